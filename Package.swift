@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every Swift target. `docs/ARCHITECTURE.md` draws the targets and their arrows,
+/// and a tidy test checks that no `import` goes against them.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// Settings of every C target: `-Wall -Wextra -Werror`.
+let warnings: [CSetting] = [
+    .enableWarning("all"), .enableWarning("extra"), .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "latchkey",
+    products: [
+        .library(name: "LatchkeySync", targets: ["LatchkeySync"]),
+        .executable(name: "latchkey", targets: ["latchkey"]),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CMicrohttpd",
+            pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]
+        ),
+        .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"])]),
+        .target(name: "CLatchkeySystem"),
+        .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
+        .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
+        .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem"]),
+        .target(
+            name: "LatchkeyContention",
+            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"]
+        ),
+        .target(
+            name: "LatchkeyStore",
+            dependencies: ["CYajl", "LatchkeyContention", "LatchkeySync"]
+        ),
+        .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP"]),
+        .target(
+            name: "LatchkeyService",
+            dependencies: [
+                "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
+                "LatchkeySync",
+            ]
+        ),
+        .executableTarget(name: "latchkey", dependencies: ["LatchkeyService", "LatchkeySync"]),
+        .target(
+            name: "LatchkeyTestSupport",
+            dependencies: ["LatchkeySync"],
+            path: "Tests/LatchkeyTestSupport"
+        ),
+        .testTarget(
+            name: "LatchkeySyncTests",
+            dependencies: ["LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyMetricsTests",
+            dependencies: ["LatchkeyMetrics", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyContentionTests",
+            dependencies: ["LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyStoreTests",
+            dependencies: ["LatchkeyContention", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyHTTPTests",
+            dependencies: ["LatchkeyHTTP", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyServiceTests",
+            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(name: "LatchkeyIntegrationTests", dependencies: ["LatchkeyTestSupport"]),
+        .testTarget(name: "TidyTests"),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    if target.name.hasPrefix("C") {
+        target.cSettings = (target.cSettings ?? []) + warnings
+    } else {
+        target.swiftSettings = (target.swiftSettings ?? []) + settings
+    }
+}

@@ -1,0 +1,69 @@
+// What Linux and the processor offer and Swift cannot call.
+//
+// Each function here exists for one reason, named above it. There is no policy in this target, and
+// nothing else of Latchkey's is visible from it.
+
+#ifndef CLATCHKEYSYSTEM_H
+#define CLATCHKEYSYSTEM_H
+
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+// Tells the processor that this is a spin loop. Swift has no name for the instruction.
+static inline void latchkey_system_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+// Sleeps while `*word` is `expected`; returns at a wake-up, at once if the word differs, or at a
+// signal. The caller looks at the word again in every case, so the result of the call is not
+// returned. FUTEX_PRIVATE_FLAG: the word is never shared between processes (futex(2)).
+// Swift cannot call the variadic syscall().
+static inline void latchkey_system_futex_wait(void *word, uint32_t expected) {
+    syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, expected, NULL, NULL, 0);
+}
+
+// Wakes at most `count` threads that sleep on `word`.
+static inline void latchkey_system_futex_wake(void *word, int count) {
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+}
+
+// Monotonic time in nanoseconds (CLOCK_MONOTONIC, read without a system call where the kernel
+// allows it). Swift's ContinuousClock counts the time that the machine sleeps and costs more.
+static inline uint64_t latchkey_system_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// The number of thread indices, with 0, that can be in use at once.
+enum { LATCHKEY_SYSTEM_THREADS_MAX = 4096 };
+
+// This thread's index, or 0 before latchkey_system_thread_index() gave it one. Not for callers.
+// Swift has no thread-local variables.
+extern _Thread_local uint32_t latchkey_system_thread_slot;
+
+// Gives the calling thread an index and returns it. Not for callers.
+uint32_t latchkey_system_thread_register(void);
+
+// A small number that only this thread has while it lives: from 1 up to
+// LATCHKEY_SYSTEM_THREADS_MAX - 1, dense, and used again after the thread has ended. What the old
+// owner wrote under an index happens before what the new one reads there.
+// 0 if every index is taken: several threads share that one, so what is kept under it needs
+// read-modify-write operations.
+static inline uint32_t latchkey_system_thread_index(void) {
+    uint32_t slot = latchkey_system_thread_slot;
+    return __builtin_expect(slot != 0, 1) ? slot : latchkey_system_thread_register();
+}
+
+// One more than the highest index that was ever given out: where a sum over threads may stop.
+uint32_t latchkey_system_thread_index_end(void);
+
+#endif

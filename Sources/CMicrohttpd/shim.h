@@ -1,0 +1,2 @@
+// libmicrohttpd as Debian packages it (libmicrohttpd-dev). Only CLatchkeyHTTP uses it.
+#include <microhttpd.h>

@@ -1,0 +1,44 @@
+/// How an access enters the guarded section.
+public enum AccessMode: String, Sendable, CaseIterable {
+    case read
+    case write
+}
+
+/// Sees every access to a guarded value: who asks, who has to wait, who enters and leaves.
+///
+/// A strategy calls, for each access and in this order: ``asks(_:)``; ``isBlocked(_:)`` if the
+/// caller could not enter at once; ``enters(_:)`` as the first thing inside; ``leaves(_:)`` as the
+/// last thing inside, also when the body throws. With an asynchronous strategy `enters` and
+/// `leaves` are called on another thread than `asks`.
+///
+/// The protocol is how measuring decorates any strategy without a second copy of it: the calls are
+/// specialised away for ``NoObserver``. An observer must not block and must not enter what it
+/// observes.
+public protocol EntryObserver: Sendable {
+    /// What the observer remembers of one access between the calls.
+    associatedtype Entry: BitwiseCopyable & Sendable
+
+    /// Whether the strategy must find out if the caller could enter at once, which for a lock
+    /// means to try before waiting. A constant, so that the question costs nothing.
+    static var isActive: Bool { get }
+
+    func asks(_ mode: AccessMode) -> Entry
+    func isBlocked(_ entry: inout Entry)
+    func enters(_ entry: inout Entry)
+    func leaves(_ entry: Entry)
+}
+
+/// Observes nothing and costs nothing.
+public struct NoObserver: EntryObserver {
+    public struct Entry: BitwiseCopyable, Sendable {
+        @inlinable init() {}
+    }
+
+    @inlinable public static var isActive: Bool { false }
+
+    @inlinable public init() {}
+    @inlinable public func asks(_ mode: AccessMode) -> Entry { Entry() }
+    @inlinable public func isBlocked(_ entry: inout Entry) {}
+    @inlinable public func enters(_ entry: inout Entry) {}
+    @inlinable public func leaves(_ entry: Entry) {}
+}

@@ -1,0 +1,9 @@
+/// `lock`: `NSLock` around every access. The baseline, and the default.
+public struct LockStrategy: NamedStrategy, ExclusiveLockStrategy {
+    public static let kind = StrategyKind.lock
+    public static let traits = StrategyTraits()
+
+    public let rawLock: FoundationLock
+
+    @inlinable public init() { rawLock = FoundationLock() }
+}

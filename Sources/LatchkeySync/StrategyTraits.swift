@@ -1,0 +1,32 @@
+/// What a strategy promises, as data: `GET /v1/strategies`, the command line and the
+/// documentation print this table, and the laws are run by it.
+public struct StrategyTraits: Sendable, Hashable {
+    /// The thread that is inside may enter again for reading.
+    public var isReentrant: Bool
+    /// Several readers can be inside at once.
+    public var allowsConcurrentReaders: Bool
+    /// A caller that cannot enter at once blocks its thread.
+    public var blocksCaller: Bool
+    /// A submitted write is accepted at once and applied later, on another thread.
+    public var appliesWritesAsynchronously: Bool
+    /// Who waits longest enters next: nobody who comes later can barge in.
+    public var handsOffFairly: Bool
+    /// A waiting caller uses its processor for a while before, or instead of, blocking.
+    public var spins: Bool
+
+    public init(
+        isReentrant: Bool = false,
+        allowsConcurrentReaders: Bool = false,
+        blocksCaller: Bool = true,
+        appliesWritesAsynchronously: Bool = false,
+        handsOffFairly: Bool = false,
+        spins: Bool = false
+    ) {
+        self.isReentrant = isReentrant
+        self.allowsConcurrentReaders = allowsConcurrentReaders
+        self.blocksCaller = blocksCaller
+        self.appliesWritesAsynchronously = appliesWritesAsynchronously
+        self.handsOffFairly = handsOffFairly
+        self.spins = spins
+    }
+}
