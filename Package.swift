@@ -1,7 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Settings of every Swift target. `docs/ARCHITECTURE.md` draws the targets and their arrows,
+/// Settings of every Swift target.
+///
+/// `docs/ARCHITECTURE.md` draws the targets and their arrows,
 /// and a tidy test checks that no `import` goes against them.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -70,7 +72,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyStoreTests",
-            dependencies: ["LatchkeyContention", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "LatchkeyContention", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",

@@ -1,6 +1,8 @@
 public import Synchronization
 
-/// The place of a guarded value. Strategies give access to it; nothing else reads it.
+/// The place of a guarded value.
+///
+/// Strategies give access to it; nothing else reads it.
 ///
 /// **Design.** The cell owns the memory at ``address`` and the value in it. Locks and queues use
 /// the memory in place and never change the address. ``SnapshotStrategy`` publishes a new address

@@ -39,7 +39,9 @@ public struct BacklogFull: Error, Hashable, Sendable {
     @inlinable public init() {}
 }
 
-/// A strategy that can run a body before the call returns. All are, except `actor`.
+/// A strategy that can run a body before the call returns.
+///
+/// All are, except `actor`.
 public protocol BlockingStrategy: Strategy {
     /// Runs `body` with shared access: other readers may be inside where
     /// ``StrategyTraits/allowsConcurrentReaders`` says so, writers never.

@@ -1,4 +1,6 @@
-/// `lock`: `NSLock` around every access. The baseline, and the default.
+/// `lock`: `NSLock` around every access.
+///
+/// The baseline, and the default.
 public struct LockStrategy: NamedStrategy, ExclusiveLockStrategy {
     public static let kind = StrategyKind.lock
     public static let traits = StrategyTraits()

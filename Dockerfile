@@ -1,0 +1,34 @@
+# Latchkey in a container: one static-runtime binary on a slim Debian.
+#
+#   docker build -t latchkey . && docker run --rm -p 127.0.0.1:8080:8080 latchkey
+#
+# The image runs as an unprivileged user, writes nothing to its file system (so `--read-only`
+# works), needs no capability, and drains on SIGTERM.
+
+FROM swift:6.3.1-bookworm AS build
+RUN apt-get -q update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+      libmicrohttpd-dev libyajl-dev pkg-config \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /latchkey
+COPY . .
+RUN swift build --configuration release --static-swift-stdlib --product latchkey \
+ && install -D --strip "$(swift build --configuration release --static-swift-stdlib --show-bin-path)/latchkey" \
+      /install/latchkey
+
+FROM debian:bookworm-slim
+RUN apt-get -q update \
+ && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
+      libmicrohttpd12 libyajl2 \
+ && rm -rf /var/lib/apt/lists/*
+COPY --from=build /install/latchkey /usr/local/bin/latchkey
+# A number, so that an orchestrator can see that it is not root.
+USER 10001:10001
+# Inside a container the loopback address would be reachable by nobody: who may connect is decided
+# by how the port is published.
+ENV LATCHKEY_HOST=0.0.0.0
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 \
+  CMD ["/usr/local/bin/latchkey", "health"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/usr/local/bin/latchkey", "serve"]
