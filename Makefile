@@ -1,0 +1,115 @@
+# Every task starts here. `make` alone lists them.
+#
+# Each configuration has a build folder of its own, so that going from one to another rebuilds
+# nothing: .build-debug (tests), .build-release (what is served and measured), .build-tsan (thread
+# sanitizer). Tools that are not packages of the system live in .build-tools.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory
+
+# An import that Package.swift does not declare is an error; the tidy test checks the arrows.
+SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
+DEBUG := --scratch-path .build-debug
+RELEASE := --scratch-path .build-release --configuration release
+RELEASE_BINARY := .build-release/release/latchkey
+SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
+C_SOURCES := $(shell git ls-files '*.c' '*.h')
+
+# Options for `latchkey serve`, as in `make run ARGS="--strategy spin --stripes 1"`.
+ARGS ?=
+
+## Use it
+
+.PHONY: run
+run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--strategy spin")
+	exec $(RELEASE_BINARY) serve $(ARGS)
+
+.PHONY: build
+build: ## build the release binary
+	scripts/require build
+	$(SWIFT_BUILD) $(RELEASE) --product latchkey
+
+.PHONY: load
+load: build ## drive every strategy with wrk and print one table (minutes)
+	scripts/require load
+	Benchmarks/load.py --binary $(RELEASE_BINARY)
+
+.PHONY: bench
+bench: build ## measure the promises of docs/performance.md against the floor program (minutes)
+	scripts/require load
+	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
+	Benchmarks/bench.py --binary $(RELEASE_BINARY) \
+	    --micro .build-release/release/LatchkeySyncBenchmark
+
+## Test it
+
+.PHONY: test
+test: ## install what tests need and run all of them, in the order below
+	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
+	    build contract load-quick
+
+.PHONY: lint
+lint: ## format of the Swift and C sources
+	scripts/require test
+	swift format lint --strict -p -r $(SWIFT_SOURCES)
+	clang-format --dry-run -Werror $(C_SOURCES)
+
+.PHONY: build-tests
+build-tests: ## build everything for debugging, tests included
+	scripts/require build
+	$(SWIFT_BUILD) $(DEBUG) --build-tests
+
+.PHONY: tidy
+tidy: build-tests ## the house rules
+	swift test $(DEBUG) --skip-build --disable-xctest --filter TidyTests
+
+.PHONY: unit
+unit: build-tests ## unit tests, laws, and the real process on loopback
+	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests
+
+.PHONY: test-c
+test-c: ## the C wrapper under AddressSanitizer, LeakSanitizer and valgrind
+	scripts/require test
+	Tests/c/run.sh
+
+.PHONY: test-threads
+test-threads: ## strategies, store and meters under the thread sanitizer, with a planted race
+	scripts/require test
+	Tests/tsan.sh
+
+.PHONY: test-example
+test-example: ## the example package, which imports LatchkeySync as an outsider
+	Examples/run.sh
+
+.PHONY: contract
+contract: build ## the running service against openapi.yaml, its metrics against promtool
+	scripts/require test
+	Tests/contract/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: load-quick
+load-quick: build ## `make load` in under 30 seconds
+	scripts/require load
+	Benchmarks/load.py --binary $(RELEASE_BINARY) --quick
+
+## Keep it
+
+.PHONY: format
+format: ## format the Swift and C sources in place
+	scripts/require test
+	swift format --in-place -p -r $(SWIFT_SOURCES)
+	clang-format -i $(C_SOURCES)
+
+.PHONY: image
+image: ## build the container image (podman or docker)
+	$$(command -v podman || command -v docker) build --tag latchkey .
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf .build .build-* Benchmarks/build Examples/*/.build
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } \
+	    /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile

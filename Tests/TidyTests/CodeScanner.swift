@@ -1,0 +1,117 @@
+/// Blanks comments and literals of Swift or C, and keeps everything else where it stands.
+///
+/// It knows nested and line comments, one-line, multi-line and raw strings, and C's character
+/// literals. It does not know regular expression literals, and takes an interpolation for a part
+/// of its string: good enough for rules about lines, not for a compiler.
+struct CodeScanner {
+    enum Language {
+        case swift
+        case c
+    }
+
+    private let input: [UInt8]
+    private let language: Language
+    private var output: [UInt8] = []
+    private var position = 0
+
+    static func blanked(_ text: String, language: Language) -> String {
+        var scanner = CodeScanner(input: Array(text.utf8), language: language)
+        scanner.scan()
+        return String(decoding: scanner.output, as: UTF8.self)
+    }
+
+    private init(input: [UInt8], language: Language) {
+        self.input = input
+        self.language = language
+        output.reserveCapacity(input.count)
+    }
+
+    private mutating func scan() {
+        while position < input.count {
+            if starts(with: "//") {
+                blank { $0.input[$0.position] == UInt8(ascii: "\n") }
+            } else if starts(with: "/*") {
+                blankBlockComment()
+            } else if let hashes = rawStringHashes() {
+                blankString(hashes: hashes)
+            } else if language == .c, starts(with: "'") {
+                blankQuoted("'")
+            } else {
+                keep(1)
+            }
+        }
+    }
+
+    private func starts(with text: String, at offset: Int = 0) -> Bool {
+        input.dropFirst(position + offset).starts(with: text.utf8)
+    }
+
+    private mutating func keep(_ count: Int) {
+        let end = min(position + count, input.count)
+        output.append(contentsOf: input[position..<end])
+        position = end
+    }
+
+    /// Writes spaces for `count` bytes, except that line ends stay.
+    ///
+    /// A byte that continues a
+    /// character is dropped, so that columns keep counting characters.
+    private mutating func blank(_ count: Int) {
+        for _ in 0..<count where position < input.count {
+            let byte = input[position]
+            if byte == UInt8(ascii: "\n") {
+                output.append(byte)
+            } else if byte & 0xC0 != 0x80 {
+                output.append(UInt8(ascii: " "))
+            }
+            position += 1
+        }
+    }
+
+    private mutating func blank(until isEnd: (CodeScanner) -> Bool) {
+        while position < input.count, !isEnd(self) { blank(1) }
+    }
+
+    private mutating func blankBlockComment() {
+        var depth = 0
+        repeat {
+            if starts(with: "/*"), depth == 0 || language == .swift {
+                depth += 1
+                blank(2)
+            } else if starts(with: "*/") {
+                depth -= 1
+                blank(2)
+            } else {
+                blank(1)
+            }
+        } while depth > 0 && position < input.count
+    }
+
+    /// The number of `#` before the quote that a string starts with here, if one starts.
+    private func rawStringHashes() -> Int? {
+        var hashes = 0
+        while language == .swift, starts(with: "#", at: hashes) { hashes += 1 }
+        return starts(with: "\"", at: hashes) ? hashes : nil
+    }
+
+    private mutating func blankString(hashes: Int) {
+        keep(hashes)
+        guard language == .swift, starts(with: "\"\"\"") else { return blankQuoted("\"", hashes) }
+        keep(3)
+        while position < input.count, !starts(with: "\"\"\"") {
+            blank(hashes == 0 && starts(with: "\\") ? 2 : 1)
+        }
+        keep(3)
+    }
+
+    private mutating func blankQuoted(_ quote: String, _ hashes: Int = 0) {
+        keep(1)
+        while position < input.count, !starts(with: "\n") {
+            if starts(with: quote), (0..<hashes).allSatisfy({ starts(with: "#", at: 1 + $0) }) {
+                break
+            }
+            blank(hashes == 0 && starts(with: "\\") ? 2 : 1)
+        }
+        if !starts(with: "\n") { keep(1) }
+    }
+}
