@@ -71,13 +71,13 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to run")
-    parser.add_argument("--seconds", type=float, help="per workload; 3, or 0.2 with --quick")
+    parser.add_argument("--seconds", type=float, help="per workload; 3, or 0.15 with --quick")
     parser.add_argument("--quick", action="store_true", help="all of it in under 30 seconds")
     parser.add_argument("--strategies", type=lambda text: text.split(","),
                         help="names with commas; all if not given")
     arguments = parser.parse_args()
     if arguments.seconds is None:
-        arguments.seconds = 0.2 if arguments.quick else 3
+        arguments.seconds = 0.15 if arguments.quick else 3
     return arguments
 
 
