@@ -14,6 +14,7 @@ SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
 DEBUG := --scratch-path .build-debug
 RELEASE := --scratch-path .build-release --configuration release
 RELEASE_BINARY := .build-release/release/latchkey
+FLOOR := Benchmarks/build/floor
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -37,11 +38,15 @@ load: build ## drive every strategy with wrk and print one table (minutes)
 	Benchmarks/load.py --binary $(RELEASE_BINARY)
 
 .PHONY: bench
-bench: build ## measure the promises of docs/performance.md against the floor program (minutes)
+bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
 	scripts/require load
 	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
-	Benchmarks/bench.py --binary $(RELEASE_BINARY) \
+	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
 	    --micro .build-release/release/LatchkeySyncBenchmark
+
+$(FLOOR): Benchmarks/floor.c
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
 
 ## Test it
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures what docs/performance.md promises, as ratios inside one run.
 
-The limit is the floor program: bare libmicrohttpd that answers the same bytes from one static value.
-Service and floor run side by side and are loaded in turn, in another order in each round, so that
-what else the machine does hits both. A ratio is taken within a round; printed are the median of the
-rounds, the least and the greatest. A missed target is marked and is not an error: the table is for
-people.
+The limit is the floor program: bare libmicrohttpd that answers the same bytes from one static
+value. Service and floor run side by side and are loaded in turn, in another order in each round, so
+that what else the machine does hits both. A ratio is taken within a round; printed are the median
+of the rounds, the least and the greatest. A missed target is marked and is not an error: the table
+is for people.
 """
 
 import argparse
