@@ -48,6 +48,11 @@ $(FLOOR): Benchmarks/floor.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
 
+.PHONY: soak
+soak: build ## three minutes of mixed load; fails if the memory keeps growing
+	scripts/require load
+	Benchmarks/soak.py --binary $(RELEASE_BINARY)
+
 ## Test it
 
 .PHONY: test
@@ -86,7 +91,10 @@ test-threads: ## strategies, store and meters under the thread sanitizer, with a
 
 .PHONY: test-example
 test-example: ## the example package, which imports LatchkeySync as an outsider
-	Examples/run.sh
+	scripts/require build
+	set -e; for package in Examples/*/Package.swift; do \
+	    swift run --package-path "$$(dirname "$$package")" --scratch-path .build-example; \
+	done
 
 .PHONY: contract
 contract: build ## the running service against openapi.yaml, its metrics against promtool

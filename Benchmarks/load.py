@@ -187,8 +187,8 @@ def check_acquisitions(contention, answered):
 
 
 def print_table(rows):
-    head = ("strategy", "mode", "GET/s", "PUT/s", "incr/s", "mix/s", "503s", "wait p50", "p99",
-            "hold p50", "p99", "contended")
+    head = ("strategy", "mode", "answers", "503s", "GET/s", "PUT/s", "incr/s", "mix/s",
+            "wait p50", "p99", "hold p50", "p99", "contended")
     lines = [head] + [cells(row) for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     for index, line in enumerate(lines):
@@ -205,8 +205,8 @@ def cells(row):
     waits = quantiles(contention["wait"]["all"]) + quantiles(contention["hold"]["all"])
     ratio = contention.get("contendedRatio")
     sign = "" if contention["contendedIsExact"] else "~"
-    return (row["strategy"], row["mode"], *rates, f"{row['refused']:,}", *waits,
-            "" if ratio is None else f"{sign}{100 * ratio:.2f} %")
+    return (row["strategy"], row["mode"], f"{row['answers']:,}", f"{row['refused']:,}", *rates,
+            *waits, "" if ratio is None else f"{sign}{100 * ratio:.2f} %")
 
 
 def quantiles(durations):
