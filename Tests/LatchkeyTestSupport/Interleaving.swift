@@ -71,10 +71,14 @@ public struct TestThread: Sendable {
         }
     }
 
-    /// Waits for the thread; false if it hangs.
+    /// Waits for the thread; false if it hangs. Can be called again.
     @discardableResult
     public func join() -> Bool {
-        ended.pass()
+        let hasEnded = ended.pass()
+        if hasEnded {
+            ended.open()
+        }
+        return hasEnded
     }
 
     /// Runs `body` on `count` threads at once; false if one of them hangs.
