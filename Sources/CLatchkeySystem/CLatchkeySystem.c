@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 _Thread_local uint32_t latchkey_system_thread_slot = 0;
+_Thread_local void *latchkey_system_thread_held = NULL;
 
 static pthread_mutex_t index_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool index_taken[LATCHKEY_SYSTEM_THREADS_MAX];  // guarded by index_lock; [0] is not used

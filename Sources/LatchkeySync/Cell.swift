@@ -1,8 +1,35 @@
 public import Synchronization
 
-/// The place of a guarded value.
+/// A value where only a borrow of it is ever handed out.
 ///
-/// Strategies give access to it; nothing else reads it.
+/// Not copyable on purpose: the compiler then passes the value in place to a body that reads it.
+/// A copyable one would be copied first, which for a dictionary or a string means two atomic
+/// operations on its reference count, on a line that all readers share. With this type a read
+/// costs nothing beyond the strategy itself.
+public struct Place<Value>: ~Copyable {
+    @usableFromInline var value: Value
+
+    @inlinable
+    public init(_ value: consuming Value) {
+        self.value = value
+    }
+
+    @inlinable
+    public borrowing func read<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(value)
+    }
+
+    @inlinable
+    public mutating func write<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(&value)
+    }
+}
+
+/// Where a guarded value is. Strategies give access to it; nothing else reads it.
 ///
 /// **Design.** The cell owns the memory at ``address`` and the value in it. Locks and queues use
 /// the memory in place and never change the address. ``SnapshotStrategy`` publishes a new address
@@ -14,26 +41,35 @@ public import Synchronization
 /// because every use of the memory is inside a strategy.
 @safe
 public final class Cell<Value: Sendable>: @unchecked Sendable {
-    public let address: Atomic<UnsafeMutablePointer<Value>>
+    public let address: Atomic<UnsafeMutablePointer<Place<Value>>>
 
     @inlinable
-    public init(_ value: consuming sending Value) {
-        let memory = UnsafeMutablePointer<Value>.allocate(capacity: 1)
-        unsafe memory.initialize(to: value)
-        unsafe address = Atomic(memory)
+    public init(_ value: consuming Value) {
+        unsafe address = Atomic(Cell.allocate(value))
     }
 
     @inlinable
     deinit {
-        let memory = unsafe address.load(ordering: .relaxed)
-        unsafe memory.deinitialize(count: 1)
-        unsafe memory.deallocate()
+        unsafe Cell.free(address.load(ordering: .relaxed))
     }
 
-    /// The value's memory, for a strategy that never publishes another address.
+    /// The value's place, for a strategy that never publishes another address.
     ///
     /// Relaxed: the address never changes, and what is stored there is ordered by the strategy.
-    @inlinable public var memory: UnsafeMutablePointer<Value> {
+    @inlinable public var place: UnsafeMutablePointer<Place<Value>> {
         unsafe address.load(ordering: .relaxed)
+    }
+
+    @inlinable
+    static func allocate(_ value: consuming Value) -> UnsafeMutablePointer<Place<Value>> {
+        let place = UnsafeMutablePointer<Place<Value>>.allocate(capacity: 1)
+        unsafe place.initialize(to: Place(value))
+        return unsafe place
+    }
+
+    @inlinable
+    static func free(_ place: UnsafeMutablePointer<Place<Value>>) {
+        unsafe place.deinitialize(count: 1)
+        unsafe place.deallocate()
     }
 }

@@ -9,7 +9,42 @@
 /// Promised by every strategy: a body for writing excludes every other body; an access that
 /// begins after another one has ended sees what that one wrote; the completion is called exactly
 /// once, outside the guarded section; writes submitted by one thread are applied in order.
+///
+/// **Decorating a strategy.** Every requirement takes the cell and the observer, so that a
+/// strategy which wraps another can forward each call with an observer of its own:
+///
+/// ```swift
+/// struct Metered<Base: Strategy>: Strategy {
+///     let base: Base
+///     let meter: Meter
+///
+///     static var name: String { Base.name }
+///     static var traits: StrategyTraits { Base.traits }
+///     var backlogCount: Int { base.backlogCount }
+///
+///     func submitRead(_ cell, observer, _ body, completion) {
+///         base.submitRead(cell, observer: meter, body, completion: completion)
+///     }
+///     static func submitReadAll(_ strategies, _ cells, observer, _ body, completion) {
+///         guard let meter = strategies.first?.meter else { … }
+///         Base.submitReadAll(
+///             strategies.map(\.base), cells, observer: meter, body, completion: completion)
+///     }
+/// }
+/// extension Metered: BlockingStrategy where Base: BlockingStrategy { read, write, … }
+/// extension Metered: TryingStrategy where Base: TryingStrategy { tryWrite }
+/// ```
+///
+/// A wrapper forwards *all* requirements, those with a default too: the defaults call `read` and
+/// `write`, which is not what an asynchronous base does.
 public protocol Strategy: Sendable {
+    /// How the strategy is called in messages. The same as ``StrategyKind/rawValue`` for a
+    /// strategy that has a kind.
+    static var name: String { get }
+
+    /// What the strategy promises.
+    static var traits: StrategyTraits { get }
+
     /// Submits `body` for shared access and calls `completion` with its result.
     func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
         _ cell: Cell<Value>,
@@ -28,6 +63,23 @@ public protocol Strategy: Sendable {
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull)
+
+    /// Submits `body` for shared access to all `cells` at once and calls `completion` with its
+    /// result: no write to any of them takes effect while `body` runs.
+    ///
+    /// The cells are taken in the order given, which must be the same for all callers. The
+    /// observer hears one access per cell.
+    ///
+    /// - Parameters:
+    ///   - strategies: The guard of each cell.
+    ///   - cells: As many cells as strategies.
+    static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [Cell<Value>],
+        observer: Observer,
+        _ body: @escaping @Sendable ([Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    )
 
     /// The number of writes that were accepted and are not yet applied. 0 for a strategy that
     /// applies a write before the call returns.
@@ -68,12 +120,28 @@ public protocol BlockingStrategy: Strategy {
     ) throws(Failure) -> Result
 }
 
+/// A strategy that can be entered only if that is possible at once.
+///
+/// A refinement of its own, since not every primitive can be tried: a queue cannot, and `mutex`
+/// must not.
+public protocol TryingStrategy: BlockingStrategy {
+    /// Runs `body` with exclusive access, or returns nil if the caller would have to wait.
+    func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result?
+}
+
 /// A strategy with a name: one of the fourteen.
 public protocol NamedStrategy: Strategy {
     static var kind: StrategyKind { get }
-    static var traits: StrategyTraits { get }
 
     init()
+}
+
+extension NamedStrategy {
+    @inlinable public static var name: String { kind.rawValue }
 }
 
 extension BlockingStrategy {
@@ -106,5 +174,59 @@ extension BlockingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try read(cell, observer: observer, body)
+    }
+
+    @inlinable
+    public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [Cell<Value>],
+        observer: Observer,
+        _ body: @escaping @Sendable ([Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        completion(readAll(strategies, cells, observer: observer, body))
+    }
+
+    /// Runs `body` with shared access to all `cells` at once, before it returns. See
+    /// ``Strategy/submitReadAll(_:_:observer:_:completion:)``.
+    @inlinable
+    public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [Cell<Value>],
+        observer: Observer,
+        _ body: ([Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        precondition(strategies.count == cells.count, "Each cell has one guard.")
+        var values: [Value] = []
+        values.reserveCapacity(cells.count)
+        return try readAll(strategies[...], cells[...], observer: observer, &values, body)
+    }
+
+    /// Enters the first cell and, inside of it, the rest.
+    @usableFromInline
+    static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: ArraySlice<Self>,
+        _ cells: ArraySlice<Cell<Value>>,
+        observer: Observer,
+        _ values: inout [Value],
+        _ body: ([Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let strategy = strategies.first, let cell = cells.first else {
+            // The copies end before the guards do: a writer who comes next must not find its
+            // value shared, or it would copy it.
+            defer { values = [] }
+            return try body(values)
+        }
+        return try strategy.readHoldingWriters(cell, observer: observer) {
+            (value: Value) throws(Failure) -> Result in
+            values.append(value)
+            return try readAll(
+                strategies.dropFirst(),
+                cells.dropFirst(),
+                observer: observer,
+                &values,
+                body
+            )
+        }
     }
 }

@@ -5,6 +5,8 @@ public struct StrategyTraits: Sendable, Hashable {
     public var isReentrant: Bool
     /// Several readers can be inside at once.
     public var allowsConcurrentReaders: Bool
+    /// A reader enters while a writer is inside, and sees the value from before that write.
+    public var readsDuringWrites: Bool
     /// A caller that cannot enter at once blocks its thread.
     public var blocksCaller: Bool
     /// A submitted write is accepted at once and applied later, on another thread.
@@ -17,6 +19,7 @@ public struct StrategyTraits: Sendable, Hashable {
     public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,
+        readsDuringWrites: Bool = false,
         blocksCaller: Bool = true,
         appliesWritesAsynchronously: Bool = false,
         handsOffFairly: Bool = false,
@@ -24,6 +27,7 @@ public struct StrategyTraits: Sendable, Hashable {
     ) {
         self.isReentrant = isReentrant
         self.allowsConcurrentReaders = allowsConcurrentReaders
+        self.readsDuringWrites = readsDuringWrites
         self.blocksCaller = blocksCaller
         self.appliesWritesAsynchronously = appliesWritesAsynchronously
         self.handsOffFairly = handsOffFairly

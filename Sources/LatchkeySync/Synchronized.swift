@@ -6,36 +6,148 @@
 /// let best = scores.read { $0.values.max() }
 /// ```
 ///
-/// ``read(_:)`` and ``write(_:)`` are the only doors to the value. They are scoped and
-/// synchronous: nothing of the value outlives the body unless the body returns a copy.
+/// The doors here are the only way to the value. Their bodies are synchronous, and nothing of the
+/// value outlives a body unless the body returns a copy.
+///
+/// There are three kinds of door. ``read(observer:fileID:line:_:)`` and
+/// ``write(observer:fileID:line:_:)`` block, and exist for every strategy but `actor`.
+/// ``submitRead(observer:fileID:line:_:completion:)`` and
+/// ``submitWrite(observer:fileID:line:_:completion:)`` exist for every strategy and may complete
+/// later. ``asyncRead(observer:fileID:line:_:)`` and ``asyncWrite(observer:fileID:line:_:)`` are
+/// the same for tasks.
+///
+/// **Re-entrancy.** A thread that is inside may read inside a read where
+/// ``StrategyTraits/isReentrant`` says so. It must not enter in any other way: a write inside a
+/// read or a write, and a read inside a write, are programmer errors under every strategy. Debug
+/// builds, and builds with `-D LATCHKEY_CHECKED`, stop with a sentence that names the strategy and
+/// both places. Other builds do what the primitive does, which is written at each strategy.
 public final class Synchronized<Value: Sendable, Guard: Strategy>: Sendable {
     @usableFromInline let strategy: Guard
     @usableFromInline let cell: Cell<Value>
 
     @inlinable
-    public init(_ value: consuming sending Value, strategy: Guard) {
+    public init(_ value: consuming Value, strategy: Guard) {
         self.strategy = strategy
         cell = Cell(value)
     }
 
     @inlinable
-    public convenience init(_ value: consuming sending Value) where Guard: NamedStrategy {
+    public convenience init(_ value: consuming Value) where Guard: NamedStrategy {
         self.init(value, strategy: Guard())
     }
+
+    /// The number of writes that were accepted and are not yet applied.
+    @inlinable public var backlogCount: Int { strategy.backlogCount }
 }
 
 extension Synchronized where Guard: BlockingStrategy {
+    /// Runs `body` with shared access to the value and returns its result.
+    ///
+    /// For the strategy `lock` equivalent to:
+    ///
+    /// ```swift
+    /// lock.lock()
+    /// defer { lock.unlock() }
+    /// return try body(value)
+    /// ```
+    ///
+    /// Blocks the calling thread while a writer is inside (never under `snapshot`). Other readers
+    /// may be inside at the same time where ``StrategyTraits/allowsConcurrentReaders`` says so.
+    /// What was written by an access that ended before this one began is seen.
+    ///
+    /// - Parameters:
+    ///   - observer: Hears of this access.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the value, which is not copied for it. Must not enter the value again,
+    ///     except to read it where the strategy is re-entrant.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
     @inlinable
-    public func read<Result, Failure: Error>(
+    public func read<Observer: EntryObserver, Result, Failure: Error>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try strategy.read(cell, observer: NoObserver(), body)
+        try Reentry.checking(Guard.self, cell, .read, Caller(fileID, line)) {
+            () throws(Failure) -> Result in
+            try strategy.read(cell, observer: observer, body)
+        }
     }
 
+    /// Runs `body` with exclusive access to the value and returns its result.
+    ///
+    /// For the strategy `lock` equivalent to:
+    ///
+    /// ```swift
+    /// lock.lock()
+    /// defer { lock.unlock() }
+    /// return try body(&value)
+    /// ```
+    ///
+    /// Blocks the calling thread while anybody is inside (only other writers under `snapshot`).
+    /// Under an asynchronous strategy this is its synchronous form, which takes its place behind
+    /// the writes that were submitted before.
+    ///
+    /// - Parameters:
+    ///   - observer: Hears of this access.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the value to change. Must not enter the value again.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws. What it did to the value before stays, except under
+    ///   `snapshot`, which then publishes nothing.
     @inlinable
-    public func write<Result, Failure: Error>(
+    public func write<Observer: EntryObserver, Result, Failure: Error>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try strategy.write(cell, observer: NoObserver(), body)
+        try Reentry.checking(Guard.self, cell, .write, Caller(fileID, line)) {
+            () throws(Failure) -> Result in
+            try strategy.write(cell, observer: observer, body)
+        }
+    }
+
+    /// Runs `body` with shared access to the value while no write takes effect.
+    ///
+    /// The same as ``read(observer:fileID:line:_:)`` under every strategy but `snapshot`, whose
+    /// readers do not hold writers up. Holding several values still, always in the same order,
+    /// gives a consistent view of all of them.
+    @inlinable
+    public func readHoldingWriters<Observer: EntryObserver, Result, Failure: Error>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try Reentry.checking(Guard.self, cell, .readHoldingWriters, Caller(fileID, line)) {
+            () throws(Failure) -> Result in
+            try strategy.readHoldingWriters(cell, observer: observer, body)
+        }
+    }
+}
+
+extension Synchronized where Guard: TryingStrategy {
+    /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
+    ///
+    /// Never blocks before `body` runs. A try that fails is not an access: the observer does not
+    /// hear of it. It fails also when the lock is held for a moment by somebody else's failed
+    /// attempt, so it must not be waited for in a loop.
+    ///
+    /// - Returns: What `body` returns, or nil if it did not run.
+    @inlinable
+    public func tryWrite<Observer: EntryObserver, Result, Failure: Error>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try Reentry.checking(Guard.self, cell, .write, Caller(fileID, line)) {
+            () throws(Failure) -> Result? in
+            try strategy.tryWrite(cell, observer: observer, body)
+        }
     }
 }

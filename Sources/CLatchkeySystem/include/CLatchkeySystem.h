@@ -66,4 +66,16 @@ static inline uint32_t latchkey_system_thread_index(void) {
 // One more than the highest index that was ever given out: where a sum over threads may stop.
 uint32_t latchkey_system_thread_index_end(void);
 
+// The innermost of the guarded sections that this thread is in, as the caller keeps them: a list
+// on the thread's stack. NULL outside. Swift has no thread-local variables.
+extern _Thread_local void *latchkey_system_thread_held;
+
+static inline void *latchkey_system_held_accesses(void) {
+    return latchkey_system_thread_held;
+}
+
+static inline void latchkey_system_hold_accesses(void *innermost) {
+    latchkey_system_thread_held = innermost;
+}
+
 #endif

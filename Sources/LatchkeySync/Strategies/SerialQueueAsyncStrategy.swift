@@ -1,0 +1,71 @@
+public import Dispatch
+
+/// `serial-queue-async`: a private serial queue, `sync` for reads, `async` for writes.
+///
+/// A submitted write is accepted at once and applied later, in the order of submission, on a
+/// thread of the pool. Its completion runs on a queue of its own, so it may enter the value again,
+/// and completions come in the order in which the writes were applied. The blocking `write` is
+/// the synchronous form and takes its place behind what was submitted before.
+///
+/// Blocking doors must not be entered again on the same thread: that traps or hangs in Dispatch.
+/// Submitting a write from inside is fine.
+public struct SerialQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
+    public static let kind = StrategyKind.serialQueueAsync
+    public static let traits = StrategyTraits(
+        appliesWritesAsynchronously: true,
+        handsOffFairly: true
+    )
+
+    @usableFromInline let queue: GuardQueue
+    @usableFromInline let completions: DispatchQueue
+    @usableFromInline let backlog: Backlog
+
+    @inlinable public init() { self.init(backlogMax: BacklogBound.standard) }
+
+    /// - Parameter backlogMax: How many accepted writes may wait to be applied.
+    @inlinable
+    public init(backlogMax: Int) {
+        queue = GuardQueue(.serialQueueAsync, isConcurrent: false)
+        completions = DispatchQueue(label: "latchkey.completions", target: .global())
+        backlog = Backlog(max: backlogMax)
+    }
+
+    @inlinable public var backlogCount: Int { backlog.count }
+
+    @inlinable
+    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try queue.run(observer, .read) { () throws(Failure) -> Result in
+            try unsafe cell.place.pointee.read(body)
+        }
+    }
+
+    @inlinable
+    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try queue.run(observer, .write) { () throws(Failure) -> Result in
+            try unsafe cell.place.pointee.write(body)
+        }
+    }
+
+    @inlinable
+    public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: @escaping @Sendable (inout Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        try backlog.accept()
+        queue.submit(observer) { [completions, backlog] in
+            let result = unsafe cell.place.pointee.write(body)
+            backlog.applied()
+            completions.async { completion(result) }
+        }
+    }
+}

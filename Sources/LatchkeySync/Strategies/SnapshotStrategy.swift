@@ -1,0 +1,107 @@
+public import Synchronization
+
+/// `snapshot`: an immutable value, swapped atomically. Readers never wait and never hold anybody
+/// up; a writer changes a copy and publishes it.
+///
+/// What a reader sees is whole and of one moment, and may be older than a write that happens
+/// meanwhile. If a writer's body throws, nothing is published. A write costs a copy of the value,
+/// and the old one is freed when the readers that were inside have left: by the write itself, by
+/// the last of those readers, or, if those two miss each other, by the next write.
+///
+/// The same thread may read inside a read. In builds without the re-entry check, a write inside a
+/// read takes effect for later reads, and a write inside a write hangs.
+public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
+    public static let kind = StrategyKind.snapshot
+    public static let traits = StrategyTraits(
+        isReentrant: true,
+        allowsConcurrentReaders: true,
+        readsDuringWrites: true
+    )
+
+    @usableFromInline let publisher: Publisher
+
+    @inlinable public init() { publisher = Publisher() }
+
+    @inlinable
+    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var entry = observer.asks(.read)
+        let reading = publisher.epochs.enter()
+        observer.enters(&entry)
+        defer {
+            observer.leaves(entry)
+            publisher.leave(reading)
+        }
+        // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
+        let place = unsafe cell.address.load(ordering: .sequentiallyConsistent)
+        return try unsafe place.pointee.read(body)
+    }
+
+    @inlinable
+    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let entry = publisher.enter(observer, .read)
+        defer {
+            observer.leaves(entry)
+            publisher.unlock()
+        }
+        return try unsafe cell.place.pointee.read(body)
+    }
+
+    @inlinable
+    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let entry = publisher.enter(observer, .write)
+        defer {
+            observer.leaves(entry)
+            publisher.unlock()
+        }
+        return try replace(cell, body)
+    }
+
+    @inlinable
+    public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        guard publisher.writer.tryLock() else {
+            return nil
+        }
+        var entry = observer.asks(.write)
+        observer.enters(&entry)
+        defer {
+            observer.leaves(entry)
+            publisher.unlock()
+        }
+        return try replace(cell, body)
+    }
+
+    /// Changes a copy and publishes it. The calling thread holds the writers' lock.
+    @inlinable
+    func replace<Value, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var copy = unsafe cell.place.pointee.read { $0 }
+        let result = try body(&copy)
+        // Sequentially consistent: W1 in ``Epochs``. It also releases the copy to readers.
+        let old = unsafe cell.address.exchange(
+            Cell.allocate(copy),
+            ordering: .sequentiallyConsistent
+        )
+        unsafe publisher.retire(old) { old in
+            unsafe Cell.free(old.assumingMemoryBound(to: Place<Value>.self))
+        }
+        return result
+    }
+}

@@ -1,0 +1,123 @@
+/// Values of one kind, each behind a guard of its own, among which a hash chooses.
+///
+/// Striping bounds both evils: with one lock for everything strangers wait for each other, and one
+/// lock per property makes millions of locks, or, with queues, hundreds of threads.
+///
+/// ```swift
+/// let scores = Striped<[String: Int], LockStrategy> { _ in [:] }
+/// let stripe = scores.index(hash: "ada".hashValue)
+/// scores.write(stripe) { $0["ada", default: 0] += 1 }
+/// let players = scores.readAll { $0.reduce(0) { $0 + $1.count } }
+/// ```
+///
+/// The doors are those of ``Synchronized``, with the stripe in front. A body must not enter
+/// another stripe: only ``readAll(observer:fileID:line:_:)`` takes several, and always in
+/// ascending order.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
+/// whose elements never change, and every index is checked.
+@safe
+public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendable {
+    @usableFromInline let stripes: UnsafeMutablePointer<Stripe<Value, Guard>>
+    @usableFromInline let strategies: [Guard]
+    @usableFromInline let cells: [Cell<Value>]
+
+    /// - Parameters:
+    ///   - count: A power of two, at most ``StripeCount/max``.
+    ///   - strategy: Makes the guard of each stripe.
+    ///   - value: Makes the first value of each stripe.
+    @inlinable
+    public init(
+        count: Int = StripeCount.standard,
+        strategy: () -> Guard,
+        value: (_ stripe: Int) -> Value
+    ) {
+        precondition(
+            StripeCount.isValid(count),
+            "The number of stripes is a power of two from 1 to \(StripeCount.max)."
+        )
+        let all = (0..<count).map { Synchronized(value($0), strategy: strategy()) }
+        strategies = all.map(\.strategy)
+        cells = all.map(\.cell)
+        unsafe stripes = .allocate(capacity: count)
+        for (index, synchronized) in all.enumerated() {
+            unsafe (stripes + index).initialize(to: Stripe(synchronized))
+        }
+    }
+
+    @inlinable
+    public convenience init(
+        count: Int = StripeCount.standard,
+        value: (_ stripe: Int) -> Value
+    ) where Guard: NamedStrategy {
+        self.init(count: count, strategy: { Guard() }, value: value)
+    }
+
+    @inlinable
+    deinit {
+        unsafe stripes.deinitialize(count: count)
+        unsafe stripes.deallocate()
+    }
+
+    @inlinable public var count: Int { cells.count }
+
+    /// The stripe of what has this hash. The hash must be well mixed, as `Hasher`'s are.
+    @inlinable
+    public func index(hash: Int) -> Int {
+        hash & (count &- 1)
+    }
+
+    /// The number of writes that were accepted and are not yet applied, over all stripes.
+    @inlinable public var backlogCount: Int { strategies.reduce(0) { $0 + $1.backlogCount } }
+
+    /// The stripe itself. The doors below spare the reference counting of using it.
+    @inlinable
+    public subscript(stripe: Int) -> Synchronized<Value, Guard> {
+        with(stripe) { $0 }
+    }
+
+    /// Lends a stripe to `body`, without touching its reference count.
+    @inlinable
+    @inline(__always)
+    func with<Result, Failure: Error>(
+        _ stripe: Int,
+        _ body: (Synchronized<Value, Guard>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        precondition(stripe >= 0 && stripe < count, "There is no such stripe.")
+        return try unsafe stripes[stripe].with(body)
+    }
+}
+
+/// How many stripes there can be.
+public enum StripeCount {
+    /// 128, as many as the Objective-C runtime has locks for atomic properties, which is the idea
+    /// that this is taken from. Threads hit one stripe by chance then in under one access of a
+    /// hundred, and an empty stripe costs some hundred bytes.
+    public static let standard = 128
+
+    /// 1024. Taking all stripes nests that many accesses on one stack.
+    public static let max = 1024
+
+    public static func isValid(_ count: Int) -> Bool {
+        count > 0 && count <= max && count.nonzeroBitCount == 1
+    }
+}
+
+/// A stripe where only a borrow of it is handed out. See ``Place`` for why that matters: the
+/// reference count would be the one line that all threads write to.
+@usableFromInline
+struct Stripe<Value: Sendable, Guard: Strategy>: ~Copyable {
+    @usableFromInline let synchronized: Synchronized<Value, Guard>
+
+    @inlinable
+    init(_ synchronized: Synchronized<Value, Guard>) {
+        self.synchronized = synchronized
+    }
+
+    @inlinable
+    borrowing func with<Result, Failure: Error>(
+        _ body: (Synchronized<Value, Guard>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(synchronized)
+    }
+}

@@ -1,0 +1,109 @@
+public import Dispatch
+public import Synchronization
+
+/// A private dispatch queue as a guard, and the count of who is on it.
+///
+/// **Design.** The queue is always private: a barrier on a queue that is not private, or was not
+/// made concurrent, is no barrier. It runs on the global pool rather than on threads of its own,
+/// because each busy private serial queue would otherwise get a thread, up to hundreds. `sync`
+/// runs the body on the caller's thread in any case.
+///
+/// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
+/// half readers, high half writers. Only accesses with an active observer are counted.
+@usableFromInline
+struct GuardQueue: Sendable {
+    @usableFromInline let queue: DispatchQueue
+    @usableFromInline let isConcurrent: Bool
+    @usableFromInline let entrants = Entrants()
+
+    @usableFromInline
+    init(_ kind: StrategyKind, isConcurrent: Bool) {
+        queue = DispatchQueue(
+            label: "latchkey.\(kind.rawValue)",
+            attributes: isConcurrent ? .concurrent : [],
+            target: .global()
+        )
+        self.isConcurrent = isConcurrent
+    }
+
+    /// Submits `body` and waits for it.
+    @inlinable
+    func run<Observer: EntryObserver, Result, Failure: Error>(
+        _ observer: Observer,
+        _ mode: AccessMode,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var entry = observer.asks(mode)
+        if Observer.isActive && !entrants.join(mode, isConcurrent: isConcurrent) {
+            observer.isBlocked(&entry)
+        }
+        // `sync` knows no typed errors, so the outcome leaves through a variable.
+        var outcome: Swift.Result<Result, Failure>?
+        let inside = {
+            observer.enters(&entry)
+            outcome = Swift.Result(catching: body)
+            observer.leaves(entry)
+            if Observer.isActive {
+                entrants.leave(mode)
+            }
+        }
+        if isConcurrent && mode == .write {
+            queue.sync(flags: .barrier, execute: inside)
+        } else {
+            queue.sync(execute: inside)
+        }
+        guard let outcome else {
+            preconditionFailure("DispatchQueue.sync returned before its body ran.")
+        }
+        return try outcome.get()
+    }
+
+    /// Submits a body for writing and returns. Called with the entry of an access that was asked
+    /// for by ``ask(_:)``.
+    @inlinable
+    func submit<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ body: @escaping @Sendable () -> Void
+    ) {
+        var entry = observer.asks(.write)
+        if Observer.isActive && !entrants.join(.write, isConcurrent: isConcurrent) {
+            observer.isBlocked(&entry)
+        }
+        let inside = { @Sendable [entry, entrants] in
+            var entry = entry
+            observer.enters(&entry)
+            body()
+            observer.leaves(entry)
+            if Observer.isActive {
+                entrants.leave(.write)
+            }
+        }
+        queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
+    }
+}
+
+/// How many readers and writers are on a queue, inside or ahead.
+@usableFromInline
+final class Entrants: Sendable {
+    @usableFromInline static var reader: UInt64 { 1 }
+    @usableFromInline static var writer: UInt64 { 1 << 32 }
+
+    @usableFromInline let count = Atomic<UInt64>(0)
+
+    @inlinable init() {}
+
+    /// Counts the caller; false if somebody is there whom it has to wait for.
+    ///
+    /// Relaxed, here and below: a statistic, which orders nothing.
+    @inlinable
+    func join(_ mode: AccessMode, isConcurrent: Bool) -> Bool {
+        let one = mode == .read ? Self.reader : Self.writer
+        let before = count.add(one, ordering: .relaxed).oldValue
+        return mode == .read && isConcurrent ? before < Self.writer : before == 0
+    }
+
+    @inlinable
+    func leave(_ mode: AccessMode) {
+        count.subtract(mode == .read ? Self.reader : Self.writer, ordering: .relaxed)
+    }
+}

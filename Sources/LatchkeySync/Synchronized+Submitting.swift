@@ -1,0 +1,121 @@
+// The doors that exist for every strategy, since they need not complete before they return.
+
+extension Synchronized {
+    /// Submits `body` for shared access and calls `completion` with its result.
+    ///
+    /// Under `actor` both run later, on other threads. Under every other strategy both run before
+    /// this returns, on the calling thread, which blocks meanwhile as in
+    /// ``read(observer:fileID:line:_:)``.
+    ///
+    /// - Parameters:
+    ///   - observer: Hears of this access.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the value. Must not enter the value again, except to submit a write to an
+    ///     asynchronous strategy.
+    ///   - completion: Called exactly once, outside the guarded section: it may enter the value.
+    ///     It must not block.
+    @inlinable
+    public func submitRead<Observer: EntryObserver, Result: Sendable>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable (Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        #if DEBUG || LATCHKEY_CHECKED
+        let caller = Caller(fileID, line)
+        if Guard.traits.blocksCaller {
+            Reentry.checking(Guard.self, cell, .read, caller) {}
+        }
+        let body = { @Sendable [cell] (value: Value) in
+            Reentry.checking(Guard.self, cell, .read, caller) { body(value) }
+        }
+        #endif
+        strategy.submitRead(cell, observer: observer, body, completion: completion)
+    }
+
+    /// Submits `body` for exclusive access and calls `completion` with its result.
+    ///
+    /// Where ``StrategyTraits/appliesWritesAsynchronously`` says so, this returns at once and both
+    /// run later, on other threads; else both run before it returns, and the calling thread blocks
+    /// meanwhile as in ``write(observer:fileID:line:_:)``. What one thread submits is applied in
+    /// the order of submission.
+    ///
+    /// - Parameters:
+    ///   - observer: Hears of this access.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the value to change. Must not enter the value again, except to submit a
+    ///     write to an asynchronous strategy.
+    ///   - completion: Called exactly once, outside the guarded section: it may enter the value.
+    ///     It must not block.
+    /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts. Nothing was
+    ///   submitted then, and neither closure is called.
+    @inlinable
+    public func submitWrite<Observer: EntryObserver, Result: Sendable>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable (inout Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        #if DEBUG || LATCHKEY_CHECKED
+        let caller = Caller(fileID, line)
+        if !Guard.traits.appliesWritesAsynchronously {
+            Reentry.checking(Guard.self, cell, .write, caller) {}
+        }
+        let body = { @Sendable [cell] (value: inout Value) in
+            Reentry.checking(Guard.self, cell, .write, caller) { body(&value) }
+        }
+        #endif
+        try strategy.submitWrite(cell, observer: observer, body, completion: completion)
+    }
+}
+
+extension Synchronized {
+    /// Runs `body` with shared access to the value and returns its result to the calling task.
+    ///
+    /// ``submitRead(observer:fileID:line:_:completion:)`` for tasks, and the natural door of
+    /// `actor`. Under every other strategy the task's thread blocks while a writer is inside: keep
+    /// the sections short, or use `actor`, because the threads of the cooperative pool are few.
+    @inlinable
+    public func asyncRead<Observer: EntryObserver, Result: Sendable>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable (Value) -> Result
+    ) async -> Result {
+        await withCheckedContinuation { continuation in
+            submitRead(observer: observer, fileID: fileID, line: line, body) {
+                continuation.resume(returning: $0)
+            }
+        }
+    }
+
+    /// Runs `body` with exclusive access to the value and returns its result to the calling task.
+    ///
+    /// ``submitWrite(observer:fileID:line:_:completion:)`` for tasks. Returns after the write has
+    /// been applied.
+    ///
+    /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts.
+    @inlinable
+    public func asyncWrite<Observer: EntryObserver, Result: Sendable>(
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable (inout Value) -> Result
+    ) async throws(BacklogFull) -> Result {
+        let outcome: Swift.Result<Result, BacklogFull> = await withCheckedContinuation {
+            continuation in
+            do throws(BacklogFull) {
+                try submitWrite(observer: observer, fileID: fileID, line: line, body) {
+                    continuation.resume(returning: .success($0))
+                }
+            } catch {
+                continuation.resume(returning: .failure(error))
+            }
+        }
+        return try outcome.get()
+    }
+}

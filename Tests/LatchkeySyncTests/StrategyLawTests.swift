@@ -1,0 +1,132 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// The laws, run for all fourteen strategies: a new strategy adds no test, only a case.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct StrategyLawTests {
+    @Test(arguments: StrategyKind.allCases)
+    func `no update is lost`(kind: StrategyKind) {
+        for laws in kind.laws {
+            #expect(laws.noUpdateIsLost() == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `reads are whole`(kind: StrategyKind) {
+        for laws in kind.laws {
+            #expect(laws.readsAreWhole() == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `a writer excludes everyone`(kind: StrategyKind) {
+        for laws in kind.laws {
+            #expect(laws.writersExcludeEveryone() == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `readers overlap exactly where promised`(kind: StrategyKind) {
+        for laws in kind.laws {
+            #expect(laws.readersOverlapAsPromised() == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `no wake-up is lost`(kind: StrategyKind) {
+        for laws in kind.laws {
+            #expect(laws.noWakeUpIsLost() == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `values are freed`(kind: StrategyKind) {
+        for laws in kind.laws {
+            #expect(laws.valuesAreFreed() == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `writes of one thread apply in order`(kind: StrategyKind) {
+        #expect(kind.accept(WritesApplyInOrder()) == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `completions run outside the guarded section`(kind: StrategyKind) {
+        #expect(kind.accept(CompletionsRunOutside()) == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `the observer hears of an access in order`(kind: StrategyKind) {
+        #expect(kind.accept(ObserverHearsInOrder()) == [])
+    }
+
+    /// `mutex` is never tried, so its waiting is for the observer to find out by sampling.
+    @Test(arguments: StrategyKind.allCases.filter { $0 != .mutex }, AccessMode.allCases)
+    func `the observer hears of waiting`(kind: StrategyKind, mode: AccessMode) {
+        if mode == .write || !kind.traits.readsDuringWrites {
+            #expect(kind.accept(ObserverHearsOfWaiting(mode: mode)) == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases.filter(\.traits.blocksCaller))
+    func `a throwing body releases`(kind: StrategyKind) {
+        #expect(kind.accept(ThrowingBodiesRelease()) == [])
+    }
+}
+
+extension StrategyKind {
+    /// The laws through each kind of door that the strategy has.
+    var laws: [StrategyLaws] { accept(LawsVisitor()) }
+}
+
+private struct LawsVisitor: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [StrategyLaws] {
+        [StrategyLaws(submitting: { Guard() })]
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> [StrategyLaws] {
+        [StrategyLaws(submitting: { Guard() }), StrategyLaws(blocking: { Guard() })]
+    }
+}
+
+private struct WritesApplyInOrder: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        StrategyLaws.writesApplyInOrder { Guard() }
+    }
+}
+
+private struct CompletionsRunOutside: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        StrategyLaws.completionsRunOutside { Guard() }
+    }
+}
+
+private struct ObserverHearsInOrder: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        StrategyLaws.observerHearsInOrder { Guard() }
+    }
+}
+
+private struct ObserverHearsOfWaiting: StrategyVisitor {
+    let mode: AccessMode
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        StrategyLaws.observerHearsOfWaiting(mode) { Guard() }
+    }
+}
+
+private struct ThrowingBodiesRelease: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        ["\(Guard.name) has no blocking doors"]
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> [String] {
+        StrategyLaws.throwingBodiesRelease { Guard() }
+    }
+}

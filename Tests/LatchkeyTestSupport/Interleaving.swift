@@ -1,0 +1,103 @@
+// What tests of threads are written with. A test draws its interleaving in two columns and puts
+// a gate between the lines; it never sleeps and hopes.
+
+public import Dispatch
+import Foundation
+import Synchronization
+
+/// A line of the drawing: one thread passes it when another has opened it.
+public struct Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    /// How long a test waits for what must happen. Long, because it costs nothing when it does.
+    public static let patience = DispatchTimeInterval.seconds(20)
+
+    /// How long a test watches for what must not happen.
+    public static let glance = DispatchTimeInterval.milliseconds(40)
+
+    public init() {}
+
+    public func open() {
+        semaphore.signal()
+    }
+
+    /// Waits until the gate is opened; false if that takes longer than anybody would wait.
+    @discardableResult
+    public func pass() -> Bool {
+        semaphore.wait(timeout: .now() + Self.patience) == .success
+    }
+
+    /// Whether nobody opens the gate for a moment.
+    public var staysClosed: Bool {
+        semaphore.wait(timeout: .now() + Self.glance) == .timedOut
+    }
+}
+
+/// Counts arrivals, and waits for a number of them.
+public final class Arrivals: Sendable {
+    private let count = Atomic<Int>(0)
+
+    public init() {}
+
+    public var value: Int { count.load(ordering: .sequentiallyConsistent) }
+
+    public func arrive() {
+        count.add(1, ordering: .sequentiallyConsistent)
+    }
+
+    /// Yields until `expected` have arrived; false if that takes longer than anybody would wait.
+    @discardableResult
+    public func wait(for expected: Int) -> Bool {
+        let deadline = DispatchTime.now() + Gate.patience
+        while value < expected {
+            if DispatchTime.now() > deadline {
+                return false
+            }
+            Yield.now()
+        }
+        return true
+    }
+}
+
+/// A thread of its own, since the pool's threads are few and a blocked one could hold a test up.
+public struct TestThread: Sendable {
+    private let ended = Gate()
+
+    @discardableResult
+    public init(_ body: @escaping @Sendable () -> Void) {
+        Thread.detachNewThread { [ended] in
+            body()
+            ended.open()
+        }
+    }
+
+    /// Waits for the thread; false if it hangs. Can be called again.
+    @discardableResult
+    public func join() -> Bool {
+        let hasEnded = ended.pass()
+        if hasEnded {
+            ended.open()
+        }
+        return hasEnded
+    }
+
+    /// Runs `body` on `count` threads at once; false if one of them hangs.
+    public static func run(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) -> Bool {
+        let start = Arrivals()
+        let threads = (0..<count).map { index in
+            TestThread {
+                start.arrive()
+                start.wait(for: count)
+                body(index)
+            }
+        }
+        return threads.map { $0.join() }.allSatisfy(\.self)
+    }
+}
+
+/// Lets another thread run.
+public enum Yield {
+    public static func now() {
+        sched_yield()
+    }
+}

@@ -1,0 +1,66 @@
+public import LatchkeySync
+import Foundation
+
+/// Remembers every call, by access.
+public final class RecordingObserver: EntryObserver {
+    public struct Entry: BitwiseCopyable, Sendable {
+        let access: Int
+    }
+
+    public enum Call: Equatable, Sendable {
+        case asks(AccessMode)
+        case isBlocked
+        case enters
+        case leaves
+    }
+
+    public static var isActive: Bool { true }
+
+    private let calls = Guarded<[[Call]]>([])
+
+    public init() {}
+
+    /// The calls of each access, in the order in which the accesses were asked for.
+    public var accesses: [[Call]] { calls.with { $0 } }
+
+    public func asks(_ mode: AccessMode) -> Entry {
+        calls.with {
+            $0.append([.asks(mode)])
+            return Entry(access: $0.count - 1)
+        }
+    }
+
+    public func isBlocked(_ entry: inout Entry) {
+        record(.isBlocked, entry)
+    }
+
+    public func enters(_ entry: inout Entry) {
+        record(.enters, entry)
+    }
+
+    public func leaves(_ entry: Entry) {
+        record(.leaves, entry)
+    }
+
+    private func record(_ call: Call, _ entry: Entry) {
+        calls.with { $0[entry.access].append(call) }
+    }
+}
+
+/// A value behind a lock that is not under test.
+///
+/// SAFETY: `@unchecked Sendable` because `value` is used only while `lock` is held.
+public final class Guarded<Value: Sendable>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+
+    public init(_ value: Value) {
+        self.value = value
+    }
+
+    public func with<Result>(_ body: (inout Value) -> Result) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return body(&value)
+    }
+}

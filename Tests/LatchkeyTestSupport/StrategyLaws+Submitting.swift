@@ -1,0 +1,222 @@
+public import LatchkeySync
+import Synchronization
+
+// The laws of the submitting doors, and of the observer.
+
+extension StrategyLaws {
+    /// What one thread submits is applied in the order of submission, and each completion is
+    /// called once.
+    public static func writesApplyInOrder<Guard: Strategy>(
+        _ make: () -> Guard,
+        writes: Int = 1000
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let completed = Arrivals()
+        var violations: [Violation] = []
+        for number in 0..<writes {
+            do throws(BacklogFull) {
+                try synchronized.submitWrite({ $0.log.append(number) }) { completed.arrive() }
+            } catch {
+                violations.append("\(Guard.name): the backlog is smaller than \(writes)")
+            }
+        }
+        if !completed.wait(for: writes) {
+            violations.append("\(Guard.name): a completion was not called")
+        }
+        let seen = Gate()
+        let log = Guarded<[Int]>([])
+        synchronized.submitRead({ $0.log }) { value in
+            log.with { $0 = value }
+            seen.open()
+        }
+        if !seen.pass() || log.with({ $0 }) != Array(0..<writes) {
+            violations.append("\(Guard.name): writes were applied in another order")
+        }
+        if completed.value != writes {
+            violations.append("\(Guard.name): a completion was called twice")
+        }
+        if synchronized.backlogCount != 0 {
+            violations.append("\(Guard.name): applied writes are still in the backlog")
+        }
+        return violations
+    }
+
+    /// A completion runs outside the guarded section: it may enter.
+    public static func completionsRunOutside<Guard: Strategy>(
+        _ make: () -> Guard
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let done = Arrivals()
+        let enter: @Sendable () -> Void = {
+            synchronized.submitRead({ $0.count }) { _ in done.arrive() }
+        }
+        synchronized.submitRead({ _ in }, completion: enter)
+        do throws(BacklogFull) {
+            try synchronized.submitWrite({ $0.count = 1 }, completion: enter)
+        } catch {
+            return ["\(Guard.name): a single write was refused"]
+        }
+        return done.wait(for: 2) ? [] : ["\(Guard.name): a completion cannot enter"]
+    }
+
+    /// An asynchronous strategy accepts as many writes as its bound says, and not one more.
+    ///
+    ///     submitter                          worker
+    ///     ---------                          ------
+    ///     submits write 1 ─────────────────▶ applies it, waits inside
+    ///     submits writes 2 … bound
+    ///     submits one more: refused
+    ///     lets the worker go ──────────────▶ applies all
+    ///     submits again: accepted
+    public static func backlogIsBounded<Guard: Strategy>(
+        _ make: (_ backlogMax: Int) -> Guard,
+        bound: Int
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make(bound))
+        let (inside, leave) = (Gate(), Gate())
+        let completed = Arrivals()
+        var violations: [Violation] = []
+        func submit(_ body: @escaping @Sendable (inout LawState) -> Void) -> Bool {
+            do throws(BacklogFull) {
+                try synchronized.submitWrite(body) { completed.arrive() }
+                return true
+            } catch {
+                return false
+            }
+        }
+        // On a thread of its own: an actor that nobody uses runs on the thread that submits.
+        let first = TestThread {
+            try? synchronized.submitWrite { _ in
+                inside.open()
+                leave.pass()
+            } completion: {
+                completed.arrive()
+            }
+        }
+        inside.pass()
+        let accepted = (1..<bound).count { _ in submit { $0.count += 1 } }
+        if accepted != bound - 1 || synchronized.backlogCount != bound {
+            violations.append("\(Guard.name): a write was refused below the bound")
+        }
+        if submit({ $0.count += 1 }) || synchronized.backlogCount != bound {
+            violations.append("\(Guard.name): a write was accepted above the bound")
+        }
+        leave.open()
+        first.join()
+        if !completed.wait(for: bound) || synchronized.backlogCount != 0 {
+            violations.append("\(Guard.name): accepted writes were not applied")
+        }
+        if !submit({ $0.count += 1 }) || !completed.wait(for: bound + 1) {
+            violations.append("\(Guard.name): a write was refused after the backlog was worked off")
+        }
+        return violations
+    }
+}
+
+extension StrategyLaws {
+    /// The observer hears asks, enters, leaves of an access that need not wait.
+    public static func observerHearsInOrder<Guard: Strategy>(
+        _ make: () -> Guard
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let observer = RecordingObserver()
+        let subject = Subject(submitting: synchronized, observer: observer)
+        subject.read { _ in }
+        subject.write { $0.count += 1 }
+        let expected: [[RecordingObserver.Call]] = [
+            [.asks(.read), .enters, .leaves],
+            [.asks(.write), .enters, .leaves],
+        ]
+        return observer.accesses == expected
+            ? [] : ["\(Guard.name): the observer heard \(observer.accesses)"]
+    }
+
+    /// The observer hears isBlocked, between asks and enters, of an access that has to wait.
+    ///
+    ///     writer                 other
+    ///     ------                 -----
+    ///     enters
+    ///     inside ──────────────▶ tries to enter
+    ///     waits                  the observer hears asks and isBlocked
+    ///     leaves
+    ///                            the observer hears enters and leaves
+    public static func observerHearsOfWaiting<Guard: Strategy>(
+        _ mode: AccessMode,
+        _ make: () -> Guard
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let observer = RecordingObserver()
+        let subject = Subject(submitting: synchronized, observer: observer)
+        let (inside, leave) = (Gate(), Gate())
+        let writer = TestThread {
+            subject.write { _ in
+                inside.open()
+                leave.pass()
+            }
+        }
+        inside.pass()
+        let other = TestThread {
+            if mode == .read {
+                subject.read { _ in }
+            } else {
+                subject.write { _ in }
+            }
+        }
+        let blocked = eventually { observer.accesses.last == [.asks(mode), .isBlocked] }
+        leave.open()
+        let ended = writer.join() && other.join()
+        let expected: [RecordingObserver.Call] = [.asks(mode), .isBlocked, .enters, .leaves]
+        return blocked && ended && observer.accesses.last == expected
+            ? [] : ["\(Guard.name): the observer heard \(observer.accesses) of a \(mode)"]
+    }
+
+    /// A body that throws leaves the section and lets the next one in; the observer hears it leave.
+    public static func throwingBodiesRelease<Guard: BlockingStrategy>(
+        _ make: () -> Guard
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let observer = RecordingObserver()
+        var violations: [Violation] = []
+        do throws(Refusal) {
+            try synchronized.write(observer: observer) { state throws(Refusal) in
+                state.count = 1
+                throw Refusal()
+            }
+            violations.append("\(Guard.name): the error of a writer was lost")
+        } catch {}
+        do throws(Refusal) {
+            try synchronized.read(observer: observer) { _ throws(Refusal) in throw Refusal() }
+            violations.append("\(Guard.name): the error of a reader was lost")
+        } catch {}
+        let next = TestThread { synchronized.write { $0.copy = 1 } }
+        if !next.join() {
+            violations.append("\(Guard.name): a body that threw did not leave")
+        }
+        let count = synchronized.read { $0.count }
+        if count != (Guard.traits.readsDuringWrites ? 0 : 1) {
+            violations.append("\(Guard.name): a writer that threw left \(count)")
+        }
+        let expected: [[RecordingObserver.Call]] = [
+            [.asks(.write), .enters, .leaves],
+            [.asks(.read), .enters, .leaves],
+        ]
+        if observer.accesses != expected {
+            violations.append("\(Guard.name): the observer heard \(observer.accesses)")
+        }
+        return violations
+    }
+}
+
+/// Yields until `condition` holds; false if that takes longer than anybody would wait.
+public func eventually(_ condition: () -> Bool) -> Bool {
+    let deadline = ContinuousClock.now + .seconds(20)
+    while !condition() {
+        if ContinuousClock.now > deadline {
+            return false
+        }
+        Yield.now()
+    }
+    return true
+}
+
+private struct Refusal: Error {}

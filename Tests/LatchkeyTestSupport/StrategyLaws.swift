@@ -1,0 +1,232 @@
+public import LatchkeySync
+import Foundation
+
+/// What every strategy promises, each written once.
+///
+/// A law returns the ways in which it was broken, rather than failing a test: so the same law
+/// shows that the fourteen strategies keep it and that the known-bad ones do not.
+public struct StrategyLaws: Sendable {
+    public let name: String
+    public let traits: StrategyTraits
+    let makeSubject: @Sendable () -> Subject
+
+    /// The laws of a strategy, tried through its submitting doors.
+    public init<Guard: Strategy>(submitting make: @escaping @Sendable () -> Guard) {
+        name = Guard.name + ", submitting"
+        traits = Guard.traits
+        makeSubject = { Subject(submitting: Synchronized(LawState(), strategy: make())) }
+    }
+
+    /// The laws of a strategy, tried through its blocking doors.
+    public init<Guard: BlockingStrategy>(blocking make: @escaping @Sendable () -> Guard) {
+        name = Guard.name + ", blocking"
+        traits = Guard.traits
+        makeSubject = { Subject(blocking: Synchronized(LawState(), strategy: make())) }
+    }
+
+    /// A broken law, as a sentence.
+    public typealias Violation = String
+
+    func violations(_ collect: (_ note: (Bool, String) -> Void) -> Void) -> [Violation] {
+        var found: [Violation] = []
+        collect { holds, sentence in
+            if !holds {
+                found.append("\(name): \(sentence)")
+            }
+        }
+        return found
+    }
+}
+
+extension StrategyLaws {
+    /// Every increment counts, whoever else increments.
+    ///
+    /// The value is read and written apart, with a yield in between now and then, so that a
+    /// strategy that lets two writers in loses updates even on one processor.
+    public func noUpdateIsLost(threads: Int = 4, rounds: Int = 400) -> [Violation] {
+        violations { note in
+            let subject = makeSubject()
+            let ended = TestThread.run(threads) { _ in
+                for round in 0..<rounds {
+                    subject.write { state in
+                        let seen = state.count
+                        if round % 64 == 0 {
+                            Yield.now()
+                        }
+                        state.count = seen + 1
+                    }
+                }
+            }
+            note(ended, "a writer hangs")
+            let count = Guarded(0)
+            subject.read { state in count.with { $0 = state.count } }
+            note(count.with { $0 } == threads * rounds, "updates were lost")
+        }
+    }
+
+    /// A reader never sees half of a write.
+    public func readsAreWhole(rounds: Int = 400) -> [Violation] {
+        violations { note in
+            let subject = makeSubject()
+            let torn = Arrivals()
+            let ended = TestThread.run(4) { index in
+                for round in 0..<rounds {
+                    if index == 0 {
+                        subject.write { state in
+                            state.count += 1
+                            if round % 16 == 0 {
+                                Yield.now()
+                            }
+                            state.copy = state.count
+                        }
+                    } else {
+                        subject.read { state in
+                            if state.count != state.copy {
+                                torn.arrive()
+                            }
+                        }
+                    }
+                }
+            }
+            note(ended, "a thread hangs")
+            note(torn.value == 0, "a reader saw half of a write")
+        }
+    }
+
+    /// While a writer is inside, nobody else is.
+    ///
+    ///     writer                 other
+    ///     ------                 -----
+    ///     enters
+    ///     changes the value
+    ///     inside ──────────────▶ tries to enter
+    ///     waits                  must not be inside yet
+    ///     leaves ◀────────────── (seen from outside)
+    ///                            enters, sees the change
+    ///
+    /// Where reads go on during writes, a reader may enter, and then sees the value from before.
+    public func writersExcludeEveryone() -> [Violation] {
+        [AccessMode.read, .write].flatMap { mode in
+            violations { note in
+                let subject = makeSubject()
+                let (inside, leave, entered) = (Gate(), Gate(), Gate())
+                let seen = Guarded(-1)
+                let writer = TestThread {
+                    subject.write { state in
+                        state.count = 1
+                        inside.open()
+                        leave.pass()
+                        state.count = 2
+                    }
+                }
+                note(inside.pass(), "a writer cannot enter")
+                let other = TestThread {
+                    if mode == .read {
+                        subject.read { state in
+                            seen.with { $0 = state.count }
+                            entered.open()
+                        }
+                    } else {
+                        subject.write { state in
+                            let count = state.count
+                            seen.with { $0 = count }
+                            entered.open()
+                        }
+                    }
+                }
+                if mode == .read && traits.readsDuringWrites {
+                    note(entered.pass(), "a reader waits for a writer")
+                    note(seen.with { $0 } == 0, "a reader saw half of a write")
+                    leave.open()
+                } else {
+                    note(entered.staysClosed, "a \(mode) went in while a writer was inside")
+                    leave.open()
+                    note(other.join(), "a \(mode) hangs after the writer left")
+                    note(seen.with { $0 } == 2, "a \(mode) did not see the write before it")
+                }
+                note(writer.join() && other.join(), "a thread hangs")
+            }
+        }
+    }
+
+    /// While a reader is inside, another one is let in exactly where that is promised.
+    ///
+    ///     reader                 reader
+    ///     ------                 ------
+    ///     enters
+    ///     inside ──────────────▶ tries to enter
+    ///     waits                  is inside, or is not
+    ///     leaves
+    ///                            is inside in any case
+    public func readersOverlapAsPromised() -> [Violation] {
+        violations { note in
+            let subject = makeSubject()
+            let (inside, leave, entered) = (Gate(), Gate(), Gate())
+            let first = TestThread {
+                subject.read { _ in
+                    inside.open()
+                    leave.pass()
+                }
+            }
+            note(inside.pass(), "a reader cannot enter")
+            let second = TestThread {
+                subject.read { _ in entered.open() }
+            }
+            if traits.allowsConcurrentReaders {
+                note(entered.pass(), "a reader waits for a reader")
+            } else {
+                note(entered.staysClosed, "two readers were inside at once")
+            }
+            leave.open()
+            note(first.join() && second.join(), "a reader hangs")
+        }
+    }
+
+    /// Everybody who waits gets in after the holder has left.
+    public func noWakeUpIsLost(waiters: Int = 8, rounds: Int = 5) -> [Violation] {
+        violations { note in
+            let subject = makeSubject()
+            for _ in 0..<rounds {
+                let (inside, leave, arrived) = (Gate(), Gate(), Arrivals())
+                let holder = TestThread {
+                    subject.write { _ in
+                        inside.open()
+                        leave.pass()
+                    }
+                }
+                note(inside.pass(), "a writer cannot enter")
+                let threads = (0..<waiters).map { index in
+                    TestThread {
+                        arrived.arrive()
+                        if index.isMultiple(of: 2) {
+                            subject.write { $0.count += 1 }
+                        } else {
+                            subject.read { _ in }
+                        }
+                    }
+                }
+                note(arrived.wait(for: waiters), "a thread did not start")
+                leave.open()
+                note(holder.join(), "the holder hangs")
+                note(threads.map { $0.join() }.allSatisfy(\.self), "a waiter was not woken")
+            }
+        }
+    }
+
+    /// What was guarded is freed: each old value, and the last one with the guard.
+    public func valuesAreFreed(rounds: Int = 20) -> [Violation] {
+        violations { note in
+            let freed = Arrivals()
+            do {
+                let subject = makeSubject()
+                for _ in 0..<rounds {
+                    subject.write { $0.tracked = Tracked(freed) }
+                    subject.read { _ in }
+                }
+                note(freed.wait(for: rounds - 1), "an old value is kept though nobody is inside")
+                note(freed.value < rounds, "the present value was freed")
+            }
+            note(freed.wait(for: rounds), "the last value leaks")
+        }
+    }
+}

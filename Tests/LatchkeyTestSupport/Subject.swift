@@ -1,0 +1,63 @@
+public import LatchkeySync
+
+/// The value that the laws guard.
+public struct LawState: Sendable {
+    public var count = 0
+    public var copy = 0
+    public var log: [Int] = []
+    public var tracked: Tracked?
+
+    public init() {}
+}
+
+/// Says when it is freed.
+public final class Tracked: Sendable {
+    private let freed: Arrivals
+
+    public init(_ freed: Arrivals) {
+        self.freed = freed
+    }
+
+    deinit {
+        freed.arrive()
+    }
+}
+
+/// A guarded ``LawState`` as the laws use it, whatever the doors: an access returns when its body
+/// has run.
+public struct Subject: Sendable {
+    public typealias Access<Body> = @Sendable (Body) -> Void
+
+    public let read: @Sendable (@escaping @Sendable (LawState) -> Void) -> Void
+    public let write: @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
+
+    /// Through the blocking doors.
+    public init<Guard: BlockingStrategy>(
+        blocking synchronized: Synchronized<LawState, Guard>,
+        observer: some EntryObserver = NoObserver()
+    ) {
+        read = { synchronized.read(observer: observer, $0) }
+        write = { synchronized.write(observer: observer, $0) }
+    }
+
+    /// Through the submitting doors, waiting for the completion.
+    public init<Guard: Strategy>(
+        submitting synchronized: Synchronized<LawState, Guard>,
+        observer: some EntryObserver = NoObserver()
+    ) {
+        read = { body in
+            let completed = Gate()
+            synchronized.submitRead(observer: observer, body) { completed.open() }
+            completed.pass()
+        }
+        write = { body in
+            let completed = Gate()
+            do throws(BacklogFull) {
+                try synchronized.submitWrite(observer: observer, body) { completed.open() }
+                completed.pass()
+            } catch {
+                preconditionFailure("The laws do not fill the backlog.")
+            }
+        }
+    }
+}
