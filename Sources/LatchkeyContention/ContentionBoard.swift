@@ -22,15 +22,18 @@ package final class ContentionBoard: Sendable {
         }
     }
 
-    /// Begins the reports anew. Prometheus' counters go on, as they must.
+    /// Begins the reports anew.
+    ///
+    /// Prometheus' counters go on, as they must.
     package func reset() {
         for meter in all {
             meter.reset()
         }
     }
 
-    /// The figures since the last reset. Sums over the threads that ever were; no lock that
-    /// guards state is taken.
+    /// The figures since the last reset.
+    ///
+    /// Sums over the threads that ever were; no lock that guards state is taken.
     package func report(at date: Date = Date()) -> ContentionReport {
         let clock = UInt64(MeteringOverhead.clockNanoseconds.rounded())
         return ContentionReport(

@@ -1,50 +1,70 @@
 import LatchkeyMetrics
 import LatchkeySync
 
-/// The families that the meters have in a scrape. Their names are part of the HTTP contract.
+/// The families that the meters have in a scrape.
+///
+/// Their names are part of the HTTP contract.
 enum ContentionFamilies {
     private static let acquisitions = MetricFamily(
-        "latchkey_lock_acquisitions_total", .counter, help: "Entries into the guarded section."
+        "latchkey_lock_acquisitions_total",
+        .counter,
+        help: "Entries into the guarded section."
     )
     private static let contended = MetricFamily(
-        "latchkey_lock_contended_total", .counter,
+        "latchkey_lock_contended_total",
+        .counter,
         help: "Entries that were not possible at once. Estimated for mutex."
     )
     private static let wait = MetricFamily(
-        "latchkey_lock_wait_seconds", .histogram,
-        help: "From asking to entering, scaled up from those that were timed.", unit: "seconds"
+        "latchkey_lock_wait_seconds",
+        .histogram,
+        help: "From asking to entering, scaled up from those that were timed.",
+        unit: "seconds"
     )
     private static let hold = MetricFamily(
-        "latchkey_lock_hold_seconds", .histogram,
-        help: "From entering to leaving, scaled up from those that were timed.", unit: "seconds"
+        "latchkey_lock_hold_seconds",
+        .histogram,
+        help: "From entering to leaving, scaled up from those that were timed.",
+        unit: "seconds"
     )
     private static let waitMax = MetricFamily(
-        "latchkey_lock_wait_max_seconds", .gauge,
-        help: "Longest timed wait of the current minute and the one before.", unit: "seconds"
+        "latchkey_lock_wait_max_seconds",
+        .gauge,
+        help: "Longest timed wait of the current minute and the one before.",
+        unit: "seconds"
     )
     private static let waiters = MetricFamily(
-        "latchkey_lock_waiters", .gauge, help: "Entries that are blocked now."
+        "latchkey_lock_waiters",
+        .gauge,
+        help: "Entries that are blocked now."
     )
     private static let ownerChanges = MetricFamily(
-        "latchkey_lock_owner_changes_total", .counter,
+        "latchkey_lock_owner_changes_total",
+        .counter,
         help: "Exclusive entries that came after one of another thread."
     )
     private static let samplingRatio = MetricFamily(
-        "latchkey_lock_sampling_ratio", .gauge,
+        "latchkey_lock_sampling_ratio",
+        .gauge,
         help: "Share of the acquisitions that is timed. 0 if only contended ones are.",
         unit: "ratio"
     )
     private static let backlog = MetricFamily(
-        "latchkey_strategy_backlog_operations", .gauge,
-        help: "Accepted asynchronous writes that are not yet applied.", unit: "operations"
+        "latchkey_strategy_backlog_operations",
+        .gauge,
+        help: "Accepted asynchronous writes that are not yet applied.",
+        unit: "operations"
     )
     private static let overhead = MetricFamily(
-        "latchkey_lock_metering_overhead_seconds", .gauge,
+        "latchkey_lock_metering_overhead_seconds",
+        .gauge,
         help: "What metering adds to an uncontended acquisition, as measured in this process.",
         unit: "seconds"
     )
     private static let build = MetricFamily(
-        "latchkey_build_info", .gauge, help: "The program's version and how it was built."
+        "latchkey_build_info",
+        .gauge,
+        help: "The program's version and how it was built."
     )
 
     static let all = [
@@ -98,7 +118,9 @@ enum ContentionFamilies {
     }
 }
 
-/// A meter's figures for one scrape. Whatever is not the serving strategy has its role as a label.
+/// A meter's figures for one scrape.
+///
+/// Whatever is not the serving strategy has its role as a label.
 struct MeterReading {
     let reading: ContentionReading
     let labels: Labels

@@ -23,8 +23,9 @@ import Synchronization
     package let traits: StrategyTraits
     package let role: MeterRole
     package let level: MeteringLevel
-    /// For each thread and mode one acquisition in so many is timed, in the mean. 1 for `full`, 0
-    /// where not every acquisition has a chance to be timed.
+    /// For each thread and mode one acquisition in so many is timed, in the mean.
+    ///
+    /// 1 for `full`, 0 where not every acquisition has a chance to be timed.
     package let samplingMean: Int
 
     @usableFromInline let words = PerThreadWords(wordCount: ContentionWords.count)
@@ -39,12 +40,14 @@ import Synchronization
         var since = Date()
     }
 
-    /// How long the window of ``latchkey_lock_wait_max_seconds`` is: the gauge shows the longest
-    /// of the current and the one before, that is, of the last one to two minutes. Whoever scrapes
-    /// once a minute misses nothing, and several scrapers do not disturb each other.
+    /// How long the window of `latchkey_lock_wait_max_seconds` is: the gauge shows the longest of
+    /// the current and the one before, that is, of the last one to two minutes.
+    ///
+    /// Whoever scrapes once a minute misses nothing, and several scrapers do not disturb each
+    /// other.
     static let windowNanoseconds: UInt64 = 60_000_000_000
 
-    /// - Parameter samplingMean: for level `sampled` only; from 1 to 2^30.
+    /// Makes a meter without figures. The sampling mean is for level `sampled` only.
     package init(
         strategy: StrategyKind,
         traits: StrategyTraits,
@@ -82,8 +85,10 @@ import Synchronization
         )
     }
 
-    /// Whether contended acquisitions are counted one by one. `mutex` is never tried, so that what
-    /// it reports is a guess from a look at the holder; see ``ContentionProbe``.
+    /// Whether contended acquisitions are counted one by one.
+    ///
+    /// `mutex` is never tried, so that what it reports is a guess from a look at the holder; see
+    /// ``ContentionProbe``.
     package var countsContendedExactly: Bool { strategy != .mutex }
 
     /// Says how to find the accepted writes that are not yet applied, over all guards.
@@ -103,11 +108,14 @@ import Synchronization
         set { overheadFound.write { $0 = newValue } }
     }
 
-    /// The number of ``reset()``s so far. Relaxed: a maximum that arrives during a reset may count
-    /// for either side.
+    /// The number of ``reset()``s so far.
+    ///
+    /// Relaxed: a maximum that arrives during a reset may count for either side.
     var resetCount: UInt64 { resets.load(ordering: .relaxed) }
 
-    /// Begins anew what a report shows. What Prometheus sees goes on.
+    /// Begins anew what a report shows.
+    ///
+    /// What Prometheus sees goes on.
     package func reset() {
         let now = reading
         baseline.write { baseline in

@@ -36,16 +36,14 @@ public import Synchronization
 /// exactly `samplingMean` of them is timed. They have one mark for the holder: hand-offs between
 /// them and their re-entry are not seen.
 @usableFromInline package final class ContentionProbe: EntryObserver {
-    /// What the probe remembers of one access.
+    /// What the probe remembers of one access: three words, in registers on the uncontended path.
     @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
-        @usableFromInline var isWrite: Bool
-        /// Whether anything below is used: false on the uncontended path.
+        @usableFromInline let isWrite: Bool
+        /// Whether anything below is used.
         @usableFromInline var isFollowed = false
-        /// How many acquisitions the timed wait stands for, 0 if it is not timed.
-        var waitWeight: UInt32 = 0
-        var holdWeight: UInt32 = 0
-        /// How many waiters the access was counted as, 0 if it was not blocked.
-        var blockedWeight: UInt32 = 0
+        var isBlocked = false
+        /// How many acquisitions the times stand for; 0 if they are not taken.
+        var weight: UInt32 = 0
         var askedAt: UInt64 = 0
         var enteredAt: UInt64 = 0
 
@@ -60,6 +58,7 @@ public import Synchronization
     @usableFromInline let meter: ContentionMeter
     @usableFromInline let words: PerThreadWords
     @usableFromInline let readersExclude: Bool
+    @usableFromInline let runsSubmittedLater: Bool
 
     // A cache line's distance on both sides: the word is written at every exclusive entry.
     private let before = InlineArray<8, UInt64>(repeating: 0)
@@ -72,9 +71,15 @@ public import Synchronization
         self.meter = meter
         words = meter.words
         readersExclude = !meter.traits.allowsConcurrentReaders
+        runsSubmittedLater =
+            meter.traits.appliesWritesAsynchronously || !meter.traits.blocksCaller
     }
 
+    // The slow halves take and return the entry by value: its address never leaves the fast path,
+    // which would have to keep it in memory otherwise.
+
     @inlinable
+    @inline(__always)
     package func asks(_ mode: AccessMode) -> Entry {
         let isWrite = mode == .write
         guard let cell = words.ownCell else { return asksClosely(isWrite) }
@@ -84,39 +89,41 @@ public import Synchronization
         return Entry(isWrite: isWrite)
     }
 
-    @usableFromInline
+    @inlinable
     package func isBlocked(_ entry: inout Entry) {
         stopIfInside()
-        block(&entry)
+        entry = blocked(entry)
     }
 
-    /// As `isBlocked`, for an access that came through a submitting door. A strategy that blocks
-    /// there too waits like anywhere else and is checked.
-    @usableFromInline
+    /// As `isBlocked`, for an access that came through a submitting door.
+    ///
+    /// A strategy that blocks there too waits like anywhere else and is checked.
+    @inlinable
     package func isBlockedAsSubmitted(_ entry: inout Entry) {
-        let runsLater = meter.traits.appliesWritesAsynchronously || !meter.traits.blocksCaller
-        if !runsLater {
+        if !runsSubmittedLater {
             stopIfInside()
         }
-        block(&entry)
+        entry = blocked(entry)
     }
 
     @inlinable
+    @inline(__always)
     package func enters(_ entry: inout Entry) {
         if entry.isWrite || readersExclude {
             let mark = Self.threadMark
             let last = holder.load(ordering: .relaxed) >> 1
-            if last != mark, last != 0 {
-                words.add(1, at: ContentionWords.handOffs)
+            if last != mark {
+                takesOver(from: last)
             }
             holder.store(mark << 1 | 1, ordering: .relaxed)
         }
         if entry.isFollowed {
-            entersFollowed(&entry)
+            entry = entersFollowed(entry)
         }
     }
 
     @inlinable
+    @inline(__always)
     package func leaves(_ entry: Entry) {
         if entry.isFollowed {
             leavesFollowed(entry)
@@ -145,14 +152,14 @@ extension ContentionProbe {
                 countShared(isWrite)
             }
         var entry = Entry(isWrite: isWrite)
-        if weight > 0, meter.level != .counts {
+        guard weight > 0 else { return entry }
+        if meter.level != .counts {
             entry.isFollowed = true
-            entry.waitWeight = weight
-            entry.holdWeight = weight
+            entry.weight = weight
             entry.askedAt = latchkey_system_nanoseconds()
         }
-        if weight > 0, !meter.countsContendedExactly, holder.load(ordering: .relaxed) & 1 == 1 {
-            block(&entry, weight: weight)
+        if !meter.countsContendedExactly, holder.load(ordering: .relaxed) & 1 == 1 {
+            entry = blocked(entry)
         }
         return entry
     }
@@ -202,7 +209,8 @@ extension ContentionProbe {
     }
 
     /// Stops the program if the calling thread is inside already and about to wait for itself.
-    private func stopIfInside() {
+    @usableFromInline @inline(never)
+    func stopIfInside() {
         let mark = Self.threadMark
         guard mark != UInt32(LATCHKEY_SYSTEM_THREADS_MAX),
             holder.load(ordering: .relaxed) == mark << 1 | 1
@@ -217,53 +225,73 @@ extension ContentionProbe {
     }
 
     /// Notes that the access has to wait.
-    fileprivate func block(_ entry: inout Entry, weight: UInt32 = 1) {
+    @usableFromInline @inline(never)
+    func blocked(_ entry: Entry) -> Entry {
+        var entry = entry
         entry.isFollowed = true
-        entry.blockedWeight = weight
-        words.add(UInt64(weight), at: ContentionWords.Mode(entry.isWrite).contended)
-        words.add(UInt64(weight), at: ContentionWords.waiting)
-        if entry.waitWeight == 0, meter.level == .counts {
-            entry.waitWeight = 1
+        entry.isBlocked = true
+        if meter.level == .counts {
+            entry.weight = 1
             entry.askedAt = latchkey_system_nanoseconds()
         }
+        let weight = blockedWeight(entry)
+        words.add(weight, at: ContentionWords.Mode(entry.isWrite).contended)
+        words.add(weight, at: ContentionWords.waiting)
+        return entry
+    }
+
+    /// How many contended acquisitions a blocked one stands for.
+    private func blockedWeight(_ entry: Entry) -> UInt64 {
+        meter.countsContendedExactly ? 1 : UInt64(entry.weight)
+    }
+
+    /// Counts a hand-off, unless nobody was inside before.
+    @usableFromInline @inline(never)
+    func takesOver(from last: UInt32) {
+        if last != 0 {
+            words.add(1, at: ContentionWords.handOffs)
+        }
     }
 
     @usableFromInline @inline(never)
-    func entersFollowed(_ entry: inout Entry) {
-        if entry.blockedWeight > 0 {
-            words.add(0 &- UInt64(entry.blockedWeight), at: ContentionWords.waiting)
+    func entersFollowed(_ entry: Entry) -> Entry {
+        var entry = entry
+        if entry.weight > 0 {
+            entry.enteredAt = latchkey_system_nanoseconds()
         }
-        guard entry.waitWeight > 0 else { return }
-        let now = latchkey_system_nanoseconds()
-        let durations = ContentionWords.Mode(entry.isWrite).wait
-        record(from: entry.askedAt, to: now, weight: entry.waitWeight, in: durations)
-        // Again, so that the recording counts for neither.
-        entry.enteredAt = entry.holdWeight > 0 ? latchkey_system_nanoseconds() : 0
+        if entry.isBlocked {
+            words.add(0 &- blockedWeight(entry), at: ContentionWords.waiting)
+        }
+        return entry
     }
 
+    /// Records both times, after the clock was read for the last time, so that recording is in
+    /// neither.
     @usableFromInline @inline(never)
     func leavesFollowed(_ entry: Entry) {
-        guard entry.holdWeight > 0 else { return }
-        let now = latchkey_system_nanoseconds()
-        let durations = ContentionWords.Mode(entry.isWrite).hold
-        record(from: entry.enteredAt, to: now, weight: entry.holdWeight, in: durations)
+        guard entry.weight > 0 else { return }
+        let now = meter.level == .counts ? entry.enteredAt : latchkey_system_nanoseconds()
+        let mode = ContentionWords.Mode(entry.isWrite)
+        record(from: entry.askedAt, to: entry.enteredAt, weight: entry.weight, in: mode.wait)
+        if meter.level != .counts {
+            record(from: entry.enteredAt, to: now, weight: entry.weight, in: mode.hold)
+        }
     }
 
     private func record(
         from start: UInt64,
-        to now: UInt64,
+        to end: UInt64,
         weight: UInt32,
         in durations: ContentionWords.Durations
     ) {
-        let nanoseconds = now > start ? now - start : 0
+        let nanoseconds = end > start ? end - start : 0
         let weight = UInt64(weight)
-        let window = ContentionMeter.window(now)
+        let window = ContentionMeter.window(end)
         let max = PeriodMax.pack(period: meter.resetCount, nanoseconds: nanoseconds)
         let windowMax = PeriodMax.pack(period: window, nanoseconds: nanoseconds)
-        let bucket = durations.bucket(DurationBuckets.index(nanoseconds))
         words.add(1, at: durations.timed)
         words.add(nanoseconds &* weight, at: durations.sum)
-        words.add(weight, at: bucket)
+        words.add(weight, at: durations.bucket(DurationBuckets.index(nanoseconds)))
         words.raise(to: max, at: durations.maxSinceReset)
         words.raise(to: windowMax, at: durations.maxInWindow(window))
     }

@@ -56,7 +56,9 @@ extension ContentionReading {
         waiters = max(0, Int(Int64(bitPattern: waiting)))
     }
 
-    /// What came after `earlier`. Waiters, threads and maxima stay as they are.
+    /// What came after `earlier`.
+    ///
+    /// Waiters, threads and maxima stay as they are.
     func subtracting(_ earlier: ContentionReading) -> ContentionReading {
         var difference = self
         difference.read.subtract(earlier.read)

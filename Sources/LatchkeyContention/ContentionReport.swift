@@ -1,5 +1,5 @@
 package import Foundation
-import LatchkeySync
+package import LatchkeySync
 
 /// What `GET /v1/contention` answers: one row for each meter, and what the figures depend on.
 ///
@@ -25,7 +25,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         /// Whether `contended` was counted one by one; otherwise it is an estimate.
         package var contendedIsExact: Bool
         package var contendedRatio: Double?
-        /// Exclusive entries that came after one of another thread. Exact.
+        /// Exclusive entries that came after one of another thread, counted one by one.
         package var handOffs: UInt64
         package var waiters: Int
         package var backlog: Int
@@ -48,8 +48,9 @@ package struct ContentionReport: Codable, Sendable, Equatable {
     }
 
     /// Quantiles come from buckets, each twice as wide as the one before, and are scaled up where
-    /// not all were timed; the maximum is the longest that was timed. Nothing is below what it
-    /// costs to read the clock.
+    /// not all were timed; the maximum is the longest that was timed.
+    ///
+    /// Nothing is below what it costs to read the clock.
     package struct Durations: Codable, Sendable, Equatable {
         /// How many were timed.
         package var timedCount: UInt64
@@ -61,17 +62,19 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var maxNanoseconds: UInt64
     }
 
+    /// The table of `GET /v1/strategies` in the HTTP contract's words.
     package struct Traits: Codable, Sendable, Equatable {
-        package var isReentrant: Bool
-        package var allowsConcurrentReaders: Bool
+        package var reentrant: Bool
+        package var concurrentReaders: Bool
         package var blocksCaller: Bool
-        package var appliesWritesAsynchronously: Bool
-        package var handsOffFairly: Bool
+        package var asynchronousWrites: Bool
+        package var fairHandOff: Bool
         package var spins: Bool
     }
 
-    /// The report as JSON text. The order of the fields is alphabetical, so that two reports can
-    /// be compared line by line.
+    /// The report as JSON text.
+    ///
+    /// The order of the fields is alphabetical, so that two reports can be compared line by line.
     package func json() throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -81,7 +84,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
 }
 
 extension ContentionReport.Row {
-    /// - Parameter clockNanoseconds: what reading the clock costs.
+    /// What the meter shows now, and nothing below what reading the clock costs.
     init(_ meter: ContentionMeter, clockNanoseconds: UInt64) {
         let (reading, since) = meter.readingSinceReset
         let all = reading.read + reading.write
@@ -149,13 +152,13 @@ extension ContentionReport.Durations {
 }
 
 extension ContentionReport.Traits {
-    init(_ traits: StrategyTraits) {
+    package init(_ traits: StrategyTraits) {
         self.init(
-            isReentrant: traits.isReentrant,
-            allowsConcurrentReaders: traits.allowsConcurrentReaders,
+            reentrant: traits.isReentrant,
+            concurrentReaders: traits.allowsConcurrentReaders,
             blocksCaller: traits.blocksCaller,
-            appliesWritesAsynchronously: traits.appliesWritesAsynchronously,
-            handsOffFairly: traits.handsOffFairly,
+            asynchronousWrites: traits.appliesWritesAsynchronously,
+            fairHandOff: traits.handsOffFairly,
             spins: traits.spins
         )
     }

@@ -9,8 +9,10 @@ enum ContentionWords {
     @inlinable static func nextTimed(_ isWrite: Bool) -> Int { isWrite ? 3 : 1 }
     /// Exclusive entries of this thread that came after one of another thread.
     @inlinable static var handOffs: Int { 4 }
-    /// Blocked entries that began here less those that ended here. An asynchronous access begins
-    /// and ends on two threads: only the sum over the threads is a number of waiters.
+    /// Blocked entries that began here less those that ended here.
+    ///
+    /// An asynchronous access begins and ends on two threads: only the sum over the threads is a
+    /// number of waiters.
     static let waiting = 5
     static let random = 6
 

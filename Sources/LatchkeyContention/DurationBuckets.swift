@@ -12,7 +12,9 @@ package enum DurationBuckets {
         scale: .nanosecondsInSeconds
     )
 
-    /// The bucket of a duration. A duration equal to a bound is in the bucket that it ends.
+    /// The bucket of a duration.
+    ///
+    /// A duration equal to a bound is in the bucket that it ends.
     static func index(_ nanoseconds: UInt64) -> Int {
         guard nanoseconds > 100 else { return 0 }
         // In hundreds, rounded down to what lies strictly above: 101...200 gives 1, 201...400

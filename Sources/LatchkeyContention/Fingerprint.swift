@@ -29,10 +29,13 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     }
 
     package var context: Context
-    /// The least compiler version that this build knows it was made with. The language offers
-    /// comparisons only.
+    /// The least compiler version that this build knows it was made with.
+    ///
+    /// The language offers comparisons only.
     package var swiftVersionAtLeast: String
-    /// `debug` or `release`. Figures of a debug build say nothing about the strategies.
+    /// `debug` or `release`.
+    ///
+    /// Figures of a debug build say nothing about the strategies.
     package var configuration: String
     package var operatingSystem: String?
     package var kernel: String?
@@ -48,7 +51,9 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     /// Of the last 1, 5 and 15 minutes, at the time of the report.
     package var loadAverage: [Double]
 
-    /// Looks at the machine. Reads a few small files.
+    /// Looks at the machine.
+    ///
+    /// Reads a few small files.
     package init(_ context: Context) {
         self.context = context
         swiftVersionAtLeast = Self.compilerVersion
@@ -70,9 +75,10 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         clockSource = Self.line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         )
-        loadAverage = Self.line("/proc/loadavg").map { line in
-            line.split(separator: " ").prefix(3).compactMap { Double($0) }
-        } ?? []
+        loadAverage =
+            Self.line("/proc/loadavg").map { line in
+                line.split(separator: " ").prefix(3).compactMap { Double($0) }
+            } ?? []
     }
 
     static var configuration: String {

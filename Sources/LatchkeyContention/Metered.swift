@@ -69,7 +69,8 @@ extension Metered: BlockingStrategy where Base: BlockingStrategy {
 }
 
 /// Tells two observers of every access, the first one first.
-@usableFromInline package struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
+@usableFromInline
+package struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
     @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
         @usableFromInline var first: First.Entry
         @usableFromInline var second: Second.Entry

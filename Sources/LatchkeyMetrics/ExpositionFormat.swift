@@ -75,7 +75,10 @@ private struct MediaRange {
         }
     }
 
-    private static func trimmed(_ text: String, of characters: Set<Character> = [" ", "\t"])
+    private static func trimmed(
+        _ text: String,
+        of characters: Set<Character> = [" ", "\t"]
+    )
         -> String
     {
         var rest = text[...]

@@ -34,8 +34,10 @@ package struct ExpositionWriter {
         line(suffix: "", labels.text, Self.render(value))
     }
 
-    /// Writes all samples of a histogram. The count is the sum of the buckets, so that the last
-    /// bucket agrees with it even if values arrived while the buckets were read.
+    /// Writes all samples of a histogram.
+    ///
+    /// The count is the sum of the buckets, so that the last bucket agrees with it even if values
+    /// arrived while the buckets were read.
     package mutating func histogram(
         _ labels: Labels,
         _ bounds: HistogramBounds,

@@ -25,7 +25,9 @@ final class Guarded<State>: @unchecked Sendable {
         unsafe mutex.deallocate()
     }
 
-    /// Runs `body` alone. It must not enter again.
+    /// Runs `body` alone.
+    ///
+    /// It must not enter again.
     func withLock<Result>(_ body: (inout State) -> Result) -> Result {
         let code = unsafe pthread_mutex_lock(mutex)
         precondition(code == 0, "pthread_mutex_lock failed with \(code).")

@@ -1,7 +1,8 @@
 /// The upper bounds of a histogram's buckets, in whole units of what is observed.
 package struct HistogramBounds: Sendable {
-    /// Ascending; a value equal to a bound is in its bucket. One more bucket, without a bound,
-    /// takes what is above the last.
+    /// Ascending; a value equal to a bound is in its bucket.
+    ///
+    /// One more bucket, without a bound, takes what is above the last.
     package let values: [UInt64]
     /// What one observed unit is in the metric's base unit: 1e-9 for nanoseconds in seconds.
     package let scale: Scale

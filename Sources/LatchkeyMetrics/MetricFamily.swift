@@ -71,8 +71,9 @@ package struct Labels: Sendable, Hashable {
 
     package static let none = Labels([])
 
-    /// Stops the program if a label's name breaks the rules, is reserved or comes twice. A value
-    /// may be any text: what could end it is escaped, control characters are replaced.
+    /// Stops the program if a label's name breaks the rules, is reserved or comes twice.
+    ///
+    /// A value may be any text: what could end it is escaped, control characters are replaced.
     package init(_ pairs: [(name: String, value: String)]) {
         var seen: Set<String> = ["le", "quantile"]
         for (name, _) in pairs {

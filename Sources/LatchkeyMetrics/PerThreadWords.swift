@@ -134,7 +134,9 @@ public import Synchronization
 }
 
 extension PerThreadWords {
-    /// The words of one thread. Only that thread changes them; any thread may read.
+    /// The words of one thread.
+    ///
+    /// Only that thread changes them; any thread may read.
     ///
     /// SAFETY: `@safe` because it is used only while its ``PerThreadWords`` lives, and offsets are
     /// constants below `wordCount`.

@@ -4,30 +4,48 @@ import Glibc
 /// What the operating system says of this process, under the names that all Prometheus clients use.
 package enum ProcessMetrics {
     private static let cpu = MetricFamily(
-        "process_cpu_seconds_total", .counter,
-        help: "Processor time spent in user and system mode.", unit: "seconds"
+        "process_cpu_seconds_total",
+        .counter,
+        help: "Processor time spent in user and system mode.",
+        unit: "seconds"
     )
     private static let residentMemory = MetricFamily(
-        "process_resident_memory_bytes", .gauge, help: "Resident memory.", unit: "bytes"
+        "process_resident_memory_bytes",
+        .gauge,
+        help: "Resident memory.",
+        unit: "bytes"
     )
     private static let virtualMemory = MetricFamily(
-        "process_virtual_memory_bytes", .gauge, help: "Virtual memory.", unit: "bytes"
+        "process_virtual_memory_bytes",
+        .gauge,
+        help: "Virtual memory.",
+        unit: "bytes"
     )
     private static let openFiles = MetricFamily(
-        "process_open_fds", .gauge, help: "Open file descriptors."
+        "process_open_fds",
+        .gauge,
+        help: "Open file descriptors."
     )
     private static let filesMax = MetricFamily(
-        "process_max_fds", .gauge, help: "Open file descriptors at most."
+        "process_max_fds",
+        .gauge,
+        help: "Open file descriptors at most."
     )
     private static let startTime = MetricFamily(
-        "process_start_time_seconds", .gauge,
-        help: "When the process started, since the Unix epoch.", unit: "seconds"
+        "process_start_time_seconds",
+        .gauge,
+        help: "When the process started, since the Unix epoch.",
+        unit: "seconds"
     )
     private static let threads = MetricFamily(
-        "process_threads", .gauge, help: "Threads of the process."
+        "process_threads",
+        .gauge,
+        help: "Threads of the process."
     )
 
-    /// Registers the process metrics. What cannot be read at a scrape is left out of it.
+    /// Registers the process metrics.
+    ///
+    /// What cannot be read at a scrape is left out of it.
     package static func register(in registry: MetricRegistry) {
         let families = [
             cpu, residentMemory, virtualMemory, openFiles, filesMax, startTime, threads,
