@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+import tour
+
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOLS = TOP / ".build-tools"
 sys.path.insert(0, str(TOP / "scripts"))
@@ -37,6 +39,7 @@ def main():
             step("openapi.yaml is a valid description", validate)
             step("docs/operating.md has the command's flags", compare_flags, arguments.binary)
             with Latchkey(arguments.binary, log=log) as service:
+                step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
                 step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
@@ -89,6 +92,12 @@ def compare_flags(binary):
     if manual_flags != page_flags:
         raise Failure("docs/operating.md and --help differ: "
                       f"{sorted(set(manual_flags.items()) ^ set(page_flags.items()))}")
+
+
+def take_tour(service):
+    mistakes = tour.mistakes(service.url)
+    if mistakes:
+        raise Failure("the tour goes wrong:\n" + "\n".join(mistakes))
 
 
 def serves_contract(service):
