@@ -42,7 +42,7 @@ package struct PropertyName: @unchecked Sendable {
             throw .tooLong
         }
         var isASCII = true
-        for unsafe byte in unsafe bytes {
+        for unsafebyte in unsafe bytes {
             if byte < 0x20 || byte == 0x7F {
                 throw .controlCharacter
             }

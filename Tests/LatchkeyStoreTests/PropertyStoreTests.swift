@@ -37,7 +37,9 @@ private struct CountingConcurrently: StrategyVisitor {
         }
         #expect(store.value("shared") == "\(threadCount * stepCount)")
         for thread in 0..<threadCount {
-            let counts = (0..<3).compactMap { store.value("own/\(thread)/\($0)") }.compactMap(Int.init)
+            let counts = (0..<3).compactMap { store.value("own/\(thread)/\($0)") }.compactMap(
+                Int.init
+            )
             #expect(counts.reduce(0, +) == stepCount)
         }
         #expect(store.base.usage.revision == UInt64(2 * threadCount * stepCount))
@@ -70,7 +72,10 @@ private struct ListingWhileWriting: StrategyVisitor {
             let page = store.list(limit: 100)
             let counts = page.properties.compactMap { Int(store.text($0)) }
             let expected = Int(page.revision)
-            #expect(counts.reduce(0, +) == expected, "every commit up to the revision, and no other")
+            #expect(
+                counts.reduce(0, +) == expected,
+                "every commit up to the revision, and no other"
+            )
             #expect(counts == counts.sorted(by: >))
             #expect((counts.first ?? 0) - (counts.count == names.count ? counts.last ?? 0 : 0) <= 1)
             #expect(page.properties.allSatisfy { $0.revision <= page.revision })
@@ -96,7 +101,9 @@ private struct Paging: StrategyVisitor {
             var after: String?
             repeat {
                 let page = store.list(after: after, limit: limit)
-                found += page.properties.map { unsafe String(decoding: $0.nameBytes, as: UTF8.self) }
+                found += page.properties.map {
+                    unsafe String(decoding: $0.nameBytes, as: UTF8.self)
+                }
                 after = page.hasMore ? found.last : nil
                 #expect(page.properties.count == limit || !page.hasMore)
             } while after != nil
@@ -146,7 +153,8 @@ private final class Blocking<Guard: NamedStrategy>: Sendable {
     private func with<Result>(_ name: String, _ body: (PropertyName) -> Result) -> Result {
         var name = name
         return name.withUTF8 { bytes in
-            guard let name = try? unsafe PropertyName(borrowing: UnsafeRawBufferPointer(bytes)) else {
+            guard let name = try? unsafe PropertyName(borrowing: UnsafeRawBufferPointer(bytes))
+            else {
                 preconditionFailure("the test's names are valid")
             }
             return body(name)
