@@ -87,7 +87,10 @@ let package = Package(
             name: "LatchkeyServiceTests",
             dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
         ),
-        .testTarget(name: "LatchkeyIntegrationTests", dependencies: ["LatchkeyTestSupport"]),
+        .testTarget(
+            name: "LatchkeyIntegrationTests",
+            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport", "latchkey"]
+        ),
         .testTarget(name: "TidyTests"),
     ]
 )
