@@ -73,6 +73,9 @@ public protocol Strategy: Sendable {
     /// - Parameters:
     ///   - strategies: The guard of each cell.
     ///   - cells: As many cells as strategies.
+    ///   - observer: Hears of each access.
+    ///   - body: Given the values, in the order of the cells.
+    ///   - completion: Called exactly once, outside all guarded sections.
     static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
         _ cells: [Cell<Value>],
@@ -196,8 +199,9 @@ extension BlockingStrategy {
         completion(readAll(strategies, cells, observer: observer, body))
     }
 
-    /// Runs `body` with shared access to all `cells` at once, before it returns. See
-    /// ``Strategy/submitReadAll(_:_:observer:_:completion:)``.
+    /// Runs `body` with shared access to all `cells` at once, before it returns.
+    ///
+    /// See ``Strategy/submitReadAll(_:_:observer:_:completion:)``.
     @inlinable
     public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],

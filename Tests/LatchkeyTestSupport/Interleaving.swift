@@ -9,7 +9,9 @@ import Synchronization
 public struct Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
-    /// How long a test waits for what must happen. Long, because it costs nothing when it does.
+    /// How long a test waits for what must happen.
+    ///
+    /// Long, because it costs nothing when it does.
     public static let patience = DispatchTimeInterval.seconds(20)
 
     /// How long a test watches for what must not happen.
@@ -71,7 +73,9 @@ public struct TestThread: Sendable {
         }
     }
 
-    /// Waits for the thread; false if it hangs. Can be called again.
+    /// Waits for the thread; false if it hangs.
+    ///
+    /// Can be called again.
     @discardableResult
     public func join() -> Bool {
         let hasEnded = ended.pass()

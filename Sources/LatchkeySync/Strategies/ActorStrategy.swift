@@ -1,4 +1,6 @@
-/// `actor`: a Swift actor. Nothing blocks: every access is submitted.
+/// `actor`: a Swift actor.
+///
+/// Nothing blocks: every access is submitted.
 ///
 /// The actor's methods do not suspend, so its re-entrancy has nothing to interleave. Accesses that
 /// one thread submits are applied in the order of submission: an immediate task runs on the
@@ -53,7 +55,9 @@ public struct ActorStrategy: NamedStrategy {
     }
 
     /// One value has one actor, and a cut through several actors would need them to wait for each
-    /// other. So there is one stripe.
+    /// other.
+    ///
+    /// So there is one stripe.
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],

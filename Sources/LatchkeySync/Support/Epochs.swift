@@ -100,7 +100,8 @@ final class Epochs: @unchecked Sendable {
     func oldestEntry() -> UInt64 {
         var oldest = outsiders.oldestEntry()
         for index in 1..<max(Int(latchkey_system_thread_index_end()), 1) {
-            let entry = unsafe slot(at: index).pointee.load(ordering: .sequentiallyConsistent)  // W3
+            // W3
+            let entry = unsafe slot(at: index).pointee.load(ordering: .sequentiallyConsistent)
             if entry != 0 {
                 oldest = min(oldest, entry)
             }

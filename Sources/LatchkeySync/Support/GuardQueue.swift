@@ -58,8 +58,9 @@ struct GuardQueue: Sendable {
         return try outcome.get()
     }
 
-    /// Submits a body for writing and returns. Called with the entry of an access that was asked
-    /// for by ``ask(_:)``.
+    /// Submits a body for writing and returns.
+    ///
+    /// Called with the entry of an access that was asked for by ``ask(_:)``.
     @inlinable
     func submit<Observer: EntryObserver>(
         _ observer: Observer,

@@ -12,7 +12,9 @@ final class Publisher: @unchecked Sendable {
     @usableFromInline let epochs = Epochs.domain
     @usableFromInline let writer = AdaptiveLock()
 
-    /// The stamp of the newest value in `retired`, 0 if there is none. Written under the lock.
+    /// The stamp of the newest value in `retired`, 0 if there is none.
+    ///
+    /// Written under the lock.
     private let newestStamp = Atomic<UInt64>(0)
     private var retired: [Retired] = []
 
@@ -41,7 +43,9 @@ final class Publisher: @unchecked Sendable {
         return entry
     }
 
-    /// Keeps a replaced value until it can be freed. The calling thread holds the lock.
+    /// Keeps a replaced value until it can be freed.
+    ///
+    /// The calling thread holds the lock.
     @usableFromInline
     func retire(
         _ address: UnsafeMutableRawPointer,
