@@ -39,7 +39,7 @@ struct GuardQueue: Sendable {
         }
         // `sync` knows no typed errors, so the outcome leaves through a variable.
         var outcome: Swift.Result<Result, Failure>?
-        let inside = {
+        sync(mode) {
             observer.enters(&entry)
             outcome = Swift.Result(catching: body)
             observer.leaves(entry)
@@ -47,15 +47,21 @@ struct GuardQueue: Sendable {
                 entrants.leave(mode)
             }
         }
+        guard let outcome else {
+            preconditionFailure("DispatchQueue.sync returned before its body ran.")
+        }
+        return try outcome.get()
+    }
+
+    /// Takes the closure as a parameter: one that does not escape is not allocated.
+    @inlinable
+    @inline(__always)
+    func sync(_ mode: AccessMode, _ inside: () -> Void) {
         if isConcurrent && mode == .write {
             queue.sync(flags: .barrier, execute: inside)
         } else {
             queue.sync(execute: inside)
         }
-        guard let outcome else {
-            preconditionFailure("DispatchQueue.sync returned before its body ran.")
-        }
-        return try outcome.get()
     }
 
     /// Submits a body for writing and returns.
