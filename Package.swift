@@ -68,7 +68,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeySyncTests",
-            dependencies: ["LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",

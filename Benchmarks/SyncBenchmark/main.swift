@@ -3,8 +3,11 @@ import LatchkeySync
 // The rows of `make bench` that need no server: one line of JSON each, under 30 seconds in all.
 
 #if DEBUG
-fatalError("A debug build measures nothing: build with --configuration release.")
+let isDebugBuild = true
+#else
+let isDebugBuild = false
 #endif
+precondition(!isDebugBuild, "A debug build measures nothing: use --configuration release.")
 
 /// The strategies whose uncontended cost is measured: those named as arguments, or all.
 let names = CommandLine.arguments.dropFirst()

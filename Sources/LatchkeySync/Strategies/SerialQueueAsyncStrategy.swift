@@ -62,10 +62,13 @@ public struct SerialQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         try backlog.accept()
-        queue.submit(observer) { [completions, backlog] in
-            let result = unsafe cell.place.pointee.write(body)
-            backlog.applied()
-            completions.async { completion(result) }
-        }
+        queue.submit(
+            observer,
+            { unsafe cell.place.pointee.write(body) },
+            then: { [completions, backlog] result in
+                backlog.applied()
+                completions.async { completion(result) }
+            }
+        )
     }
 }

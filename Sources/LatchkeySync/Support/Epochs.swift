@@ -64,7 +64,11 @@ final class Epochs: @unchecked Sendable {
     /// Says that the calling thread is about to read.
     @usableFromInline
     func enter() -> Reading {
-        let index = Int(latchkey_system_thread_index())
+        enter(index: Int(latchkey_system_thread_index()))
+    }
+
+    /// The same for a thread with this index.
+    func enter(index: Int) -> Reading {
         guard index != 0 else {
             return unsafe Reading(slot: nil, entry: outsiders.enter(clock))
         }

@@ -64,13 +64,12 @@ struct GuardQueue: Sendable {
         }
     }
 
-    /// Submits a body for writing and returns.
-    ///
-    /// Called with the entry of an access that was asked for by ``ask(_:)``.
+    /// Submits `body` for writing and returns; `then` is called after it has left the section.
     @inlinable
-    func submit<Observer: EntryObserver>(
+    func submit<Observer: EntryObserver, Result>(
         _ observer: Observer,
-        _ body: @escaping @Sendable () -> Void
+        _ body: @escaping @Sendable () -> Result,
+        then: @escaping @Sendable (Result) -> Void
     ) {
         var entry = observer.asks(.write)
         if Observer.isActive && !entrants.join(.write, isConcurrent: isConcurrent) {
@@ -79,11 +78,12 @@ struct GuardQueue: Sendable {
         let inside = { @Sendable [entry, entrants] in
             var entry = entry
             observer.enters(&entry)
-            body()
+            let result = body()
             observer.leaves(entry)
             if Observer.isActive {
                 entrants.leave(.write)
             }
+            then(result)
         }
         queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
     }
