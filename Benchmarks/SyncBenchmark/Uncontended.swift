@@ -7,7 +7,9 @@ import Synchronization
 // What a guarded value costs beyond the primitive that guards it, when nobody else is there: one
 // thread adds one to an integer, through `Synchronized.write` and with the bare primitive.
 
-/// A value behind a bare primitive. In memory of its own, as a guarded value is.
+/// A value behind a bare primitive.
+///
+/// In memory of its own, as a guarded value is.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because each counter is used by one benchmark, under the
 /// primitive that the benchmark is about, and lives as long as the process.

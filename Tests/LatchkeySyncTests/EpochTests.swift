@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)), .serialized)
 struct EpochTests {
     @Test func `a reader holds what was replaced after it entered`() {
-        let domain = Epochs.domain
+        let domain = Epochs()
         let reading = domain.enter()
         let stamp = domain.replaced()
         #expect(domain.oldestEntry() <= stamp)
@@ -17,7 +17,7 @@ struct EpochTests {
     }
 
     @Test func `a nested reading does not end the outer one`() {
-        let domain = Epochs.domain
+        let domain = Epochs()
         let outer = domain.enter()
         let stamp = domain.replaced()
         let inner = domain.enter()
@@ -28,7 +28,7 @@ struct EpochTests {
     }
 
     @Test func `a thread without an index of its own is counted all the same`() {
-        let domain = Epochs.domain
+        let domain = Epochs()
         let before = domain.enter(index: 0)
         let stamp = domain.replaced()
         let after = domain.enter(index: 0)

@@ -41,6 +41,8 @@ struct RawLockTests {
         #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.unlocked)
     }
 
+    /// Whoever sleeps on the lock is woken.
+    ///
     ///     holder                   waiter
     ///     ------                   ------
     ///     locks

@@ -1,19 +1,24 @@
-import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeySync
+
 /// When a snapshot's old values are freed, and that they are.
+///
+/// Each test counts its own readers: those of other tests hold old values too.
 @Suite(.timeLimit(.minutes(1)))
 struct SnapshotTests {
     @Test func `an old value is freed at once when nobody reads`() {
         let freed = Arrivals()
-        let value = Synchronized<Tracked, SnapshotStrategy>(Tracked(freed))
+        let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
         value.write { $0 = Tracked(freed) }
         #expect(freed.value == 1)
         value.write { $0 = Tracked(freed) }
         #expect(freed.value == 2)
     }
 
+    /// The value goes when its last reader does.
+    ///
     ///     reader                   writer
     ///     ------                   ------
     ///     enters
@@ -23,7 +28,7 @@ struct SnapshotTests {
     ///     leaves: the old one is freed
     @Test func `an old value lives as long as a reader is inside, and no longer`() {
         let freed = Arrivals()
-        let value = Synchronized<Tracked, SnapshotStrategy>(Tracked(freed))
+        let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
         let (inside, replaced) = (Gate(), Gate())
         let reader = TestThread {
             value.read { _ in
@@ -42,7 +47,7 @@ struct SnapshotTests {
 
     @Test func `a nested read holds what the outer one saw`() {
         let freed = Arrivals()
-        let strategy = SnapshotStrategy()
+        let strategy = SnapshotStrategy(epochs: Epochs())
         let cell = Cell(Tracked(freed))
         strategy.read(cell, observer: NoObserver()) { _ in
             strategy.read(cell, observer: NoObserver()) { _ in }
@@ -55,7 +60,7 @@ struct SnapshotTests {
 
     @Test func `a writer that throws publishes nothing`() {
         struct Refusal: Error {}
-        let value = Synchronized<Int, SnapshotStrategy>(1)
+        let value = Synchronized(1, strategy: SnapshotStrategy(epochs: Epochs()))
         #expect(throws: Refusal.self) {
             try value.write { number throws(Refusal) in
                 number = 2
@@ -68,7 +73,7 @@ struct SnapshotTests {
     /// Below the doors: a checked build takes the `deinit` for a part of the write that frees.
     @Test func `a value's deinit may enter the guard that frees it`() {
         let ended = Arrivals()
-        let strategy = SnapshotStrategy()
+        let strategy = SnapshotStrategy(epochs: Epochs())
         let cell = Cell<AtEnd?>(nil)
         strategy.write(cell, observer: NoObserver()) { value in
             value = AtEnd {
@@ -84,7 +89,7 @@ struct SnapshotTests {
         let freed = Arrivals()
         let rounds = 300
         do {
-            let value = Synchronized<Tracked, SnapshotStrategy>(Tracked(freed))
+            let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
             let ended = TestThread.run(4) { index in
                 for _ in 0..<rounds {
                     if index == 0 {
@@ -106,7 +111,7 @@ struct SnapshotTests {
     }
 
     @Test func `a writer holds other writers up, not readers`() {
-        let value = Synchronized<Int, SnapshotStrategy>(1)
+        let value = Synchronized(1, strategy: SnapshotStrategy(epochs: Epochs()))
         let (inside, leave, written) = (Gate(), Gate(), Gate())
         let holder = TestThread {
             value.readHoldingWriters { _ in

@@ -23,6 +23,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
 
     @inlinable public init() { publisher = Publisher() }
 
+    /// With readers counted apart from the rest of the process, for tests.
+    init(epochs: Epochs) { publisher = Publisher(epochs: epochs) }
+
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,

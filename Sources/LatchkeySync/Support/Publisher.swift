@@ -9,7 +9,7 @@ internal import Synchronization
 /// SAFETY: `@unchecked Sendable` because `retired` is used only while `writer` is held.
 @usableFromInline
 final class Publisher: @unchecked Sendable {
-    @usableFromInline let epochs = Epochs.domain
+    @usableFromInline let epochs: Epochs
     @usableFromInline let writer = AdaptiveLock()
 
     /// The stamp of the newest value in `retired`, 0 if there is none.
@@ -18,7 +18,14 @@ final class Publisher: @unchecked Sendable {
     private let newestStamp = Atomic<UInt64>(0)
     private var retired: [Retired] = []
 
-    @usableFromInline init() {}
+    @usableFromInline
+    convenience init() {
+        self.init(epochs: .domain)
+    }
+
+    init(epochs: Epochs) {
+        self.epochs = epochs
+    }
 
     /// Nobody can be inside any more: whoever is keeps the strategy.
     deinit {
