@@ -79,101 +79,95 @@ private func submitting(
 
 /// The bare primitive of a strategy, used as its documentation says; nil where there is none.
 func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
-    let counter = BareCounter()
     switch kind {
-    case .serialQueue, .serialQueueAsync:
+    case .serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync:
+        bareQueue(of: kind, operations)
+    case .lock: bareLock(FoundationLock(), "NSLock", operations)
+    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
+    case .spin: bareLock(SpinLock(), "SpinLock", operations)
+    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
+    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
+    case .monitor: bareMonitor(operations)
+    case .readWriteLock: bareReadWriteLock(operations)
+    case .mutex: bareMutex(operations)
+    case .actor: bareActor(operations)
+    case .snapshot: nil
+    }
+}
+
+private func bareQueue(of kind: StrategyKind, _ operations: Int) -> Contender {
+    let counter = BareCounter()
+    guard kind.traits.allowsConcurrentReaders else {
         let queue = DispatchQueue(label: "benchmark", target: .global())
         return bare("DispatchQueue.sync", operations) {
             for _ in 0..<operations {
                 queue.sync { counter.increment() }
             }
         }
-    case .barrierQueue, .barrierQueueAsync:
-        let queue = DispatchQueue(label: "benchmark", attributes: .concurrent, target: .global())
-        return bare("DispatchQueue.sync(flags: .barrier)", operations) {
-            for _ in 0..<operations {
-                queue.sync(flags: .barrier) { counter.increment() }
+    }
+    let queue = DispatchQueue(label: "benchmark", attributes: .concurrent, target: .global())
+    return bare("DispatchQueue.sync(flags: .barrier)", operations) {
+        for _ in 0..<operations {
+            queue.sync(flags: .barrier) { counter.increment() }
+        }
+    }
+}
+
+/// A raw lock is the primitive itself: its calls are inlined.
+private func bareLock<Lock: RawLock>(
+    _ lock: Lock,
+    _ name: String,
+    _ operations: Int
+) -> Contender {
+    let counter = BareCounter()
+    return bare(name, operations) {
+        for _ in 0..<operations {
+            lock.lock()
+            counter.increment()
+            lock.unlock()
+        }
+    }
+}
+
+private func bareMonitor(_ operations: Int) -> Contender {
+    let counter = BareCounter()
+    return bare("Monitor.synchronized", operations) {
+        for _ in 0..<operations {
+            Monitor.synchronized(on: counter) { counter.increment() }
+        }
+    }
+}
+
+private func bareReadWriteLock(_ operations: Int) -> Contender {
+    let counter = BareCounter()
+    let lock = ReadWriteLock()
+    return bare("pthread_rwlock_t", operations) {
+        for _ in 0..<operations {
+            lock.lock()
+            counter.increment()
+            lock.unlock()
+        }
+    }
+}
+
+private func bareMutex(_ operations: Int) -> Contender {
+    let mutex = BareMutex()
+    return bare("Mutex.withLock", operations) {
+        for _ in 0..<operations {
+            mutex.value.withLock { $0 &+= 1 }
+        }
+    }
+}
+
+private func bareActor(_ operations: Int) -> Contender {
+    let actor = BareActor()
+    return Contender(name: "an actor's method in Task.immediate") {
+        submitting(operations) { (completion) throws(BacklogFull) in
+            Task.immediate {
+                await actor.increment()
+                completion()
             }
         }
-    case .lock:
-        let lock = NSLock()
-        return bare("NSLock", operations) {
-            for _ in 0..<operations {
-                lock.lock()
-                counter.increment()
-                lock.unlock()
-            }
-        }
-    case .recursiveLock:
-        let lock = NSRecursiveLock()
-        return bare("NSRecursiveLock", operations) {
-            for _ in 0..<operations {
-                lock.lock()
-                counter.increment()
-                lock.unlock()
-            }
-        }
-    case .spin:
-        let lock = SpinLock()
-        return bare("SpinLock", operations) {
-            for _ in 0..<operations {
-                lock.lock()
-                counter.increment()
-                lock.unlock()
-            }
-        }
-    case .adaptive:
-        let lock = AdaptiveLock()
-        return bare("AdaptiveLock", operations) {
-            for _ in 0..<operations {
-                lock.lock()
-                counter.increment()
-                lock.unlock()
-            }
-        }
-    case .monitor:
-        return bare("Monitor.synchronized", operations) {
-            for _ in 0..<operations {
-                Monitor.synchronized(on: counter) { counter.increment() }
-            }
-        }
-    case .semaphore:
-        let semaphore = DispatchSemaphore(value: 1)
-        return bare("DispatchSemaphore", operations) {
-            for _ in 0..<operations {
-                semaphore.wait()
-                counter.increment()
-                semaphore.signal()
-            }
-        }
-    case .readWriteLock:
-        let lock = ReadWriteLock()
-        return bare("pthread_rwlock_t", operations) {
-            for _ in 0..<operations {
-                lock.lock()
-                counter.increment()
-                lock.unlock()
-            }
-        }
-    case .mutex:
-        let mutex = BareMutex()
-        return bare("Mutex.withLock", operations) {
-            for _ in 0..<operations {
-                mutex.value.withLock { $0 &+= 1 }
-            }
-        }
-    case .actor:
-        let actor = BareActor()
-        return Contender(name: "an actor's method in Task.immediate") {
-            submitting(operations) { (completion) throws(BacklogFull) in
-                Task.immediate {
-                    await actor.increment()
-                    completion()
-                }
-            }
-        }
-    case .snapshot:
-        return nil
     }
 }
 

@@ -44,7 +44,7 @@ extension Striped where Guard: BlockingStrategy {
     ) throws(Failure) -> Result {
         try Reentry.checking(Guard.self, cells[...], Caller(fileID, line)) {
             () throws(Failure) -> Result in
-            try Guard.readAll(strategies, cells, observer: observer, body)
+            try Guard.readAll(strategies, cells, observers: oneEach(observer), body)
         }
     }
 }
@@ -114,6 +114,17 @@ extension Striped {
             Reentry.checking(Guard.self, cells[...], caller) { body(values) }
         }
         #endif
-        Guard.submitReadAll(strategies, cells, observer: observer, body, completion: completion)
+        Guard.submitReadAll(
+            strategies,
+            cells,
+            observers: oneEach(observer),
+            body,
+            completion: completion
+        )
+    }
+
+    @inlinable
+    func oneEach<Observer>(_ observer: Observer) -> [Observer] {
+        Array(repeating: observer, count: count)
     }
 }

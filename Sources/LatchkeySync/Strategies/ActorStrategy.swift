@@ -62,17 +62,17 @@ public struct ActorStrategy: NamedStrategy {
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
         _ cells: [Cell<Value>],
-        observer: Observer,
+        observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
         precondition(
-            strategies.count == 1 && cells.count == 1,
+            strategies.count == 1 && cells.count == 1 && observers.count == 1,
             "The strategy 'actor' cannot hold several stripes still: use one stripe."
         )
         strategies[0].submitRead(
             cells[0],
-            observer: observer,
+            observer: observers[0],
             { body([$0]) },
             completion: completion
         )

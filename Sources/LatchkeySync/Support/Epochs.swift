@@ -32,8 +32,8 @@ internal import Synchronization
 /// A nested read finds its thread's slot taken and leaves it alone: the outer entry is older and
 /// holds more.
 ///
-/// SAFETY: `@safe`, `@unchecked Sendable` because the table lives as long as the domain, which every
-/// reader keeps, and what is in it is atomic.
+/// SAFETY: `@safe`, `@unchecked Sendable` because the table lives as long as the domain, which
+/// every reader keeps, and what is in it is atomic.
 @safe
 @usableFromInline
 final class Epochs: @unchecked Sendable {
