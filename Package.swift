@@ -56,6 +56,11 @@ let package = Package(
             resources: [.embedInCode("openapi.yaml")]
         ),
         .executableTarget(name: "latchkey", dependencies: ["LatchkeyService", "LatchkeySync"]),
+        .executableTarget(
+            name: "LatchkeySyncBenchmark",
+            dependencies: ["LatchkeySync"],
+            path: "Benchmarks/SyncBenchmark"
+        ),
         .target(
             name: "LatchkeyTestSupport",
             dependencies: ["LatchkeySync"],
@@ -63,7 +68,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeySyncTests",
-            dependencies: ["LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
