@@ -14,6 +14,8 @@ public import LatchkeySync
         probe = ContentionProbe(meter)
     }
 
+    @inlinable package static var name: String { Base.name }
+    @inlinable package static var traits: StrategyTraits { Base.traits }
     @inlinable package var backlogCount: Int { base.backlogCount }
 
     @inlinable
@@ -36,6 +38,29 @@ public import LatchkeySync
     ) throws(BacklogFull) {
         let observer = BothObservers(SubmissionProbe(probe), observer)
         try base.submitWrite(cell, observer: observer, body, completion: completion)
+    }
+
+    /// All strategies must have the same meter.
+    ///
+    /// The base enters the guards by itself and tells one observer of all of them, so what is
+    /// known of each guard's holder is not kept up here: hand-offs are not counted.
+    @inlinable
+    package static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [Cell<Value>],
+        observer: Observer,
+        _ body: @escaping @Sendable ([Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        precondition(!strategies.isEmpty, "There is a guard at least.")
+        let observer = BothObservers(GroupProbe(strategies[0].probe), observer)
+        Base.submitReadAll(
+            strategies.map(\.base),
+            cells,
+            observer: observer,
+            body,
+            completion: completion
+        )
     }
 }
 
@@ -68,79 +93,15 @@ extension Metered: BlockingStrategy where Base: BlockingStrategy {
     }
 }
 
-/// Tells two observers of every access, the first one first.
-@usableFromInline
-package struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
-    @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
-        @usableFromInline var first: First.Entry
-        @usableFromInline var second: Second.Entry
-
-        @inlinable
-        init(first: First.Entry, second: Second.Entry) {
-            self.first = first
-            self.second = second
-        }
+extension Metered: TryingStrategy where Base: TryingStrategy {
+    @inlinable
+    package func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try base.tryWrite(cell, observer: BothObservers(probe, observer), body)
     }
-
-    @usableFromInline let first: First
-    @usableFromInline let second: Second
-
-    @inlinable package static var isActive: Bool { First.isActive || Second.isActive }
-
-    @inlinable
-    package init(_ first: First, _ second: Second) {
-        self.first = first
-        self.second = second
-    }
-
-    @inlinable
-    package func asks(_ mode: AccessMode) -> Entry {
-        Entry(first: first.asks(mode), second: second.asks(mode))
-    }
-
-    @inlinable
-    package func isBlocked(_ entry: inout Entry) {
-        first.isBlocked(&entry.first)
-        second.isBlocked(&entry.second)
-    }
-
-    @inlinable
-    package func enters(_ entry: inout Entry) {
-        first.enters(&entry.first)
-        second.enters(&entry.second)
-    }
-
-    @inlinable
-    package func leaves(_ entry: Entry) {
-        first.leaves(entry.first)
-        second.leaves(entry.second)
-    }
-}
-
-/// A probe for what is submitted: where that runs later, a body may submit to its own guard.
-@usableFromInline package struct SubmissionProbe: EntryObserver {
-    @usableFromInline package typealias Entry = ContentionProbe.Entry
-
-    @usableFromInline let probe: ContentionProbe
-
-    @inlinable
-    init(_ probe: ContentionProbe) {
-        self.probe = probe
-    }
-
-    @inlinable package static var isActive: Bool { ContentionProbe.isActive }
-
-    @inlinable
-    package func asks(_ mode: AccessMode) -> Entry { probe.asks(mode) }
-
-    @inlinable
-    package func isBlocked(_ entry: inout Entry) { probe.isBlockedAsSubmitted(&entry) }
-
-    @inlinable
-    package func enters(_ entry: inout Entry) { probe.enters(&entry) }
-
-    @inlinable
-    package func leaves(_ entry: Entry) { probe.leaves(entry) }
 }
 
 extension ContentionMeter {
