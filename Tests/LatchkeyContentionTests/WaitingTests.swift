@@ -86,12 +86,15 @@ import Testing
             value: { $0 }
         )
         let done = Gate()
-        let sum = striped.readAll { $0.reduce(0, +) }
-        striped.submitReadAll({ $0.reduce(0, +) }, completion: { if $0 == 6 { done.open() } })
-        #expect(sum == 6)
+        #expect(TestThread.run(1) { _ in striped.write(0) { $0 += 1 } })
+        striped.submitReadAll({ $0.reduce(0, +) }, completion: { if $0 == 7 { done.open() } })
         #expect(done.pass())
-        #expect(meter.reading.read.acquisitions == 8)
+        #expect(meter.reading.read.acquisitions == 4)
+        #expect(meter.reading.read.hold.timed == 4)
         #expect(meter.reading.handOffs == 0)
+        #expect(striped.readAll { $0.reduce(0, +) } == 7)
+        #expect(meter.reading.read.acquisitions == 8)
+        #expect(meter.reading.handOffs == 1)
     }
 }
 

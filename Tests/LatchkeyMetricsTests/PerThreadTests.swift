@@ -51,6 +51,14 @@ import Testing
         #expect(words.sum(at: 0) == 9)
     }
 
+    @Test func `what threads share is added atomically`() {
+        let words = PerThreadWords(wordCount: 1)
+        onThreads(4) {
+            for _ in 0..<200_000 { words.sharedCell.add(1, at: 0) }
+        }
+        #expect(words.sum(at: 0) == 800_000)
+    }
+
     /// In a process of its own, because it takes every thread index there is.
     @Test func `threads beyond the last index share a cell and lose nothing`() async {
         await #expect(processExitsWith: .success) {
