@@ -72,11 +72,14 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
-            dependencies: ["LatchkeyMetrics", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyContentionTests",
-            dependencies: ["LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMetrics", "LatchkeySync",
+                "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyStoreTests",
