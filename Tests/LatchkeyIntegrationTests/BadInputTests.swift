@@ -8,12 +8,11 @@ struct BadInputTests {
     /// Every case against a service that has one property, `p`, of value 1 and revision 1.
     private func refuses(
         _ place: Place,
-        _ flags: [String] = [],
         _ problem: String,
         _ status: Int,
-        _ cases: [(method: String, target: String, headers: [String], body: [UInt8]?)]
+        _ cases: [BadRequest]
     ) async throws {
-        try await place.serve(flags) { site in
+        try await place.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/p", body: [0x31])
             for item in cases {
@@ -44,8 +43,8 @@ struct BadInputTests {
             place,
             "malformed-json",
             400,
-            bodies.map { ("PUT", "/v1/properties/p", [], $0) }
-                + [("POST", "/v1/properties/p/increment", [], Array("{".utf8))]
+            bodies.map { BadRequest("PUT", "/v1/properties/p", body: $0) }
+                + [BadRequest("POST", "/v1/properties/p/increment", body: Array("{".utf8))]
         )
     }
 
@@ -59,12 +58,13 @@ struct BadInputTests {
             depths.map { depth in
                 let text =
                     String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-                return ("PUT", "/v1/properties/p", [], Array(text.utf8))
+                return BadRequest("PUT", "/v1/properties/p", body: Array(text.utf8))
             }
         )
         try await place.serve { site in
             let text = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
-            #expect(try site.ask("PUT", "/v1/properties/deep", text).status == 201)
+            let answer = try site.ask("PUT", "/v1/properties/deep", text)
+            #expect(answer.status == 201)
         }
     }
 
@@ -78,7 +78,7 @@ struct BadInputTests {
             place,
             "invalid-body",
             400,
-            bodies.map { ("POST", "/v1/properties/p/increment", [], Array($0.utf8)) }
+            bodies.map { BadRequest("POST", "/v1/properties/p/increment", body: Array($0.utf8)) }
         )
     }
 
@@ -91,16 +91,17 @@ struct BadInputTests {
             400,
             ["%00", "a%0Ab", "%7F", "%C2%85", long].flatMap { name in
                 [
-                    ("GET", "/v1/properties/\(name)", [], nil),
-                    ("PUT", "/v1/properties/\(name)", [], [0x31]),
-                    ("POST", "/v1/properties/\(name)/increment", [], nil),
-                    ("DELETE", "/v1/properties/\(name)", [], nil),
+                    BadRequest("GET", "/v1/properties/\(name)"),
+                    BadRequest("PUT", "/v1/properties/\(name)", body: [0x31]),
+                    BadRequest("POST", "/v1/properties/\(name)/increment"),
+                    BadRequest("DELETE", "/v1/properties/\(name)"),
                 ]
             }
         )
         try await place.serve { site in
             let name = String(repeating: "a", count: 256)
-            #expect(try site.ask("PUT", "/v1/properties/\(name)", "1").status == 201)
+            let answer = try site.ask("PUT", "/v1/properties/\(name)", "1")
+            #expect(answer.status == 201)
         }
     }
 
@@ -111,7 +112,7 @@ struct BadInputTests {
             "invalid-target",
             400,
             ["%", "%2", "%zz", "a%", "%FF", "%C3", "%ED%A0%80", "%C0%AF"].map {
-                ("PUT", "/v1/properties/\($0)", [], [0x31])
+                BadRequest("PUT", "/v1/properties/\($0)", body: [0x31])
             }
         )
     }
@@ -122,14 +123,14 @@ struct BadInputTests {
             "?limit=0", "?limit=1001", "?limit=x", "?limit=", "?limit=1&limit=1", "?nope=1",
             "?values=yes", "?after=%21", "?after=", "?prefix=%FF", "?prefix=%zz", "?&", "?=1",
             "?prefix=" + String(repeating: "a", count: 257),
-        ].map { ("GET", "/v1/properties\($0)", [String](), [UInt8]?.none) }
+        ].map { BadRequest("GET", "/v1/properties\($0)") }
         let others = [
-            ("GET", "/v1/properties/p?x=1", [], nil), ("PUT", "/v1/properties/p?ttl=5", [], [0x32]),
-            ("DELETE", "/v1/properties/p?x", [], nil),
-            ("POST", "/v1/properties/p/increment?by=2", [], nil),
-            ("GET", "/v1/strategies?x=1", [], nil), ("GET", "/metrics?x=1", [], nil),
-            ("GET", "/readyz?verbose=2", [], nil),
-        ] as [(String, String, [String], [UInt8]?)]
+            BadRequest("GET", "/v1/properties/p?x=1"), BadRequest("PUT", "/v1/properties/p?ttl=5", body: [0x32]),
+            BadRequest("DELETE", "/v1/properties/p?x"),
+            BadRequest("POST", "/v1/properties/p/increment?by=2"),
+            BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/metrics?x=1"),
+            BadRequest("GET", "/readyz?verbose=2"),
+        ]
         try await refuses(place, "invalid-query", 400, list + others)
     }
 
@@ -145,8 +146,8 @@ struct BadInputTests {
             400,
             values.flatMap { value in
                 [
-                    ("PUT", "/v1/properties/p", ["If-Match: \(value)"], [0x32]),
-                    ("GET", "/v1/properties/p", ["If-None-Match: \(value)"], nil),
+                    BadRequest("PUT", "/v1/properties/p", headers: ["If-Match: \(value)"], body: [0x32]),
+                    BadRequest("GET", "/v1/properties/p", headers: ["If-None-Match: \(value)"]),
                 ]
             }
         )
@@ -162,8 +163,8 @@ struct BadInputTests {
             place,
             "unsupported-media-type",
             415,
-            fields.map { ("PUT", "/v1/properties/p", [$0], [0x32]) }
-                + fields.map { ("POST", "/v1/properties/p/increment", [$0], Array("{\"by\":1}".utf8)) }
+            fields.map { BadRequest("PUT", "/v1/properties/p", headers: [$0], body: [0x32]) }
+                + fields.map { BadRequest("POST", "/v1/properties/p/increment", headers: [$0], body: Array("{\"by\":1}".utf8)) }
         )
         try await place.serve { site in
             for type in ["application/json", "Application/JSON; charset=utf-8", "application/ld+json"] {
@@ -185,9 +186,9 @@ struct BadInputTests {
             "method-not-allowed",
             405,
             [
-                ("POST", "/v1/properties/p", [], nil), ("PATCH", "/v1/properties/p", [], nil),
-                ("GET", "/v1/properties/p/increment", [], nil), ("BREW", "/healthz", [], nil),
-                ("PUT", "/v1/properties", [], nil), ("DELETE", "/metrics", [], nil),
+                BadRequest("POST", "/v1/properties/p"), BadRequest("PATCH", "/v1/properties/p"),
+                BadRequest("GET", "/v1/properties/p/increment"), BadRequest("BREW", "/healthz"),
+                BadRequest("PUT", "/v1/properties"), BadRequest("DELETE", "/metrics"),
             ]
         )
         try await refuses(
@@ -195,9 +196,9 @@ struct BadInputTests {
             "no-route",
             404,
             [
-                ("GET", "/v1", [], nil), ("GET", "/v1/properties/", [], nil),
-                ("GET", "/v1/properties/a/b", [], nil), ("GET", "//healthz", [], nil),
-                ("GET", "/healthz/", [], nil), ("GET", "/problems/nope", [], nil),
+                BadRequest("GET", "/v1"), BadRequest("GET", "/v1/properties/"),
+                BadRequest("GET", "/v1/properties/a/b"), BadRequest("GET", "//healthz"),
+                BadRequest("GET", "/healthz/"), BadRequest("GET", "/problems/nope"),
             ]
         )
         try await place.serve { site in
@@ -227,5 +228,20 @@ struct BadInputTests {
             #expect(answer.problem == "overflow")
             #expect(answer.status == 409)
         }
+    }
+}
+
+/// A request that a server must refuse.
+private struct BadRequest: Sendable {
+    let method: String
+    let target: String
+    let headers: [String]
+    let body: [UInt8]?
+
+    init(_ method: String, _ target: String, headers: [String] = [], body: [UInt8]? = nil) {
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
     }
 }
