@@ -78,7 +78,7 @@ enum {
     LATCHKEY_HTTP_REFUSAL_MILLISECONDS = 1000,
     // Deadlines are looked at this often, or four times in the shortest of them. A deadline takes
     // effect at most two such ticks late and never early.
-    LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 500,
+    LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 250,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
 };

@@ -6,7 +6,7 @@ struct RouteNode: Sendable {
     let isCapture: Bool
     var firstChild = RouteNode.noChild
     var nextSibling = RouteNode.noChild
-    /// The methods of the routes that end here, for the `Allow` field. Empty if none do.
+    /// The methods of the routes that end here, for the `Allow` field; empty if none do.
     var allow = ""
     /// By the raw value of the method; negative if there is no route.
     private var routes: InlineArray<8, Int16> = .init(repeating: -1)

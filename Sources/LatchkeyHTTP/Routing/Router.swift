@@ -21,6 +21,7 @@ package final class Router: Sendable {
     /// - Parameters:
     ///   - routes: at least one.
     ///   - unmatched: called for requests that no route answers. Must answer them.
+    /// - Throws: what is wrong with the table.
     package init(
         _ routes: [Route],
         unmatched: @escaping UnmatchedHandler
@@ -30,6 +31,14 @@ package final class Router: Sendable {
         nodes = try RouteNode.tree(of: routes)
     }
 
+    /// What the table says about a method and a path.
+    package enum Resolution: Equatable, Sendable {
+        case route(Int, capture: Bytes)
+        case notFound
+        case methodNotAllowed(allow: String)
+        case options(allow: String)
+    }
+
     /// Calls the route's handler, or `unmatched`.
     package func handle(_ exchange: Exchange) {
         if let rejection = exchange.rejection {
@@ -37,22 +46,26 @@ package final class Router: Sendable {
             return
         }
         let method = exchange.method
-        var capture = Bytes("")
-        guard let node = find(exchange.path, &capture) else {
-            unmatched(exchange, .notFound)
-            return
-        }
-        let route = nodes[node].route(for: method)
-        if route >= 0 {
-            routes[route].handle(
+        switch resolve(method, exchange.path) {
+        case .route(let index, let capture):
+            routes[index].handle(
                 exchange,
-                RouteMatch(route: route, method: method, capture: capture)
+                RouteMatch(route: index, method: method, capture: capture)
             )
-        } else if method == .options {
-            unmatched(exchange, .options(allow: nodes[node].allow))
-        } else {
-            unmatched(exchange, .methodNotAllowed(allow: nodes[node].allow))
+        case .notFound: unmatched(exchange, .notFound)
+        case .methodNotAllowed(let allow): unmatched(exchange, .methodNotAllowed(allow: allow))
+        case .options(let allow): unmatched(exchange, .options(allow: allow))
         }
+    }
+
+    /// Looks a method and a path up.
+    package func resolve(_ method: HTTPMethod, _ path: Bytes) -> Resolution {
+        var capture = Bytes("")
+        guard let node = find(path, &capture) else { return .notFound }
+        let route = nodes[node].route(for: method)
+        if route >= 0 { return .route(route, capture: capture) }
+        let allow = nodes[node].allow
+        return method == .options ? .options(allow: allow) : .methodNotAllowed(allow: allow)
     }
 
     /// The node that has routes for this path.

@@ -43,6 +43,7 @@ package final class HTTPServer: @unchecked Sendable {
     ///   - log: called on any thread with a sentence about something unusual that a client or the
     ///     system did.
     ///   - handle: called for each request. Must answer it, then or later.
+    /// - Throws: if the address cannot be listened on, or the configuration is out of bounds.
     package init(
         _ configuration: HTTPServerConfiguration,
         log: @escaping Log = { _ in },
@@ -76,8 +77,10 @@ package final class HTTPServer: @unchecked Sendable {
         port = unsafe latchkey_http_port(server)
     }
 
-    /// Stops to listen. Requests that have arrived are served; later ones are given to the handler
-    /// as ``Rejection/draining``. Every answer closes its connection. Call it as often as you like.
+    /// Stops to listen.
+    ///
+    /// Requests that have arrived are served; later ones are given to the handler as
+    /// ``Rejection/draining``. Every answer closes its connection. Call it as often as you like.
     package func quiesce() {
         unsafe latchkey_http_quiesce(server)
     }
@@ -94,8 +97,9 @@ package final class HTTPServer: @unchecked Sendable {
         Int(unsafe latchkey_http_stop(server, limit.wholeMilliseconds))
     }
 
-    /// Counts connections and what they do. Locks the list of connections meanwhile; requests are
-    /// not delayed.
+    /// Counts connections and what they do.
+    ///
+    /// Locks the list of connections meanwhile; requests are not delayed.
     package var statistics: HTTPServerStatistics {
         HTTPServerStatistics(unsafe latchkey_http_measure(server))
     }
