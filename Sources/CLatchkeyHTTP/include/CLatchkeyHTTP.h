@@ -79,6 +79,8 @@ enum {
     // Deadlines are looked at this often, or four times in the shortest of them. A deadline takes
     // effect at most two such ticks late and never early.
     LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 250,
+    // How long the body of an answer can be that is made here.
+    LATCHKEY_HTTP_RAW_BODY_BYTES_MAX = 1024,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
 };
@@ -129,6 +131,10 @@ typedef struct latchkey_http_options {
     // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
     // connection is closed. 0: no bound.
     uint32_t request_milliseconds;
+    // The bodies of the 408 and the 413 that are made here: a problem's JSON each, of at most
+    // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
+    const char *timeout_body;
+    const char *too_large_body;
     latchkey_http_handler handler;
     latchkey_http_log log;  // may be NULL
     void *context;          // given to both; must live until latchkey_http_stop() has returned

@@ -65,10 +65,7 @@ package final class HTTPServer: @unchecked Sendable {
             unsafe callbacks.takeUnretainedValue().log(text)
         }
         var failure = unsafe latchkey_http_failure()
-        let started = unsafe configuration.host.withCString { host in
-            unsafe options.host = host
-            return unsafe latchkey_http_start(&options, &failure)
-        }
+        let started = unsafe HTTPServer.start(configuration, &options, &failure)
         guard let server = unsafe started else {
             throw unsafe HTTPServerError(failure, configuration)
         }
@@ -106,6 +103,24 @@ package final class HTTPServer: @unchecked Sendable {
 }
 
 extension HTTPServer {
+    /// Lends the texts of the configuration for the call that copies them.
+    private static func start(
+        _ configuration: HTTPServerConfiguration,
+        _ options: inout latchkey_http_options,
+        _ failure: inout latchkey_http_failure
+    ) -> OpaquePointer? {
+        unsafe configuration.host.withCString { host in
+            unsafe options.host = unsafe host
+            return unsafe configuration.timeoutBody.withCString { timeoutBody in
+                unsafe options.timeout_body = unsafe timeoutBody
+                return unsafe configuration.tooLargeBody.withCString { tooLargeBody in
+                    unsafe options.too_large_body = unsafe tooLargeBody
+                    return unsafe latchkey_http_start(&options, &failure)
+                }
+            }
+        }
+    }
+
     private static func options(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) -> latchkey_http_options {
