@@ -201,9 +201,10 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     } else {
         flags |= MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     }
-    // The library's memory of a connection holds the head, the descriptions of its lines, and the
-    // head of the answer. It is zeroed between two requests, so it should not be generous.
-    size_t pool_bytes = (size_t)options->head_bytes_max * 2 + 4096;
+    // The library's memory of a connection holds the head, 56 bytes for each of its lines, and the
+    // head of the answer. All of it is zeroed between two requests, which is the dearest thing that
+    // happens to a request outside of the kernel, so it must not be generous.
+    size_t pool_bytes = (size_t)options->head_bytes_max * 3 / 2 + 4096;
     struct MHD_OptionItem pool_of_threads[] = {
         {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options->threads, NULL},
         {MHD_OPTION_END, 0, NULL},

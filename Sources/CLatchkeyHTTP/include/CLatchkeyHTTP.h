@@ -48,8 +48,8 @@ typedef enum latchkey_http_rejection {
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
     // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. A head
-    // that does not even fit into the memory of a connection, which is about twice
-    // `head_bytes_max`, gets 414 or 431 from libmicrohttpd, which closes.
+    // that does not even fit into the memory of a connection gets 414 or 431 from libmicrohttpd,
+    // which closes: one of half more than `head_bytes_max`, or of very many short lines.
     LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG,
     // Request line and headers together are longer than `head_bytes_max`. 431.
     LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE,
@@ -123,7 +123,7 @@ typedef struct latchkey_http_options {
     uint32_t
         connections_per_address_max;  // 0: no bound. IPv6 addresses count by their first 64 bits
     uint32_t target_bytes_max;        // path and query
-    uint32_t head_bytes_max;          // request line and headers
+    uint32_t head_bytes_max;          // request line and headers; a KiB costs about 30 ns
     uint64_t body_bytes_max;
     // From an answer, or the start of the connection, to the next byte; and from one piece of an
     // answer that the client takes to the next. 0: no bound.

@@ -79,6 +79,9 @@ package struct ResponseFields: ~Copyable {
     }
 
     /// Adds a field whose value must have no line feed, carriage return or NUL.
+    ///
+    /// Disfavoured, because a literal would be a `String` otherwise, which costs more.
+    @_disfavoredOverload
     package mutating func add(_ name: StaticString, _ value: String) {
         if value.utf8.contains(0) {
             areValid = false

@@ -54,4 +54,6 @@ package enum RouteTableError: Error, Equatable, Sendable {
     case duplicate(String)
     /// A literal segment and a name in braces stand in the same place. One path could be both.
     case ambiguous(String)
+    /// More than 32767.
+    case tooManyRoutes
 }
