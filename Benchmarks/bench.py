@@ -56,7 +56,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
-    parser.add_argument("--micro", help="the program that measures LatchkeySync alone")
+    parser.add_argument("--micro", action="append", default=[],
+                        help="a program that measures without HTTP; more than once if you like")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2, help="per load")
     return parser.parse_args()
@@ -147,15 +148,22 @@ def page_milliseconds(service, index):
 
 
 def measure_micro(arguments):
-    """The rows of the program that measures the strategies without HTTP: one JSON object a line."""
-    if not arguments.micro:
-        return []
-    progress("the strategies without HTTP")
-    output = subprocess.run([arguments.micro], capture_output=True, text=True, check=True,
-                            stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
-    found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return [row(each["name"], [each["min"], each["median"], each["max"]], each.get("unit", ""),
-                each.get("target", ""), each.get("met"), each.get("note", "")) for each in found]
+    """The rows of the programs that measure without HTTP: one JSON object a line."""
+    rows = []
+    for program in arguments.micro:
+        progress(pathlib.Path(program).name)
+        output = subprocess.run([program], capture_output=True, text=True, check=True,
+                                stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
+        for line in output.splitlines():
+            if line.startswith("{"):
+                found = json.loads(line)
+                target = found.get("target") or ""
+                rows.append(row(
+                    found["measure"], [found["low"], found["ratio"], found["high"]],
+                    "ns" if found["unit"] == "nanoseconds" else "",
+                    target.replace("at least", "≥").replace("at most", "≤"), found.get("isMet"),
+                    f"{found['subject']}: {found['nanosecondsPerOperation']:.3g} ns"))
+    return rows
 
 
 def row(name, values, unit, target, met, note):
