@@ -79,6 +79,7 @@ package struct StoreLimits: Sendable, Hashable {
 }
 
 /// Which bound a write would break.
+@usableFromInline
 package enum StoreFull: Error, Hashable {
     case properties
     case bytes

@@ -9,6 +9,7 @@
 /// name from borrowed bytes keeps them in place until the operation that was given the name has
 /// called its completion; a name made with an `owner` keeps them itself.
 @safe
+@usableFromInline
 package struct PropertyName: @unchecked Sendable {
     package static let byteCountMax = 256
 

@@ -1,4 +1,4 @@
-package import LatchkeySync
+public import LatchkeySync
 
 /// The properties, guarded by a strategy.
 ///
@@ -9,6 +9,7 @@ package import LatchkeySync
 /// Every operation takes a completion, because some strategies apply it later: it is called
 /// exactly once, outside the guarded section, before the call returns if the strategy blocks and
 /// on another thread if not.
+@usableFromInline
 package final class PropertyStore<Guard: Strategy>: Sendable {
     @usableFromInline let stripes: Striped<Stripe, Guard>
     @usableFromInline let ledger: Ledger
