@@ -25,7 +25,9 @@ public import Synchronization
 @usableFromInline package final class PerThreadWords: @unchecked Sendable {
     /// The words that each thread has.
     @usableFromInline package let wordCount: Int
-    /// Where each thread's cell is found. For whoever wants to spare the way through this object.
+    /// Where each thread's cell is found.
+    ///
+    /// For whoever wants to spare the way through this object.
     @usableFromInline package let table: Table
     @usableFromInline let shared: UnsafeMutablePointer<Atomic<UInt64>>
 
