@@ -58,7 +58,7 @@ let package = Package(
         .executableTarget(name: "latchkey", dependencies: ["LatchkeyService", "LatchkeySync"]),
         .executableTarget(
             name: "LatchkeySyncBenchmark",
-            dependencies: ["LatchkeySync"],
+            dependencies: ["LatchkeyContention", "LatchkeySync"],
             path: "Benchmarks/SyncBenchmark"
         ),
         .target(
