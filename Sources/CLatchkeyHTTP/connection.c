@@ -185,6 +185,11 @@ bool connection_enter(connection *c, enum phase phase) {
     if ((now & PHASE_MASK) == PHASE_EXPIRED) {
         return false;
     }
+    if ((now & PHASE_MASK) >= PHASE_HANDLING) {
+        // Nobody else changes these two.
+        atomic_store_explicit(&c->phase, next, memory_order_release);
+        return true;
+    }
     // Sequentially consistent: latchkey_http_stop() sets `stopping` and then looks at the phases,
     // the server's thread sets HANDLING and then looks at `stopping`.
     return atomic_compare_exchange_strong(&c->phase, &now, next);

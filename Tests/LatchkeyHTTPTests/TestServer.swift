@@ -5,7 +5,8 @@ import Testing
 /// A server whose handler does what the path says.
 ///
 /// - `/now` answers at once, `/later` from another thread, both with the name of the thing.
-/// - `/echo` answers with the body, `/owned` with bytes of an object that is ``Owner``.
+/// - `/echo` answers with the body, `/owned` with the query, `/owned-long` with very many bytes, both
+///   as bytes of an ``Owner``.
 /// - `/hold` answers with the body when ``letGo(_:)`` is called.
 /// - `/etags` answers with all `If-None-Match` fields and their count.
 /// - `/bad-field` tries to add a field with a line feed.
@@ -16,6 +17,7 @@ final class TestServer: Sendable {
     static let targetBytesMax = 256
     static let headBytesMax = 1024
     static let bodyBytesMax = 1000
+    static let longBytes = 8 << 20
 
     /// Which threads: a test argument.
     enum Mode: String, CaseIterable, Sendable {
@@ -66,6 +68,10 @@ final class TestServer: Sendable {
             exchange.respond(.ok, body: .bytes(Array(exchange.body)))
         case "/owned":
             let owner = Owner(Array(exchange.query), released: held.released)
+            unsafe exchange.respond(.ok, body: .owned(owner.bytes, owner: owner))
+        case "/owned-long":
+            let content = [UInt8](repeating: 0x78, count: longBytes)
+            let owner = Owner(content, released: held.released)
             unsafe exchange.respond(.ok, body: .owned(owner.bytes, owner: owner))
         case "/hold":
             held.add(exchange)

@@ -48,6 +48,8 @@ extension Exchange {
             return unsafe bytes.withUnsafeBytes { memory in
                 unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
             }
+        case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
+            return unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
         case .owned(let memory, let owner):
             return unsafe latchkey_http_response_create(
                 memory.baseAddress,
