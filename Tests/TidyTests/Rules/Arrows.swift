@@ -13,7 +13,8 @@ extension Rule {
         "LatchkeyStore": ["CYajl", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyHTTP": ["CLatchkeyHTTP"],
         "LatchkeyService": [
-            "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
+            "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
+            "LatchkeyStore",
             "LatchkeySync",
         ],
         "latchkey": ["LatchkeyService", "LatchkeySync"],
