@@ -142,6 +142,7 @@ import Testing
                 "blocksCaller" : true,
                 "concurrentReaders" : false,
                 "fairHandOff" : false,
+                "readsDuringWrites" : false,
                 "reentrant" : false,
                 "spins" : false
               },

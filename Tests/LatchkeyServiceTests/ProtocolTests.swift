@@ -61,7 +61,7 @@ struct ProtocolTests {
         let rows = try #require(table["strategies"] as? [[String: Any]])
         for (row, kind) in zip(rows, StrategyKind.allCases) {
             let traits = try #require(row["traits"] as? [String: Bool])
-            #expect(traits.count == 6)
+            #expect(traits.count == 7)
             #expect(traits["spins"] == kind.traits.spins)
             #expect(traits["reentrant"] == kind.traits.isReentrant)
         }

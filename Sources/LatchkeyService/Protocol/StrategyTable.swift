@@ -10,6 +10,7 @@ package enum StrategyTable {
     private static let columns: [Column] = [
         ("reentrant", "re-entrant", { $0.isReentrant }),
         ("concurrentReaders", "concurrent readers", { $0.allowsConcurrentReaders }),
+        ("readsDuringWrites", "reads during writes", { $0.readsDuringWrites }),
         ("blocksCaller", "blocks the caller", { $0.blocksCaller }),
         ("asynchronousWrites", "asynchronous writes", { $0.appliesWritesAsynchronously }),
         ("fairHandOff", "fair hand-off", { $0.handsOffFairly }),
