@@ -133,13 +133,13 @@ public import Synchronization
 extension PerThreadWords {
     /// One place per thread index, which leads to the thread's cell.
     ///
-    /// SAFETY: `@safe` because it is used only while its ``PerThreadWords`` lives, and a thread's
-    /// index is below the number of places.
+    /// SAFETY: `@safe`, `@unchecked Sendable` because it is used only while its ``PerThreadWords``
+    /// lives, a thread's index is below the number of places, and the places are atomic.
     @safe
-    @usableFromInline package struct Table: Sendable {
+    @usableFromInline package struct Table: @unchecked Sendable {
         @usableFromInline package typealias Place = Atomic<UnsafeMutablePointer<Atomic<UInt64>>?>
 
-        @usableFromInline nonisolated(unsafe) let places: UnsafeMutablePointer<Place>
+        @usableFromInline let places: UnsafeMutablePointer<Place>
 
         init(places: UnsafeMutablePointer<Place>) {
             unsafe self.places = places
