@@ -55,7 +55,12 @@ let package = Package(
             // the root.
             resources: [.embedInCode("openapi.yaml")]
         ),
-        .executableTarget(name: "latchkey", dependencies: ["LatchkeyService", "LatchkeySync"]),
+        .executableTarget(
+            name: "latchkey",
+            dependencies: [
+                "LatchkeyContention", "LatchkeyService", "LatchkeyStore", "LatchkeySync",
+            ]
+        ),
         .executableTarget(
             name: "LatchkeySyncBenchmark",
             dependencies: ["LatchkeyContention", "LatchkeySync"],

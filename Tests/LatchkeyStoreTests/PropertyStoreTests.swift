@@ -7,7 +7,9 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 struct PropertyStoreTests {
     @Test(arguments: StrategyKind.allCases)
-    func `no increment is lost, and every commit has its own revision`(kind: StrategyKind) async throws {
+    func `no increment is lost, and every commit has its own revision`(
+        kind: StrategyKind
+    ) async throws {
         try await offPool { try kind.accept(CountingConcurrently()) }
     }
 

@@ -14,10 +14,10 @@ extension Rule {
         "LatchkeyHTTP": ["CLatchkeyHTTP"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
-            "LatchkeyStore",
-            "LatchkeySync",
+            "LatchkeyStore", "LatchkeySync",
         ],
-        "latchkey": ["LatchkeyService", "LatchkeySync"],
+        // The command line names choices and bounds that belong to the modules below.
+        "latchkey": ["LatchkeyContention", "LatchkeyService", "LatchkeyStore", "LatchkeySync"],
     ]
 
     static let arrows = Rule(
