@@ -3,6 +3,9 @@ internal import LatchkeyHTTP
 internal import LatchkeySync
 
 /// The service as a process: from its start to the signal that ends it.
+///
+/// **Design.** The main thread blocks SIGTERM and SIGINT before any other thread exists, so that
+/// all inherit the mask, and then waits for them. No signal handler ever runs.
 package enum Service {
     /// Serves until SIGTERM or SIGINT, then drains. Must be called on the main thread before there
     /// are others, so that all of them inherit its signal mask.

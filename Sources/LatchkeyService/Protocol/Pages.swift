@@ -14,7 +14,7 @@ enum Pages {
         return page(
             title: "Latchkey \(version)",
             body:
-                "<p>Synchronized state, guarded by the strategy <code>\(strategy.rawValue)</code>.</p>"
+                "<p>Synchronized state, guarded by <code>\(strategy.rawValue)</code>.</p>"
                 + "<ul>"
                 + links.map { "<li><a href=\"\($0.0)\">\($0.0)</a>: \($0.1)</li>" }.joined()
                 + "</ul>"
