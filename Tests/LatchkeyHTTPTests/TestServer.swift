@@ -5,8 +5,8 @@ import Testing
 /// A server whose handler does what the path says.
 ///
 /// - `/now` answers at once, `/later` from another thread, both with the name of the thing.
-/// - `/echo` answers with the body, `/owned` with the query, `/owned-long` with very many bytes, both
-///   as bytes of an ``Owner``.
+/// - `/echo` answers with the body.
+/// - `/owned` answers with the query, `/owned-long` with very many bytes, as bytes of an `Owner`.
 /// - `/hold` answers with the body when ``letGo(_:)`` is called.
 /// - `/etags` answers with all `If-None-Match` fields and their count.
 /// - `/bad-field` tries to add a field with a line feed.
@@ -99,6 +99,7 @@ final class TestServer: Sendable {
     ) async throws {
         for _ in 0..<2500 {
             if isMet(server.statistics) { return }
+            // Sleeps because the server tells nobody when its counts change.
             try await Task.sleep(for: .milliseconds(2))
         }
         Issue.record("never: \(expectation): \(server.statistics)", sourceLocation: sourceLocation)
