@@ -20,9 +20,8 @@ package struct Conditions: Sendable, Hashable {
         self.ifNoneMatch = ifNoneMatch
     }
 
-    /// Whether a method that changes the property may go ahead.
-    ///
-    /// - Parameter revision: the property's revision, or nil if there is none.
+    /// Whether a method that changes the property may go ahead, where the property has this
+    /// revision, or none if there is no property.
     func allow(_ revision: Revision?) -> Bool {
         if let ifMatch, !ifMatch.match(revision) {
             return false

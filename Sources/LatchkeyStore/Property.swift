@@ -23,7 +23,9 @@ package struct Property: @unchecked Sendable {
 
     private let memory: ManagedBuffer<Header, UInt8>
 
-    /// Copies a name and a value. The revisions are 0 until the write is committed.
+    /// Copies a name and a value.
+    ///
+    /// The revisions are 0 until the write is committed.
     @usableFromInline
     package init(name: PropertyName, value: UnsafeRawBufferPointer) {
         let byteCount = unsafe name.bytes.count + value.count
@@ -54,12 +56,16 @@ package struct Property: @unchecked Sendable {
     /// What keeps ``nameBytes`` and ``valueBytes`` in place.
     package var owner: AnyObject { memory }
 
-    /// The name's bytes. Valid while the property or its ``owner`` lives.
+    /// The name's bytes.
+    ///
+    /// Valid while the property or its ``owner`` lives.
     package var nameBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(start: bytes, count: Int(memory.header.nameCount))
     }
 
-    /// The value's bytes. Valid while the property or its ``owner`` lives.
+    /// The value's bytes.
+    ///
+    /// Valid while the property or its ``owner`` lives.
     package var valueBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(
             start: bytes + Int(memory.header.nameCount),

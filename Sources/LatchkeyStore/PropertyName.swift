@@ -22,7 +22,7 @@ package struct PropertyName: @unchecked Sendable {
 
     /// Checks the bytes and borrows them.
     ///
-    /// - Parameter owner: what keeps the bytes alive, if the caller does not.
+    /// The owner is what keeps the bytes alive, if the caller does not.
     package init(
         borrowing bytes: UnsafeRawBufferPointer,
         owner: AnyObject? = nil

@@ -14,7 +14,7 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
     @usableFromInline let stripes: Striped<Stripe, Guard>
     @usableFromInline let ledger: Ledger
 
-    /// - Parameter strategy: makes the strategy of one stripe.
+    /// Makes an empty store, with a strategy of its own for each stripe.
     package init(limits: StoreLimits, stripeCount: Int, strategy: () -> Guard) {
         let ledger = Ledger(limits: limits)
         self.ledger = ledger
@@ -31,8 +31,9 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         stripes.index(hash: Int(truncatingIfNeeded: name.hash))
     }
 
-    /// Gets a property. The name's bytes stay in place until the completion has been called; so
-    /// for the others.
+    /// Gets a property.
+    ///
+    /// The name's bytes stay in place until the completion has been called; so for the others.
     @inlinable
     package func get(
         _ name: PropertyName,

@@ -1,5 +1,7 @@
 /// One stripe of the store: the properties whose names hash to it, and the operations on one of
-/// them. This is the value that a strategy guards.
+/// them.
+///
+/// This is the value that a strategy guards.
 ///
 /// Every operation checks first and changes after: whatever it throws or refuses, the stripe is
 /// as before.

@@ -88,9 +88,7 @@ struct Flag {
 struct FlagValues {
     private let values: [String: String]
 
-    /// - Parameters:
-    ///   - arguments: what follows the command's name.
-    ///   - environment: looks a variable up.
+    /// Reads what follows the command's name, and the environment for what is not there.
     init(
         _ flags: [Flag],
         command: String,
@@ -166,7 +164,9 @@ struct FlagValues {
     }
 }
 
-/// What is wrong with a command line, in a sentence. Ends the program with status 2.
+/// What is wrong with a command line, in a sentence.
+///
+/// Ends the program with status 2.
 struct UsageError: Error {
     let message: String
 

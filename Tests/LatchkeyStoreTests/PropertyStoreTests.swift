@@ -50,8 +50,9 @@ private struct CountingConcurrently: StrategyVisitor {
     }
 }
 
-/// One thread counts `a` and then `b`, over and over; they lie in different stripes. At any one
-/// moment `a` is equal to `b` or one ahead.
+/// One thread counts `a` and then `b`, over and over; they lie in different stripes.
+///
+/// At any one moment `a` is equal to `b` or one ahead.
 private struct ListingWhileWriting: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
         let store = Blocking<Guard>(stripeCount: 16)

@@ -1,6 +1,8 @@
 internal import LatchkeySync
 
-/// The pages for people. Plain HTML without scripts; everything in it is ours.
+/// The pages for people.
+///
+/// Plain HTML without scripts; everything in it is ours.
 enum Pages {
     static func index(version: String, strategy: StrategyKind) -> String {
         let links = [

@@ -17,7 +17,7 @@ package enum StrategyTable {
         ("spins", "spins", { $0.spins }),
     ]
 
-    /// - Parameter serving: the strategy that serves, if this is a running service.
+    /// The table as JSON, with the strategy that serves if this is a running service.
     package static func json(serving: StrategyKind?) -> [UInt8] {
         var json = JSONWriter()
         json.object { table in
