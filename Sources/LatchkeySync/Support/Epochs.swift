@@ -91,7 +91,6 @@ final class Epochs: @unchecked Sendable {
     }
 
     /// Says that the calling thread has read.
-    @usableFromInline
     func leave(_ reading: Reading) {
         guard reading.entry != 0 else {
             return
@@ -135,7 +134,7 @@ struct Reading {
     /// Nil for a thread that has no index, and so no slot, of its own.
     let slot: UnsafeMutablePointer<Atomic<UInt64>>?
     /// 0 for a nested read.
-    @usableFromInline let entry: UInt64
+    let entry: UInt64
 }
 
 /// The readers that have no slot: an unordered list under a lock.
