@@ -88,6 +88,8 @@ import Testing
             value: { $0 }
         )
         let done = Gate()
+        // Taken now, or this thread might be given the index of the one that ends below.
+        _ = latchkey_system_thread_index()
         #expect(TestThread.run(1) { _ in striped.write(0) { $0 += 1 } })
         striped.submitReadAll({ $0.reduce(0, +) }, completion: { if $0 == 7 { done.open() } })
         #expect(done.pass())
