@@ -87,5 +87,7 @@ extension ComparisonReport {
         package var sentence: String
         /// Under which condition it flips, in a sentence; "nothing in this run" is one too.
         package var flip: String
+        /// What throughput alone does not say, a sentence each.
+        package var notes: [String]
     }
 }
