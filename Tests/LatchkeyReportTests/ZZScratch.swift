@@ -6,6 +6,7 @@ struct ZZScratch {
         var r = SampleReport().make()
         r.recommendation = .init(r)
         for w in [80, 120, 160] { print(TerminalReport(r, style: .init(width: w, usesColor: false)).text) }
+        try ReportFile.write(ReportPage(r).html, to: "/tmp/sample.html")
         try ReportFile.write(r.json(), to: "/tmp/sample.json")
     }
 }

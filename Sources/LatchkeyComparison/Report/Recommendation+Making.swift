@@ -69,11 +69,13 @@ extension ComparisonReport.Recommendation {
             let ours = standings.filter { leaders.contains($0.strategy) }
             guard let best = ours.first, first.isAhead(of: best) else { continue }
             let more = FigureText.percent(first.value / best.value - 1)
-            let where_ = crossover(report, situation, best.strategy, first.strategy)
-                ?? WorkloadText.difference(of: situation, among: ranking.situations)
-            phrases.append("\(where_) `\(first.strategy)` is ahead (by \(more) ")
-            phrases[phrases.count - 1] +=
-                "\(WorkloadText.threads(situation.threads, situation.workload)))"
+            let threads = WorkloadText.threads(situation.threads, situation.workload)
+            let crossing = crossover(report, situation, best.strategy, first.strategy)
+            let place = WorkloadText.difference(of: situation, among: ranking.situations)
+            phrases.append(
+                "\(crossing ?? place) `\(first.strategy)` is ahead (by \(more)"
+                    + (crossing == nil ? ")" : " \(threads))")
+            )
         }
         let count = ranking.situations.count
         guard !phrases.isEmpty else {

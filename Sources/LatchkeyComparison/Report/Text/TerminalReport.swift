@@ -59,7 +59,9 @@ package struct TerminalReport {
         let threads = cases.map(\.threads).uniqued().sorted()
         let greatest = threads.last ?? 1
         let failed = Set(report.verdicts.filter { $0.outcome == .failed }.map(\.strategy))
-        let order = (cases + baselines).map(\.strategy).uniqued()
+        let order = StrategyOrder.names(report).filter { name in
+            (cases + baselines).contains { $0.strategy == name }
+        }
         func find(_ strategy: String, _ count: Int) -> ComparisonReport.Case? {
             (cases + baselines).first { $0.strategy == strategy && $0.threads == count }
         }

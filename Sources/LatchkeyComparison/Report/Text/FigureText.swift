@@ -14,6 +14,14 @@ enum FigureText {
         scaled(nanoseconds, [(" ns", 1), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)])
     }
 
+    /// The figure of a tick, which is round: `10M` for `10.0M`.
+    static func tick(_ text: String) -> String {
+        let number = text.prefix { $0.isNumber || $0 == "." }
+        guard number.contains(".") else { return text }
+        let kept = number.reversed().drop { $0 == "0" }
+        return String(kept.drop { $0 == "." }.reversed()) + text.dropFirst(number.count)
+    }
+
     /// `1 min 20 s`, for people who wait.
     static func waitingTime(seconds: Double) -> String {
         let whole = Int(max(0, seconds).rounded(.up))
