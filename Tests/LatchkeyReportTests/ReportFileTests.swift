@@ -34,7 +34,9 @@ struct ReportFileTests {
         #expect(error?.message.contains("'latchkey-comparison/99'") == true)
     }
 
-    @Test(arguments: ["{}", "[]", "3", "{\"schema\": 3}", "{\"schema\": \"latchkey-comparison/1\"}"])
+    @Test(arguments: [
+        "{}", "[]", "3", "{\"schema\": 3}", "{\"schema\": \"latchkey-comparison/1\"}",
+    ])
     func `JSON that is no report is refused with a sentence`(text: String) {
         let error = #expect(throws: ReportFileError.self) {
             _ = try ComparisonReport(json: Array(text.utf8), source: "a.json")

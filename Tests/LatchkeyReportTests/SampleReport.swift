@@ -224,7 +224,10 @@ extension ComparisonReport {
             verdicts: StrategyKind.allCases.flatMap { kind in
                 Verdict.Check.allCases.map { check in
                     Verdict(
-                        strategy: kind.rawValue, check: check, outcome: .passed, checkedCount: 9
+                        strategy: kind.rawValue,
+                        check: check,
+                        outcome: .passed,
+                        checkedCount: 9
                     )
                 }
             },

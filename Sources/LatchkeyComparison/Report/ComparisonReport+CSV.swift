@@ -2,7 +2,9 @@ internal import Foundation
 
 extension ComparisonReport {
     /// The report as CSV (RFC 4180, with a header): a line for each repeat of each case and
-    /// baseline. What was not measured is empty.
+    /// baseline.
+    ///
+    /// What was not measured is empty.
     package func csv() -> [UInt8] {
         var lines = [Self.columns.map(\.name).joined(separator: ",")]
         for entry in baselines + cases {
@@ -55,6 +57,7 @@ extension ComparisonReport {
             Column("operationsPerThread") { _, measured in
                 measured.operationsPerThread.map(String.init).joined(separator: " ")
             },
+            Column("meteredOperations") { _, measured in measured.meteredOperations },
             Column("contended") { _, measured in measured.contended },
             Column("handOffs") { _, measured in measured.handOffs },
             Column("cpuSeconds") { _, measured in measured.cpuSeconds },

@@ -1,6 +1,8 @@
 internal import Foundation
 
-/// A report file that cannot be read or written, in a sentence. Ends the program with status 2.
+/// A report file that cannot be read or written, in a sentence.
+///
+/// Ends the program with status 2.
 package struct ReportFileError: Error, Equatable {
     package var message: String
 }
@@ -24,7 +26,10 @@ extension ComparisonReport {
 
     /// Reads a report from JSON text.
     ///
-    /// - Parameter source: what the text is called in an error.
+    /// - Parameters:
+    ///   - json: the text.
+    ///   - source: what the text is called in an error.
+    /// - Throws: ``ReportFileError`` if the text is no report of this schema.
     package init(json: [UInt8], source: String) throws(ReportFileError) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

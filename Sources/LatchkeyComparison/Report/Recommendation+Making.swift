@@ -42,7 +42,8 @@ extension ComparisonReport.Recommendation {
         self.init(outcome: .refused, strategies: [], sentence: sentence, flip: "", notes: [])
     }
 
-    private static func margin(_ leaders: [Ranking.Standing], over next: Ranking.Standing) -> String {
+    private static func margin(_ leaders: [Ranking.Standing], over next: Ranking.Standing) -> String
+    {
         guard leaders.count == 1, let best = leaders.first else {
             return ", ahead of `\(next.strategy)` and the rest"
         }
@@ -154,7 +155,10 @@ extension ComparisonReport.Recommendation {
         _ place: String
     ) -> [String] {
         var notes: [String] = []
-        func rival(_ figure: (ComparisonReport.Summary) -> Double?, _ factor: Double)
+        func rival(
+            _ figure: (ComparisonReport.Summary) -> Double?,
+            _ factor: Double
+        )
             -> (name: String, theirs: Double, ours: Double)?
         {
             guard let ours = figure(own.summary),

@@ -90,16 +90,18 @@ package enum ReportFile {
         return 0
     }
 
-    /// The mask can only be read by setting it. No other thread makes files at that time: reports
-    /// are written after the run.
+    /// The mask can only be read by setting it.
+    ///
+    /// No other thread makes files at that time: reports are written after the run.
     private static func fileModeMask() -> mode_t {
         let mask = umask(0o077)
         umask(mask)
         return mask
     }
 
-    /// Makes the new name durable. The file is whole without it, so a folder that cannot be synced
-    /// is no failure.
+    /// Makes the new name durable.
+    ///
+    /// The file is whole without it, so a folder that cannot be synced is no failure.
     private static func syncFolder(of path: String) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -11,11 +11,8 @@ struct Axis {
     private let start: Double
     private let end: Double
 
-    /// An axis for figures, logarithmic where they differ too much for a linear one.
-    ///
-    /// - Parameters:
-    ///   - start: where the least value is.
-    ///   - end: where the greatest value is.
+    /// An axis for figures, logarithmic where they differ too much for a linear one: the least is
+    /// at `start`, the greatest at `end`.
     init(_ values: [Double], from start: Double, to end: Double) {
         let positive = values.filter { $0 > 0 && $0.isFinite }
         let least = positive.min() ?? 1

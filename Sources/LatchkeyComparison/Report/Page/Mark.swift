@@ -22,9 +22,15 @@ struct Mark {
             return "<circle cx=\"\(Markup.at(x))\" cy=\"\(Markup.at(y))\" r=\"\(Markup.at(s))\"/>"
         case 1: return path("m\(-s),\(-s)h\(2 * s)v\(2 * s)h\(-2 * s)z")
         case 2: return path("m0,\(-s * 1.2)l\(s * 1.2),\(s * 2.1)h\(-2.4 * s)z")
-        case 3: return path("m0,\(-s * 1.3)l\(s * 1.3),\(s * 1.3)l\(-s * 1.3),\(s * 1.3)l\(-s * 1.3),\(-s * 1.3)z")
+        case 3:
+            return path(
+                "m0,\(-s * 1.3)l\(s * 1.3),\(s * 1.3)l\(-s * 1.3),\(s * 1.3)l\(-s * 1.3),\(-s * 1.3)z"
+            )
         case 4: return path("m0,\(s * 1.2)l\(s * 1.2),\(-s * 2.1)h\(-2.4 * s)z")
-        case 5: return path("m\(-s),-1h\(s - 1)v\(1 - s)h2v\(s - 1)h\(s - 1)v2h\(1 - s)v\(s - 1)h-2v\(1 - s)h\(1 - s)z")
+        case 5:
+            return path(
+                "m\(-s),-1h\(s - 1)v\(1 - s)h2v\(s - 1)h\(s - 1)v2h\(1 - s)v\(s - 1)h-2v\(1 - s)h\(1 - s)z"
+            )
         default: return path("m\(-s),\(-s)l\(2 * s),0l\(-2 * s),\(2 * s)l\(2 * s),0z")
         }
     }

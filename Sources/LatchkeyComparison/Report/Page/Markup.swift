@@ -18,7 +18,9 @@ enum Markup {
         return escaped
     }
 
-    /// A sentence in which `names` stand in backquotes. A number stays with its unit.
+    /// A sentence in which `names` stand in backquotes.
+    ///
+    /// A number stays with its unit.
     static func sentence(_ text: String) -> String {
         var text = text
         for unit in ["%", "ns", "µs", "ms", "s "] {

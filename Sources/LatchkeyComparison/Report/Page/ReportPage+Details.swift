@@ -13,16 +13,20 @@ extension ReportPage {
         let isOne = report.fits.map(\.workload).uniqued().count == 1
         let rows = report.fits.map { fit in
             let peak = fit.peakThreads.map { FigureText.fixed($0, 1) } ?? "none"
-            let workload = isOne
-                ? "" : "<td class=\"words\">\(Markup.escape(WorkloadText.description(fit.workload)))</td>"
+            let workload =
+                isOne
+                ? ""
+                : "<td class=\"words\">\(Markup.escape(WorkloadText.description(fit.workload)))</td>"
             return "<tr><th scope=\"row\">\(Markup.escape(fit.strategy))</th>\(workload)"
                 + "<td>\(FigureText.count(fit.singleThreadOperationsPerSecond.value))</td>"
                 + "<td>\(band(fit.contention))</td><td>\(band(fit.coherency))</td>"
                 + "<td>\(peak)</td><td>\(FigureText.fixed(fit.rSquared, 2))</td></tr>\n"
         }
-        let heads = ["Strategy"] + (isOne ? [] : ["Workload"])
+        let heads =
+            ["Strategy"] + (isOne ? [] : ["Workload"])
             + ["One thread/s", "Contention σ", "Coherency κ", "Peak threads", "R²"]
-        let caption = "The Universal Scalability Law, fitted over the sweep of threads, with 95 % "
+        let caption =
+            "The Universal Scalability Law, fitted over the sweep of threads, with 95 % "
             + "bands. Contention is the share that is done one thread at a time; coherency is what "
             + "threads spend on agreeing with each other."
         let crossings = report.crossovers.map { crossing in
@@ -36,7 +40,8 @@ extension ReportPage {
                         + "`\(crossing.fasterBelow)`\(workload)."
                 ) + "</li>"
         }
-        let list = crossings.isEmpty
+        let list =
+            crossings.isEmpty
             ? "<p>No strategy overtakes another beyond the noise.</p>"
             : "<h3>Crossovers</h3><ul>\(crossings.prefix(60).joined(separator: "\n"))</ul>"
         return """
@@ -61,7 +66,8 @@ extension ReportPage {
             }
             return "<tr><th scope=\"row\">\(Markup.escape(name))</th>\(cells.joined())</tr>\n"
         }
-        let caption = "Whether each strategy did what it promises while it was measured, and how "
+        let caption =
+            "Whether each strategy did what it promises while it was measured, and how "
             + "many operations were checked: no update lost; no half-written pair read; a history "
             + "that one thread could have produced."
         let heads = ["Strategy", "Counts", "Torn reads", "Linearizability"]

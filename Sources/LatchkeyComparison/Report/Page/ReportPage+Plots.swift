@@ -83,7 +83,9 @@ extension ReportPage {
             id: id,
             title: "Throughput against \(xName)",
             description: "A line for each strategy. "
-                + series.prefix(3).map { "\($0.name): " + $0.points.map(\.title).joined(separator: "; ") }
+                + series.prefix(3).map {
+                    "\($0.name): " + $0.points.map(\.title).joined(separator: "; ")
+                }
                 .joined(separator: ". ") + ". The table has all figures.",
             xName: xName,
             yName: "operations per second",
@@ -99,7 +101,8 @@ extension ReportPage {
 
     private func throughputRows(_ entries: [Case], id: String, place: String) -> String {
         figure(
-            "Throughput \(place)", "Least, median and most of the repeats. More is better.",
+            "Throughput \(place)",
+            "Least, median and most of the repeats. More is better.",
             rows(
                 entries,
                 id: id,
@@ -138,7 +141,8 @@ extension ReportPage {
 
     private func cpu(_ entries: [Case], id: String, place: String) -> String {
         figure(
-            "Processor time \(place)", "Of all threads, for one operation. Less is better.",
+            "Processor time \(place)",
+            "Of all threads, for one operation. Less is better.",
             rows(
                 entries,
                 id: id,

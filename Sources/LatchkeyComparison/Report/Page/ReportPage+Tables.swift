@@ -22,7 +22,8 @@ extension ReportPage {
                 )
             }
         }
-        let caption = "All figures. ★ is ahead, or cannot be told from what is. Durations are "
+        let caption =
+            "All figures. ★ is ahead, or cannot be told from what is. Durations are "
             + "medians over the repeats; slanted rows are baselines and are not ranked."
         return Self.wide(caption, label: "All figures", heads, rows.joined())
     }
@@ -100,7 +101,9 @@ extension ReportPage {
             Column(heading: "Hold p99") { time($0.hold?.p99Nanoseconds) },
             Column(heading: "Contended") { $0.contendedRatio.map(FigureText.percent) },
             Column(heading: "Hand-offs/s") { count($0.handOffsPerSecond) },
-            Column(heading: "CPU/op") { time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 }) },
+            Column(heading: "CPU/op") {
+                time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 })
+            },
             Column(heading: "Voluntary switches/s") { count($0.voluntarySwitchesPerSecond) },
             Column(heading: "Involuntary switches/s") { count($0.involuntarySwitchesPerSecond) },
             Column(heading: "Futex calls/op") {

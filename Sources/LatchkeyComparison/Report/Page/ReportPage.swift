@@ -129,7 +129,9 @@ package struct ReportPage {
         of count: Int
     ) -> String {
         let name = WorkloadText.description(workload)
-        let title = count > 1 ? "Workload \(number): \(name)" : name.prefix(1).uppercased() + name.dropFirst()
+        let title =
+            count > 1
+            ? "Workload \(number): \(name)" : name.prefix(1).uppercased() + name.dropFirst()
         return """
             <section aria-labelledby="w\(number)">
             <h2 id="w\(number)">\(Markup.escape(title))</h2>

@@ -48,7 +48,8 @@ package struct ProgressLine {
         let figures = " \(progress.finishedCount)/\(progress.totalCount)\(left(progress))  "
         let barWidth = min(40, max(10, width / 4))
         let filled = min(barWidth, Int(ratio * Double(barWidth)))
-        let bar = String(repeating: "█", count: filled)
+        let bar =
+            String(repeating: "█", count: filled)
             + String(repeating: "░", count: barWidth - filled)
         return String((bar + figures + progress.current).prefix(max(20, width - 1)))
     }

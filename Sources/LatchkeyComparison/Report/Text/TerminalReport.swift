@@ -30,7 +30,8 @@ package struct TerminalReport {
             "Mutex: \(print.mutex.kind.rawValue)",
         ].compactMap(\.self).joined(separator: ", ")
         let settings = report.settings
-        let method = "\(settings.repeats) repeats of "
+        let method =
+            "\(settings.repeats) repeats of "
             + FigureText.duration(nanoseconds: settings.durationSeconds * 1e9)
             + ", seed \(settings.seed), \(settings.transport.rawValue)"
         let cost = report.instrument
@@ -126,7 +127,9 @@ package struct TerminalReport {
         ]
         return (overWire ? response : []) + [
             Column(heading: "wait p99") { time($0.wait?.p99Nanoseconds) },
-            Column(heading: "cpu/op") { time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 }) },
+            Column(heading: "cpu/op") {
+                time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 })
+            },
             Column(heading: "Jain") { FigureText.fixed($0.jainIndex, 2) },
             Column(heading: "cont.") { $0.contendedRatio.map(FigureText.percent) },
             Column(heading: "wait max") { time($0.wait?.maxNanoseconds) },
@@ -163,7 +166,8 @@ package struct TerminalReport {
                     TextTable.Cell(FigureText.fixed(fit.rSquared, 2)),
                 ]
             }
-            let title = "Universal Scalability Law"
+            let title =
+                "Universal Scalability Law"
                 + (workloads.count > 1 ? ", " + WorkloadText.description(workload) : "")
             return style.paragraph(title, .strong) + table.text(style: style)
         }.joined(separator: "\n")
@@ -180,7 +184,8 @@ package struct TerminalReport {
             )
         }
         return failed.map { verdict in
-            let text = "\(verdict.strategy): \(verdict.check.rawValue) \(verdict.outcome.rawValue). "
+            let text =
+                "\(verdict.strategy): \(verdict.check.rawValue) \(verdict.outcome.rawValue). "
                 + (verdict.finding ?? "")
             return style.paragraph(text, verdict.outcome == .failed ? .bad : .none)
         }.joined()

@@ -1,6 +1,8 @@
 /// A table of text for a terminal: the first column to the left, the others to the right.
 struct TextTable {
-    /// How a cell is set off where colour is allowed. Whatever it says is also in the text.
+    /// How a cell is set off where colour is allowed.
+    ///
+    /// Whatever it says is also in the text.
     enum Emphasis: String {
         case none = ""
         case strong = "1"
