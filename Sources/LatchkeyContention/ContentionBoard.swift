@@ -1,0 +1,59 @@
+package import Foundation
+package import LatchkeyMetrics
+import LatchkeySync
+
+/// All meters of a process: where reports and metrics come from.
+///
+/// Meters are added at start, or when a comparison ends, and stay. There is at most one for a
+/// strategy in a role, so that the list is bounded and the labels of two never agree.
+package final class ContentionBoard: Sendable {
+    private let context: Fingerprint.Context
+    private let meters = Synchronized<[ContentionMeter], LockStrategy>([])
+
+    package init(_ context: Fingerprint.Context) {
+        self.context = context
+    }
+
+    /// Adds a meter, in place of an earlier one for the same strategy in the same role.
+    package func add(_ meter: ContentionMeter) {
+        meters.write { meters in
+            meters.removeAll { $0.strategy == meter.strategy && $0.role == meter.role }
+            meters.append(meter)
+        }
+    }
+
+    /// Begins the reports anew.
+    ///
+    /// Prometheus' counters go on, as they must.
+    package func reset() {
+        for meter in all {
+            meter.reset()
+        }
+    }
+
+    /// The figures since the last reset.
+    ///
+    /// Sums over the threads that ever were; no lock that guards state is taken.
+    package func report(at date: Date = Date()) -> ContentionReport {
+        let clock = UInt64(MeteringOverhead.clockNanoseconds.rounded())
+        return ContentionReport(
+            generatedAt: date,
+            fingerprint: Fingerprint(context),
+            rows: all.map { ContentionReport.Row($0, clockNanoseconds: clock) }
+        )
+    }
+
+    /// Shows all meters, those added later too, in the registry's scrapes.
+    package func register(in registry: MetricRegistry) {
+        let build = Labels([
+            ("version", context.version), ("swift", Fingerprint.compilerVersion),
+            ("configuration", Fingerprint.configuration),
+        ])
+        registry.collect(ContentionFamilies.all) { [self] writer in
+            let readings = all.map(MeterReading.init)
+            ContentionFamilies.write(readings, build: build, to: &writer)
+        }
+    }
+
+    private var all: [ContentionMeter] { meters.read { $0 } }
+}

@@ -1,0 +1,142 @@
+import CLatchkeySystem
+package import Foundation
+public import LatchkeyMetrics
+public import LatchkeySync
+import Synchronization
+
+/// What one strategy in one role has cost so far.
+///
+/// One meter serves all guards (stripes) of a strategy; each guard has its own ``ContentionProbe``,
+/// which writes here.
+///
+/// **Design.** Every figure is in words that a thread has for itself (``PerThreadWords``), written
+/// with plain relaxed stores and added up when somebody reads. Nothing in the meter locks, except
+/// that ``reset()`` and a report exchange the baseline under a lock that no access takes. The
+/// words only grow, as Prometheus' counters must; a reset remembers what they were, and the report
+/// subtracts that. Maxima cannot be subtracted: each is kept with the number of its period, and
+/// one of an earlier period reads as 0.
+///
+/// An acquisition is counted when it is asked for. What is counted and timed during a reading may
+/// be in it in part: acquisitions without their wait, and a sum without its count.
+@usableFromInline package final class ContentionMeter: Sendable {
+    package let strategy: StrategyKind
+    package let traits: StrategyTraits
+    package let role: MeterRole
+    package let level: MeteringLevel
+    /// For each thread and mode one acquisition in so many is timed, in the mean.
+    ///
+    /// 1 for `full`, 0 where not every acquisition has a chance to be timed.
+    package let samplingMean: Int
+
+    @usableFromInline let words = PerThreadWords(wordCount: ContentionWords.count)
+    private let resets = Atomic<UInt64>(0)
+    private let baseline: Synchronized<Baseline, LockStrategy>
+    private let backlog = Synchronized<@Sendable () -> Int, LockStrategy>({ 0 })
+
+    private let overheadFound = Synchronized<MeteringOverhead?, LockStrategy>(nil)
+
+    private struct Baseline: Sendable {
+        var reading = ContentionReading()
+        var since = Date()
+    }
+
+    /// How long the window of `latchkey_lock_wait_max_seconds` is: the gauge shows the longest of
+    /// the current and the one before, that is, of the last one to two minutes.
+    ///
+    /// Whoever scrapes once a minute misses nothing, and several scrapers do not disturb each
+    /// other.
+    static let windowNanoseconds: UInt64 = 60_000_000_000
+
+    /// Makes a meter without figures. The sampling mean is for level `sampled` only.
+    package init(
+        strategy: StrategyKind,
+        traits: StrategyTraits,
+        role: MeterRole = .serving,
+        level: MeteringLevel,
+        samplingMean: Int = MeteringLevel.samplingMeanDefault
+    ) {
+        precondition(level != .off, "A strategy that is not metered has no meter.")
+        precondition((1...(1 << 30)).contains(samplingMean), "The sampling mean is from 1 to 2^30.")
+        self.strategy = strategy
+        self.traits = traits
+        self.role = role
+        self.level = level
+        self.samplingMean =
+            switch level {
+            case .off, .counts: 0
+            case .sampled: samplingMean
+            case .full: 1
+            }
+        baseline = Synchronized(Baseline())
+    }
+
+    @usableFromInline package convenience init<Base: NamedStrategy>(
+        _ strategy: Base.Type,
+        role: MeterRole = .serving,
+        level: MeteringLevel,
+        samplingMean: Int = MeteringLevel.samplingMeanDefault
+    ) {
+        self.init(
+            strategy: Base.kind,
+            traits: Base.traits,
+            role: role,
+            level: level,
+            samplingMean: samplingMean
+        )
+    }
+
+    /// Whether contended acquisitions are counted one by one.
+    ///
+    /// `mutex` is never tried, so that what it reports is a guess from a look at the holder; see
+    /// ``ContentionProbe``.
+    package var countsContendedExactly: Bool { strategy != .mutex }
+
+    /// Says how to find the accepted writes that are not yet applied, over all guards.
+    package func observeBacklog(_ count: @escaping @Sendable () -> Int) {
+        backlog.write { $0 = count }
+    }
+
+    /// The accepted writes that are not yet applied.
+    package var backlogCount: Int {
+        let count = backlog.read { $0 }
+        return count()
+    }
+
+    /// What metering was found to cost, if that was measured.
+    package var overhead: MeteringOverhead? {
+        get { overheadFound.read { $0 } }
+        set { overheadFound.write { $0 = newValue } }
+    }
+
+    /// The number of ``reset()``s so far.
+    ///
+    /// Relaxed: a maximum that arrives during a reset may count for either side.
+    var resetCount: UInt64 { resets.load(ordering: .relaxed) }
+
+    /// Begins anew what a report shows.
+    ///
+    /// What Prometheus sees goes on.
+    package func reset() {
+        let now = reading
+        baseline.write { baseline in
+            resets.wrappingAdd(1, ordering: .relaxed)
+            baseline = Baseline(reading: now, since: Date())
+        }
+    }
+
+    /// Everything since the meter was made.
+    package var reading: ContentionReading {
+        ContentionReading(words, reset: resetCount, window: Self.window())
+    }
+
+    /// Everything since the last reset, or since the meter was made, and when that was.
+    package var readingSinceReset: (reading: ContentionReading, since: Date) {
+        // The baseline first: what it has, the reading has too.
+        let baseline = baseline.read { $0 }
+        return (reading.subtracting(baseline.reading), baseline.since)
+    }
+
+    static func window(_ now: UInt64 = latchkey_system_nanoseconds()) -> UInt64 {
+        now / windowNanoseconds
+    }
+}

@@ -1,0 +1,175 @@
+package import Foundation
+package import LatchkeySync
+
+/// What `GET /v1/contention` answers: one row for each meter, and what the figures depend on.
+///
+/// The JSON's field names are the properties' here, with the unit last; they are part of the HTTP
+/// contract. What was not measured is `null`, never 0.
+package struct ContentionReport: Codable, Sendable, Equatable {
+    package var generatedAt: Date
+    package var fingerprint: Fingerprint
+    package var rows: [Row]
+
+    /// One strategy in one role.
+    package struct Row: Codable, Sendable, Equatable {
+        package var strategy: String
+        package var role: MeterRole
+        package var level: MeteringLevel
+        /// One acquisition in so many was timed, in the mean; 1 for all, 0 for none but contended.
+        package var samplingMean: Int
+        package var traits: Traits
+        /// When counting began: the last reset.
+        package var since: Date
+        package var acquisitions: Counts
+        package var contended: Counts
+        /// Whether `contended` was counted one by one; otherwise it is an estimate.
+        package var contendedIsExact: Bool
+        package var contendedRatio: Double?
+        /// Exclusive entries that came after one of another thread, counted one by one.
+        package var handOffs: UInt64
+        package var waiters: Int
+        package var backlog: Int
+        package var threads: Int
+        package var wait: ByMode
+        package var hold: ByMode
+        package var overhead: MeteringOverhead?
+    }
+
+    package struct Counts: Codable, Sendable, Equatable {
+        package var read: UInt64
+        package var write: UInt64
+        package var all: UInt64
+    }
+
+    package struct ByMode: Codable, Sendable, Equatable {
+        package var read: Durations?
+        package var write: Durations?
+        package var all: Durations?
+    }
+
+    /// Quantiles come from buckets, each twice as wide as the one before, and are scaled up where
+    /// not all were timed; the maximum is the longest that was timed.
+    ///
+    /// Nothing is below what it costs to read the clock.
+    package struct Durations: Codable, Sendable, Equatable {
+        /// How many were timed.
+        package var timedCount: UInt64
+        package var meanNanoseconds: UInt64
+        package var p50Nanoseconds: UInt64
+        package var p90Nanoseconds: UInt64
+        package var p99Nanoseconds: UInt64
+        package var p999Nanoseconds: UInt64
+        package var maxNanoseconds: UInt64
+    }
+
+    /// The table of `GET /v1/strategies` in the HTTP contract's words.
+    package struct Traits: Codable, Sendable, Equatable {
+        package var reentrant: Bool
+        package var concurrentReaders: Bool
+        package var blocksCaller: Bool
+        package var asynchronousWrites: Bool
+        package var fairHandOff: Bool
+        package var spins: Bool
+    }
+
+    /// The report as JSON text.
+    ///
+    /// The order of the fields is alphabetical, so that two reports can be compared line by line.
+    package func json() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        return try encoder.encode(self)
+    }
+}
+
+extension ContentionReport.Row {
+    /// What the meter shows now, and nothing below what reading the clock costs.
+    init(_ meter: ContentionMeter, clockNanoseconds: UInt64) {
+        let (reading, since) = meter.readingSinceReset
+        let all = reading.read + reading.write
+        self.init(
+            strategy: meter.strategy.rawValue,
+            role: meter.role,
+            level: meter.level,
+            samplingMean: meter.samplingMean,
+            traits: ContentionReport.Traits(meter.traits),
+            since: since,
+            acquisitions: ContentionReport.Counts(
+                read: reading.read.acquisitions,
+                write: reading.write.acquisitions,
+                all: all.acquisitions
+            ),
+            contended: ContentionReport.Counts(
+                read: reading.read.contended,
+                write: reading.write.contended,
+                all: all.contended
+            ),
+            contendedIsExact: meter.countsContendedExactly,
+            contendedRatio: all.acquisitions == 0
+                ? nil : min(1, Double(all.contended) / Double(all.acquisitions)),
+            handOffs: reading.handOffs,
+            waiters: reading.waiters,
+            backlog: meter.backlogCount,
+            threads: reading.threads,
+            wait: ContentionReport.ByMode(
+                read: ContentionReport.Durations(reading.read.wait, floor: clockNanoseconds),
+                write: ContentionReport.Durations(reading.write.wait, floor: clockNanoseconds),
+                all: ContentionReport.Durations(all.wait, floor: clockNanoseconds)
+            ),
+            hold: ContentionReport.ByMode(
+                read: ContentionReport.Durations(reading.read.hold, floor: clockNanoseconds),
+                write: ContentionReport.Durations(reading.write.hold, floor: clockNanoseconds),
+                all: ContentionReport.Durations(all.hold, floor: clockNanoseconds)
+            ),
+            overhead: meter.overhead
+        )
+    }
+}
+
+extension ContentionReport.Durations {
+    /// `nil` if nothing was timed.
+    init?(_ durations: ContentionReading.Durations, floor: UInt64) {
+        let weight = durations.buckets.reduce(0, &+)
+        guard weight > 0 else { return nil }
+        func quantile(_ share: Double) -> UInt64 {
+            let max = durations.maxNanoseconds
+            return Swift.max(
+                floor,
+                DurationBuckets.quantile(share, of: durations.buckets, max: max) ?? 0
+            )
+        }
+        self.init(
+            timedCount: durations.timed,
+            meanNanoseconds: max(floor, durations.sumNanoseconds / weight),
+            p50Nanoseconds: quantile(0.5),
+            p90Nanoseconds: quantile(0.9),
+            p99Nanoseconds: quantile(0.99),
+            p999Nanoseconds: quantile(0.999),
+            maxNanoseconds: max(floor, durations.maxNanoseconds)
+        )
+    }
+}
+
+extension ContentionReport.Traits {
+    package init(_ traits: StrategyTraits) {
+        self.init(
+            reentrant: traits.isReentrant,
+            concurrentReaders: traits.allowsConcurrentReaders,
+            blocksCaller: traits.blocksCaller,
+            asynchronousWrites: traits.appliesWritesAsynchronously,
+            fairHandOff: traits.handsOffFairly,
+            spins: traits.spins
+        )
+    }
+}
+
+extension ContentionReport.ByMode {
+    /// Written out so that what was not measured is `null`; the synthesized method leaves it out.
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(read, forKey: .read)
+        try container.encode(write, forKey: .write)
+        try container.encode(all, forKey: .all)
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Glibc
+import LatchkeyMetrics
+
+/// The machine and the build that figures were measured on, without which they mean little.
+package struct Fingerprint: Codable, Sendable, Equatable {
+    /// What the caller knows and this module cannot find out.
+    package struct Context: Codable, Sendable, Equatable {
+        /// Latchkey's version.
+        package var version: String
+        /// The HTTP library in use, with its version.
+        package var httpLibrary: String?
+        /// How connections are given to threads, such as `event-loop 2`.
+        package var httpThreads: String?
+        /// Which implementation of `Synchronization.Mutex` is linked, where it was observed.
+        package var mutexKind: String?
+
+        package init(
+            version: String,
+            httpLibrary: String? = nil,
+            httpThreads: String? = nil,
+            mutexKind: String? = nil
+        ) {
+            self.version = version
+            self.httpLibrary = httpLibrary
+            self.httpThreads = httpThreads
+            self.mutexKind = mutexKind
+        }
+    }
+
+    package var context: Context
+    /// The least compiler version that this build knows it was made with.
+    ///
+    /// The language offers comparisons only.
+    package var swiftVersionAtLeast: String
+    /// `debug` or `release`.
+    ///
+    /// Figures of a debug build say nothing about the strategies.
+    package var configuration: String
+    package var operatingSystem: String?
+    package var kernel: String?
+    package var architecture: String?
+    package var processorModel: String?
+    package var processorsOnline: Int
+    /// The processors that this process may run on, such as `0-3`.
+    package var processorsAllowed: String?
+    /// How many processors' time the control group grants, if it limits it.
+    package var processorQuota: Double?
+    package var memoryBytes: Int
+    package var clockSource: String?
+    /// Of the last 1, 5 and 15 minutes, at the time of the report.
+    package var loadAverage: [Double]
+
+    /// Looks at the machine.
+    ///
+    /// Reads a few small files.
+    package init(_ context: Context) {
+        self.context = context
+        swiftVersionAtLeast = Self.compilerVersion
+        configuration = Self.configuration
+        operatingSystem = Self.field("PRETTY_NAME", "=", in: "/etc/os-release").map {
+            $0.trimmingCharacters(in: ["\""])
+        }
+        kernel = Self.line("/proc/sys/kernel/osrelease")
+        #if arch(x86_64)
+        architecture = "x86_64"
+        #elseif arch(arm64)
+        architecture = "aarch64"
+        #endif
+        processorModel = Self.field("model name", ":", in: "/proc/cpuinfo")
+        processorsOnline = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        processorsAllowed = Self.field("Cpus_allowed_list", ":", in: "/proc/self/status")
+        processorQuota = Self.line("/sys/fs/cgroup/cpu.max").flatMap(Self.quota)
+        memoryBytes = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
+        clockSource = Self.line(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+        )
+        loadAverage =
+            Self.line("/proc/loadavg").map { line in
+                line.split(separator: " ").prefix(3).compactMap { Double($0) }
+            } ?? []
+    }
+
+    static var configuration: String {
+        #if DEBUG
+        "debug"
+        #else
+        "release"
+        #endif
+    }
+
+    /// The newest version that the compiler says it reaches.
+    static var compilerVersion: String {
+        #if compiler(>=6.5)
+        "6.5"
+        #elseif compiler(>=6.4)
+        "6.4"
+        #elseif compiler(>=6.3.1)
+        "6.3.1"
+        #elseif compiler(>=6.3)
+        "6.3"
+        #else
+        "6.2"
+        #endif
+    }
+
+    /// The processors that `cpu.max` of a control group grants: a quota and a period in
+    /// microseconds, or `max` for no limit.
+    static func quota(_ line: String) -> Double? {
+        let numbers = line.split(separator: " ").compactMap { Double($0) }
+        guard numbers.count == 2, numbers[1] > 0 else { return nil }
+        return numbers[0] / numbers[1]
+    }
+
+    private static func line(_ path: String) -> String? {
+        SystemFile.text(path)?.split(separator: "\n").first.map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+    }
+
+    /// The value on the first line whose name is `name`.
+    private static func field(_ name: String, _ separator: Character, in path: String) -> String? {
+        for line in SystemFile.text(path)?.split(separator: "\n") ?? [] {
+            let sides = line.split(separator: separator, maxSplits: 1)
+            if sides.count == 2, sides[0].trimmingCharacters(in: .whitespaces) == name {
+                return sides[1].trimmingCharacters(in: .whitespaces)
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,152 @@
+public import LatchkeySync
+
+/// A strategy and the probe that sees every access to it.
+///
+/// Each guard (stripe) has its own: `meter.metered(LockStrategy())`. It decorates any strategy and
+/// gives the same access; an observer of the caller's is told as well.
+@usableFromInline package struct Metered<Base: Strategy>: Strategy {
+    @usableFromInline let base: Base
+    @usableFromInline let probe: ContentionProbe
+
+    @inlinable
+    package init(_ base: Base, _ meter: ContentionMeter) {
+        self.base = base
+        probe = ContentionProbe(meter)
+    }
+
+    @inlinable package var backlogCount: Int { base.backlogCount }
+
+    @inlinable
+    package func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: @escaping @Sendable (Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        let observer = BothObservers(SubmissionProbe(probe), observer)
+        base.submitRead(cell, observer: observer, body, completion: completion)
+    }
+
+    @inlinable
+    package func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: @escaping @Sendable (inout Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let observer = BothObservers(SubmissionProbe(probe), observer)
+        try base.submitWrite(cell, observer: observer, body, completion: completion)
+    }
+}
+
+extension Metered: BlockingStrategy where Base: BlockingStrategy {
+    @inlinable
+    package func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.read(cell, observer: BothObservers(probe, observer), body)
+    }
+
+    @inlinable
+    package func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.write(cell, observer: BothObservers(probe, observer), body)
+    }
+
+    @inlinable
+    package func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.readHoldingWriters(cell, observer: BothObservers(probe, observer), body)
+    }
+}
+
+/// Tells two observers of every access, the first one first.
+@usableFromInline
+package struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
+    @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
+        @usableFromInline var first: First.Entry
+        @usableFromInline var second: Second.Entry
+
+        @inlinable
+        init(first: First.Entry, second: Second.Entry) {
+            self.first = first
+            self.second = second
+        }
+    }
+
+    @usableFromInline let first: First
+    @usableFromInline let second: Second
+
+    @inlinable package static var isActive: Bool { First.isActive || Second.isActive }
+
+    @inlinable
+    package init(_ first: First, _ second: Second) {
+        self.first = first
+        self.second = second
+    }
+
+    @inlinable
+    package func asks(_ mode: AccessMode) -> Entry {
+        Entry(first: first.asks(mode), second: second.asks(mode))
+    }
+
+    @inlinable
+    package func isBlocked(_ entry: inout Entry) {
+        first.isBlocked(&entry.first)
+        second.isBlocked(&entry.second)
+    }
+
+    @inlinable
+    package func enters(_ entry: inout Entry) {
+        first.enters(&entry.first)
+        second.enters(&entry.second)
+    }
+
+    @inlinable
+    package func leaves(_ entry: Entry) {
+        first.leaves(entry.first)
+        second.leaves(entry.second)
+    }
+}
+
+/// A probe for what is submitted: where that runs later, a body may submit to its own guard.
+@usableFromInline package struct SubmissionProbe: EntryObserver {
+    @usableFromInline package typealias Entry = ContentionProbe.Entry
+
+    @usableFromInline let probe: ContentionProbe
+
+    @inlinable
+    init(_ probe: ContentionProbe) {
+        self.probe = probe
+    }
+
+    @inlinable package static var isActive: Bool { ContentionProbe.isActive }
+
+    @inlinable
+    package func asks(_ mode: AccessMode) -> Entry { probe.asks(mode) }
+
+    @inlinable
+    package func isBlocked(_ entry: inout Entry) { probe.isBlockedAsSubmitted(&entry) }
+
+    @inlinable
+    package func enters(_ entry: inout Entry) { probe.enters(&entry) }
+
+    @inlinable
+    package func leaves(_ entry: Entry) { probe.leaves(entry) }
+}
+
+extension ContentionMeter {
+    /// The strategy with a probe of its own that writes to this meter.
+    @inlinable
+    package func metered<Base: Strategy>(_ base: Base) -> Metered<Base> {
+        Metered(base, self)
+    }
+}

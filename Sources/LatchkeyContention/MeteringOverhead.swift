@@ -1,0 +1,79 @@
+import CLatchkeySystem
+public import LatchkeySync
+
+/// What metering costs, measured in this process: an uncontended write with and without it.
+@usableFromInline package struct MeteringOverhead: Codable, Sendable, Equatable {
+    /// The strategy it was measured with.
+    package var strategy: String
+    package var unmeteredNanoseconds: Double
+    package var meteredNanoseconds: Double
+    /// The median difference of both, taken in turn; 0 if the noise was greater than it.
+    package var overheadNanoseconds: Double
+    /// What reading the clock costs, which is in every timed wait and hold.
+    package var clockNanoseconds: Double
+
+    private static let rounds = 11
+    private static let roundNanoseconds = 200_000.0
+
+    /// Measures for about five milliseconds, on the calling thread.
+    ///
+    /// Two counters of their own are incremented, so that nothing of it is in any report.
+    @inlinable
+    package static func measure<Base: BlockingStrategy & NamedStrategy>(
+        _ strategy: Base.Type,
+        level: MeteringLevel,
+        samplingMean: Int = MeteringLevel.samplingMeanDefault
+    ) -> MeteringOverhead {
+        let meter = ContentionMeter(strategy, level: level, samplingMean: samplingMean)
+        let plain = Synchronized(0, strategy: Base())
+        let metered = Synchronized(0, strategy: meter.metered(Base()))
+        return measure(
+            Base.kind,
+            unmetered: { count in for _ in 0..<count { plain.write { $0 &+= 1 } } },
+            metered: { count in for _ in 0..<count { metered.write { $0 &+= 1 } } }
+        )
+    }
+
+    @usableFromInline
+    static func measure(
+        _ strategy: StrategyKind,
+        unmetered: (Int) -> Void,
+        metered: (Int) -> Void
+    ) -> MeteringOverhead {
+        func time(_ run: (Int) -> Void, _ count: Int) -> Double {
+            let start = latchkey_system_nanoseconds()
+            run(count)
+            return Double(latchkey_system_nanoseconds() &- start) / Double(count)
+        }
+        // Also the warm-up.
+        let once = max(1, time(unmetered, 100) + time(metered, 100)) / 2
+        let count = max(100, Int(roundNanoseconds / once))
+        var rounds: [(unmetered: Double, metered: Double)] = []
+        for _ in 0..<Self.rounds {
+            rounds.append((time(unmetered, count), time(metered, count)))
+        }
+        func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+        return MeteringOverhead(
+            strategy: strategy.rawValue,
+            unmeteredNanoseconds: median(rounds.map(\.unmetered)),
+            meteredNanoseconds: median(rounds.map(\.metered)),
+            overheadNanoseconds: max(0, median(rounds.map { $0.metered - $0.unmetered })),
+            clockNanoseconds: clockNanoseconds
+        )
+    }
+
+    /// What reading the clock costs, measured once: the least of some means, since other work on
+    /// the machine only adds.
+    package static let clockNanoseconds: Double = {
+        let reads = 50
+        let means = (0..<20).map { _ in
+            let start = latchkey_system_nanoseconds()
+            var last = start
+            for _ in 0..<reads {
+                last = latchkey_system_nanoseconds()
+            }
+            return Double(last &- start) / Double(reads)
+        }
+        return means.min() ?? 0
+    }()
+}

@@ -1,0 +1,27 @@
+public import Synchronization
+
+/// A value that goes up and down: one atomic number, for things that change seldom.
+///
+/// What changes at every operation belongs in a ``Counter``, or into a collector that computes it
+/// when it is read.
+@usableFromInline package final class Gauge: Sendable {
+    @usableFromInline let number = Atomic<Int>(0)
+
+    package init() {}
+
+    // Relaxed throughout: the number stands for itself and orders nothing.
+
+    @inlinable
+    package func set(_ value: Int) {
+        number.store(value, ordering: .relaxed)
+    }
+
+    @inlinable
+    package func add(_ amount: Int) {
+        number.wrappingAdd(amount, ordering: .relaxed)
+    }
+
+    @inlinable package var value: Int {
+        number.load(ordering: .relaxed)
+    }
+}

@@ -1,0 +1,163 @@
+/// Everything that a scrape shows, in the order of registration.
+///
+/// Series are made at start and used through their handles, so that no name or label is looked up
+/// where something is counted. A mistake in a name, a name used twice or a series made twice stops
+/// the program: names are its constants.
+///
+/// **Design.** `contents` is guarded by `lock`, which registering and the beginning of a scrape
+/// take; the handles never do. A scrape copies the list, lets go and then reads the handles and
+/// calls the collectors, so that a collector may take its time. The counters and histograms of a
+/// registry share blocks of per-thread words: a thread has a few blocks, not a cache line for
+/// each series.
+package final class MetricRegistry: Sendable {
+    fileprivate struct Series {
+        var labels: Labels
+        var value: Value
+    }
+
+    fileprivate enum Value {
+        case counter(Counter)
+        case gauge(Gauge)
+        case histogram(Histogram)
+    }
+
+    fileprivate enum Entry {
+        case series(MetricFamily, [Series])
+        case collector(@Sendable (inout ExpositionWriter) -> Void)
+    }
+
+    fileprivate struct Contents {
+        var entries: [Entry] = []
+        var entryOfFamily: [MetricFamily: Int] = [:]
+        var claimedNames: Set<String> = []
+        var block: PerThreadWords?
+        var blockUsed = 0
+    }
+
+    private let contents = Guarded(Contents())
+
+    package init() {}
+
+    /// Makes a counter, which starts at zero.
+    package func counter(_ family: MetricFamily, _ labels: Labels = .none) -> Counter {
+        precondition(family.kind == .counter, "The family is not one of counters.")
+        return contents.withLock { contents in
+            let (words, offset) = contents.takeWords(1)
+            let counter = Counter(words: words, offset: offset)
+            contents.add(family, labels, .counter(counter))
+            return counter
+        }
+    }
+
+    /// Makes a gauge, which starts at zero.
+    package func gauge(_ family: MetricFamily, _ labels: Labels = .none) -> Gauge {
+        precondition(family.kind == .gauge, "The family is not one of gauges.")
+        return contents.withLock { contents in
+            let gauge = Gauge()
+            contents.add(family, labels, .gauge(gauge))
+            return gauge
+        }
+    }
+
+    /// Makes a histogram, which starts empty.
+    package func histogram(
+        _ family: MetricFamily,
+        _ labels: Labels = .none,
+        bounds: HistogramBounds
+    ) -> Histogram {
+        precondition(family.kind == .histogram, "The family is not one of histograms.")
+        return contents.withLock { contents in
+            let (words, offset) = contents.takeWords(Histogram.wordCount(bounds))
+            let histogram = Histogram(bounds: bounds, words: words, offset: offset)
+            contents.add(family, labels, .histogram(histogram))
+            return histogram
+        }
+    }
+
+    /// Registers families whose samples are computed at each scrape.
+    ///
+    /// - Parameters:
+    ///   - families: what `collect` writes; their names are taken from now on.
+    ///   - collect: begins each family once and writes its samples. Called by every scrape, maybe
+    ///     by several at once, with no lock held.
+    package func collect(
+        _ families: [MetricFamily],
+        _ collect: @escaping @Sendable (inout ExpositionWriter) -> Void
+    ) {
+        contents.withLock { contents in
+            for family in families {
+                contents.claim(family)
+            }
+            contents.entries.append(.collector(collect))
+        }
+    }
+
+    /// The text of a scrape.
+    package func text(_ format: ExpositionFormat) -> [UInt8] {
+        let entries = contents.withLock { $0.entries }
+        var writer = ExpositionWriter(format: format)
+        for entry in entries {
+            switch entry {
+            case .collector(let collect):
+                collect(&writer)
+            case .series(let family, let series):
+                writer.begin(family)
+                for series in series {
+                    Self.write(series, to: &writer)
+                }
+            }
+        }
+        return writer.finish()
+    }
+
+    private static func write(_ series: Series, to writer: inout ExpositionWriter) {
+        switch series.value {
+        case .counter(let counter):
+            writer.sample(series.labels, counter.value)
+        case .gauge(let gauge):
+            writer.sample(series.labels, Double(gauge.value))
+        case .histogram(let histogram):
+            writer.histogram(series.labels, histogram.bounds, histogram.reading)
+        }
+    }
+}
+
+extension MetricRegistry.Contents {
+    /// One page for each thread and block.
+    private static let blockWordCount = 512
+
+    fileprivate mutating func takeWords(_ count: Int) -> (PerThreadWords, Int) {
+        if let block, blockUsed + count <= block.wordCount {
+            defer { blockUsed += count }
+            return (block, blockUsed)
+        }
+        let block = PerThreadWords(wordCount: max(count, Self.blockWordCount))
+        self.block = block
+        blockUsed = count
+        return (block, 0)
+    }
+
+    fileprivate mutating func add(
+        _ family: MetricFamily,
+        _ labels: Labels,
+        _ value: MetricRegistry.Value
+    ) {
+        let new = MetricRegistry.Series(labels: labels, value: value)
+        guard let index = entryOfFamily[family] else {
+            claim(family)
+            entryOfFamily[family] = entries.count
+            entries.append(.series(family, [new]))
+            return
+        }
+        guard case .series(_, var series) = entries[index] else { return }
+        precondition(!series.contains { $0.labels == labels }, "The series exists already.")
+        series.append(new)
+        entries[index] = .series(family, series)
+    }
+
+    fileprivate mutating func claim(_ family: MetricFamily) {
+        for name in family.claimedNames {
+            precondition(claimedNames.insert(name).inserted, "A metric of that name exists.")
+        }
+    }
+}
