@@ -46,13 +46,20 @@ let package = Package(
         ),
         .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP"]),
         .target(
+            name: "LatchkeyComparison",
+            dependencies: ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"]
+        ),
+        .target(
             name: "LatchkeyService",
             dependencies: [
                 "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
                 "LatchkeySync",
             ]
         ),
-        .executableTarget(name: "latchkey", dependencies: ["LatchkeyService", "LatchkeySync"]),
+        .executableTarget(
+            name: "latchkey",
+            dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
+        ),
         .target(
             name: "LatchkeyTestSupport",
             dependencies: ["LatchkeySync"],
@@ -83,6 +90,10 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyReportTests",
+            dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(name: "LatchkeyIntegrationTests", dependencies: ["LatchkeyTestSupport"]),
         .testTarget(name: "TidyTests"),

@@ -12,11 +12,12 @@ extension Rule {
         "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
         "LatchkeyStore": ["CYajl", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyHTTP": ["CLatchkeyHTTP"],
+        "LatchkeyComparison": ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyService": [
             "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
             "LatchkeySync",
         ],
-        "latchkey": ["LatchkeyService", "LatchkeySync"],
+        "latchkey": ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"],
     ]
 
     static let arrows = Rule(
