@@ -92,6 +92,10 @@ let package = Package(
             dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
+            name: "LatchkeyComparisonTests",
+            dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
             name: "LatchkeyReportTests",
             dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
         ),

@@ -40,6 +40,9 @@ extension ComparisonReport {
         package var response: Durations?
         /// The same from the *intended* start, so that a stall is not hidden. Open loop only.
         package var responseFromIntendedStart: Durations?
+        /// How many operations the metered part of the repeat did. Wait, hold, contention, hand-offs
+        /// and system calls are of these; everything else is of `operations`, without a meter.
+        package var meteredOperations: Int?
         package var contended: Int?
         package var handOffs: Int?
         package var cpuSeconds: Double?
