@@ -14,6 +14,7 @@ SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
 DEBUG := --scratch-path .build-debug
 RELEASE := --scratch-path .build-release --configuration release
 RELEASE_BINARY := .build-release/release/latchkey
+FLOOR := Benchmarks/build/floor
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -37,11 +38,20 @@ load: build ## drive every strategy with wrk and print one table (minutes)
 	Benchmarks/load.py --binary $(RELEASE_BINARY)
 
 .PHONY: bench
-bench: build ## measure the promises of docs/performance.md against the floor program (minutes)
+bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
 	scripts/require load
 	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
-	Benchmarks/bench.py --binary $(RELEASE_BINARY) \
+	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
 	    --micro .build-release/release/LatchkeySyncBenchmark
+
+$(FLOOR): Benchmarks/floor.c
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
+
+.PHONY: soak
+soak: build ## three minutes of mixed load; fails if the memory keeps growing
+	scripts/require load
+	Benchmarks/soak.py --binary $(RELEASE_BINARY)
 
 ## Test it
 
@@ -81,7 +91,10 @@ test-threads: ## strategies, store and meters under the thread sanitizer, with a
 
 .PHONY: test-example
 test-example: ## the example package, which imports LatchkeySync as an outsider
-	Examples/run.sh
+	scripts/require build
+	set -e; for package in Examples/*/Package.swift; do \
+	    swift run --package-path "$$(dirname "$$package")" --scratch-path .build-example; \
+	done
 
 .PHONY: contract
 contract: build ## the running service against openapi.yaml, its metrics against promtool

@@ -52,9 +52,12 @@ let package = Package(
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
-                "LatchkeySync",
-            ]
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
+                "LatchkeyStore", "LatchkeySync",
+            ],
+            // The contract is served from the program itself. The file is a link to the one at
+            // the root.
+            resources: [.embedInCode("openapi.yaml")]
         ),
         .executableTarget(
             name: "latchkey",

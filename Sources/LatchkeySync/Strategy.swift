@@ -138,9 +138,18 @@ public protocol NamedStrategy: Strategy {
     static var kind: StrategyKind { get }
 
     init()
+
+    /// - Parameter backlogMax: How many accepted writes may wait to be applied. A strategy that
+    ///   applies a write before the call returns has no use for it.
+    init(backlogMax: Int)
 }
 
 extension NamedStrategy {
+    @inlinable
+    public init(backlogMax: Int) {
+        self.init()
+    }
+
     @inlinable public static var name: String { kind.rawValue }
 }
 

@@ -1,5 +1,5 @@
-public import LatchkeySync
 import Foundation
+public import LatchkeySync
 
 /// What every strategy promises, each written once.
 ///

@@ -1,1 +1,227 @@
-// p
+// An HTTP/1.1 server: libmicrohttpd behind one interface for both of its thread models.
+//
+// What this target adds to the library:
+//
+//  * A handler may answer a request before it returns, or later from any thread, exactly once. With
+//    event-loop threads a connection whose answer is not there yet is suspended; with a thread per
+//    connection the thread is parked. The handler cannot tell the difference.
+//  * What a request points to is owned by the request. It stays readable until the answer, even if
+//    the client has vanished or the server was stopped meanwhile.
+//  * Bounds: target, headers, body (while it arrives), connections, connections per address, and
+//    the time that a request, an answer or an idle connection may take. What is over a bound is
+//    given to the same handler with `rejection` set, so that all answers are made in one place.
+//    The exceptions, which are answered here or by the library, are listed at the rejections.
+//
+// There is no policy here: no route, no text of an answer but the two in deadline.c.
+//
+// Threads: every function says which threads may call it. Callbacks say on which they are called.
+
+#ifndef CLATCHKEYHTTP_H
+#define CLATCHKEYHTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes that somebody else owns. `bytes` may be NULL if `count` is 0.
+typedef struct latchkey_http_bytes {
+    const char *bytes;
+    size_t count;
+} latchkey_http_bytes;
+
+// One header line of a request. The value has no white space around it, and no control characters
+// but tabs in it.
+typedef struct latchkey_http_field {
+    latchkey_http_bytes name;
+    latchkey_http_bytes value;
+} latchkey_http_field;
+
+// Why a request must not be served. The handler gets it all the same and answers it.
+typedef enum latchkey_http_rejection {
+    // Serve it.
+    LATCHKEY_HTTP_REJECTION_NONE = 0,
+    // The head is not HTTP/1: NUL or control characters, a space in the target, a folded header
+    // line, a bad header name, no Host or two, contradicting lengths. 400. The connection is
+    // closed after the answer. What libmicrohttpd cannot parse at all never gets here: it answers
+    // 400, or 505 for another version, with a page of its own, and closes.
+    LATCHKEY_HTTP_REJECTION_MALFORMED,
+    // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
+    LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
+    // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. A head
+    // that does not even fit into the memory of a connection, which is about twice
+    // `head_bytes_max`, gets 414 or 431 from libmicrohttpd, which closes.
+    LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG,
+    // Request line and headers together are longer than `head_bytes_max`. 431.
+    LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE,
+    // The body is longer than `body_bytes_max`. 413. Closed after the answer. With
+    // `Expect: 100-continue` the answer goes out before the body is sent. Otherwise the body is
+    // read and thrown away, so that the client gets to read its answer: up to
+    // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A still longer body gets a 413 from here.
+    LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
+    // There are more connections than `connections_max`. 503. Closed after the answer. Over
+    // `connections_max` and LATCHKEY_HTTP_REFUSALS_MAX more, a connection is closed at once.
+    LATCHKEY_HTTP_REJECTION_CONNECTIONS,
+    // The address has more connections than `connections_per_address_max`. 429. Closed after it.
+    LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS,
+    // The server is draining. 503. Closed after the answer.
+    LATCHKEY_HTTP_REJECTION_DRAINING,
+    // There was no memory for the head or the body. 503. Closed after the answer.
+    LATCHKEY_HTTP_REJECTION_MEMORY,
+} latchkey_http_rejection;
+
+enum {
+    // How much more than `body_bytes_max` is read of a body, only to be able to answer.
+    LATCHKEY_HTTP_DISCARD_BYTES_MAX = 1 << 20,
+    // How many connections over `connections_max` are there at most, waiting for their refusal.
+    LATCHKEY_HTTP_REFUSALS_MAX = 64,
+    // A refused connection that does not send its request is closed after this time.
+    LATCHKEY_HTTP_REFUSAL_MILLISECONDS = 1000,
+    // Deadlines are looked at this often, or four times in the shortest of them. A deadline takes
+    // effect at most two such ticks late and never early.
+    LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 500,
+    // The body buffer of a connection is kept for its next request up to this size.
+    LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
+};
+
+// A request, from the call of the handler until the answer. Read it from any thread; never write.
+typedef struct latchkey_http_request {
+    latchkey_http_bytes method;
+    // The target as it was sent, nothing decoded: what comes before the first `?`, and what comes
+    // after it. Scheme and authority of an absolute target are left out. `query.bytes` is NULL if
+    // there is no `?`.
+    latchkey_http_bytes path;
+    latchkey_http_bytes query;
+    latchkey_http_bytes body;
+    // The header lines as they came, duplicates included.
+    const latchkey_http_field *fields;
+    size_t field_count;
+    // When the head had arrived: CLOCK_MONOTONIC.
+    uint64_t started_nanoseconds;
+    latchkey_http_rejection rejection;
+} latchkey_http_request;
+
+// Called once for each request, on a thread of the server. An event-loop thread serves its other
+// connections only after the handler has returned. Must answer it, then or later.
+typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
+
+// Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
+// only. `message` is gone after the call.
+typedef void (*latchkey_http_log)(void *context, const char *message);
+
+// Called once, on any thread, when the bytes of an answer are not needed any more.
+typedef void (*latchkey_http_release)(void *context);
+
+typedef struct latchkey_http_options {
+    const char *host;            // a name or a numeric address
+    uint16_t port;               // 0: a free one; ask latchkey_http_port()
+    uint32_t listen_backlog;     // connections that the kernel keeps until they are accepted
+    bool thread_per_connection;  // or else event-loop threads,
+    uint32_t threads;            // as many of them; at least 1
+    uint32_t connections_max;    // at least 1
+    uint32_t
+        connections_per_address_max;  // 0: no bound. IPv6 addresses count by their first 64 bits
+    uint32_t target_bytes_max;        // path and query
+    uint32_t head_bytes_max;          // request line and headers
+    uint64_t body_bytes_max;
+    // From an answer, or the start of the connection, to the next byte; and from one piece of an
+    // answer that the client takes to the next. 0: no bound.
+    uint32_t idle_milliseconds;
+    // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
+    // connection is closed. 0: no bound.
+    uint32_t request_milliseconds;
+    latchkey_http_handler handler;
+    latchkey_http_log log;  // may be NULL
+    void *context;          // given to both; must live until latchkey_http_stop() has returned
+} latchkey_http_options;
+
+// What could not be done: the name of the call that failed, and its error number: getaddrinfo's own
+// for that, else errno. `call` is NULL if nothing failed.
+typedef struct latchkey_http_failure {
+    const char *call;
+    int code;
+} latchkey_http_failure;
+
+typedef struct latchkey_http_server latchkey_http_server;
+
+// Starts to listen and to serve. Returns NULL and says why in `failure`, or a server that must be
+// given to latchkey_http_stop(). The options are copied, `host` is not needed after the call.
+latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
+                                          latchkey_http_failure *failure);
+
+// The port that is listened on. Any thread.
+uint16_t latchkey_http_port(const latchkey_http_server *server);
+
+// Stops to listen: the port refuses connections when this returns. Requests whose head had arrived
+// are served as before; later ones are rejected as DRAINING. Every answer closes its connection.
+// Any thread, more than once if you like.
+void latchkey_http_quiesce(latchkey_http_server *server);
+
+// Quiesces, waits until no request is in flight, but no longer than `milliseconds`, and ends the
+// server. Requests that are unanswered then are taken away: they get a plain 503, and the answer
+// that still comes for them is thrown away. Returns how many those were.
+//
+// A handler that is running is always waited for, whatever the time. Any thread but the server's
+// own, once; nothing but latchkey_http_respond() may be called on the server's things afterwards.
+uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
+
+// The version of libmicrohttpd that is linked, such as "0.9.75". Lives for ever. Any thread.
+const char *latchkey_http_library_version(void);
+
+typedef struct latchkey_http_statistics {
+    // How many connections are there now, and what they are doing: waiting for a request, receiving
+    // one, having it handled, or being answered. The last three are requests in flight.
+    uint32_t connections;
+    uint32_t waiting;
+    uint32_t receiving;
+    uint32_t handling;
+    uint32_t answering;
+    // How many of those in handling are suspended or parked, because their handler has returned
+    // without an answer.
+    uint32_t suspended;
+    // Since the start: connections accepted, refused over a bound, and ended by a deadline.
+    uint64_t accepted_total;
+    uint64_t refused_total;
+    uint64_t timed_out_total;
+} latchkey_http_statistics;
+
+// Counts what goes on. Requests do not pay for it; this walks over the connections, under the lock
+// that guards their list. Any thread.
+latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server);
+
+// The index of the first field at `from` or after it whose name is `name`, or `field_count`.
+// `name` must be lower-case ASCII; case is ignored. Any thread, until the answer.
+size_t latchkey_http_find(const latchkey_http_request *request, const char *name, size_t name_count,
+                          size_t from);
+
+// An answer that is being put together. One thread at a time.
+typedef struct latchkey_http_response latchkey_http_response;
+
+// Starts an answer with these bytes for a body, which are not copied: `release` is called with
+// `release_context` when they are not needed any more, also if this fails. `release` may be NULL
+// for bytes that live for ever. NULL if there is no memory.
+latchkey_http_response *latchkey_http_response_create(const void *body, size_t body_count,
+                                                      latchkey_http_release release,
+                                                      void *release_context);
+
+// The same with a copy of the bytes.
+latchkey_http_response *latchkey_http_response_create_copy(const void *body, size_t body_count);
+
+// Adds a header line. Both are copied; both end with NUL. Returns false if there is no memory, or
+// if the line is not a header line: an empty name or value, a line feed in either. Content-Length,
+// Date and Connection are not for callers.
+bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
+                                const char *value);
+
+// Throws an answer away that is not to be given.
+void latchkey_http_response_discard(latchkey_http_response *response);
+
+// Answers the request, once; the request must not be used afterwards. Takes the response over. A
+// response of NULL stands for one that could not be made and answers 500 without a body. A body is
+// not sent for HEAD, 204 and 304. `close` closes the connection afterwards. Any thread.
+//
+// To answer a second time is a programmer's error, which ends the process as long as it can be
+// seen, that is, until the connection has got its next request.
+void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
+                           latchkey_http_response *response, bool close);
+
+#endif

@@ -66,7 +66,12 @@ public struct ActorStrategy: NamedStrategy {
             strategies.count == 1 && cells.count == 1,
             "The strategy 'actor' cannot hold several stripes still: use one stripe."
         )
-        strategies[0].submitRead(cells[0], observer: observer, { body([$0]) }, completion: completion)
+        strategies[0].submitRead(
+            cells[0],
+            observer: observer,
+            { body([$0]) },
+            completion: completion
+        )
     }
 
     @inlinable

@@ -18,6 +18,7 @@ extension Rule {
 
                 """,
                 "Sources/CLatchkeyHTTP/a.c": "static int local(void) {\n    return other();\n}\n",
+                "Sources/CLatchkeyHTTP/internal.h": "#define LIKELY(x) x\n",
             ])
         ]
     ) { file in
@@ -26,8 +27,9 @@ extension Rule {
         }
         let prefix = "latchkey_\(target.dropFirst("CLatchkey".count).lowercased())_"
         let isHeader = file.path.hasSuffix(".h")
+        let isPublic = file.path.contains("/include/")
         return file.code.enumerated().compactMap { index, line in
-            guard let name = isHeader && line.hasPrefix("#define") ? macro(line) : function(line),
+            guard let name = isPublic && line.hasPrefix("#define") ? macro(line) : function(line),
                 isHeader || !line.hasPrefix("static"),
                 !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H"
             else { return nil }

@@ -5,25 +5,39 @@ extension Rule {
         "Thread(", "@convention(c)", "Unmanaged<",
     ]
 
+    /// A C file may leave it to a header of its target.
     static let designs = Rule(
         "a file with threads, atomics or C callbacks says its Design",
-        files: .sources,
         broken: [
             Tree(["Sources/A/A.swift": "let word = Atomic<Int>(0)\n"]),
             Tree(["Sources/A/A.swift": "/// A queue.\nlet queue = DispatchQueue(label: \"a\")\n"]),
-            Tree(["Sources/CA/a.c": "static pthread_mutex_t lock;\n"]),
+            Tree([
+                "Sources/CA/a.c": "static pthread_mutex_t lock;\n", "Sources/CB/b.h": "// Design\n",
+            ]),
         ],
         kept: [
-            Tree(["Sources/CA/a.h": "void *f(void);\n"]),
+            Tree([
+                "Sources/CA/a.c": "static pthread_mutex_t lock;\n", "Sources/CA/a.h": "// Design\n",
+            ]),
             Tree(["Sources/A/A.swift": "/// **Design.** One word.\nlet word = Atomic<Int>(0)\n"]),
             Tree(["Sources/A/A.swift": "/// Not an `Atomic<Int>`.\nlet word = 0\n"]),
             Tree(["Sources/CA/a.c": "// Design: one lock.\nstatic pthread_mutex_t lock;\n"]),
         ]
-    ) { file in
-        let design = PathSet.isSwift(file.path) ? "**Design" : "Design"
-        guard !file.text.contains(design) else { return [] }
-        let line = file.code.firstIndex { line in concurrentParts.contains(where: line.contains) }
-        return line.map { [($0 + 1, "concurrency without a paragraph \(design)")] } ?? []
+    ) { tree in
+        tree.files(in: .sources).compactMap { file in
+            let isSwift = PathSet.isSwift(file.path)
+            let line = file.code.firstIndex { line in
+                concurrentParts.contains(where: line.contains)
+            }
+            let places = tree.files.filter { other in
+                other.path == file.path
+                    || !isSwift && other.target == file.target && other.path.hasSuffix(".h")
+            }
+            guard let line,
+                !places.contains(where: { $0.text.contains(isSwift ? "**Design" : "Design") })
+            else { return nil }
+            return Finding(path: file.path, line: line + 1, message: "concurrency without a Design")
+        }
     }
 
     static let safety = Rule(

@@ -88,13 +88,17 @@ extension Rule {
     }
 
     static let changelog = Rule(
-        "the changelog lists each release as Added, Changed, Fixed",
+        "the changelog lists each release, and all say the same version",
         broken: [
             Tree(["CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\nThings.\n"]),
             Tree(["CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### News\n\n- A.\n"]),
             Tree([
                 "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
                 "openapi.yaml": "info:\n  version: 1.1.0\n",
+            ]),
+            Tree([
+                "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
+                "Sources/latchkey/Latchkey.swift": "    static let version = \"1.1.0\"\n",
             ]),
         ],
         kept: [
@@ -116,12 +120,20 @@ extension Rule {
         if headings.count < 2 * releases.count || releases.isEmpty {
             findings.append(Finding(path: file.path, line: 1, message: "a release without a list"))
         }
-        let version = tree.file("openapi.yaml")?.lines.first { $0.hasPrefix("  version: ") }
-        if let version = version?.dropFirst(11),
-            !releases.contains(where: { $0.contains(version) })
-        {
-            findings.append(Finding(path: file.path, line: 1, message: "no release \(version)"))
+        // The newest release stands first, and is what the contract and the program say they are.
+        for version in versions(in: tree) where releases.first?.dropFirst(3) != version {
+            findings.append(Finding(path: file.path, line: 1, message: "not first: \(version)"))
         }
         return findings
+    }
+    private static func versions(in tree: Tree) -> [Substring] {
+        let places = [
+            ("openapi.yaml", "  version: "),
+            ("Sources/latchkey/Latchkey.swift", "    static let version = \""),
+        ]
+        return places.compactMap { path, opening in
+            let line = tree.file(path)?.lines.first { $0.hasPrefix(opening) }
+            return line?.dropFirst(opening.count).prefix { $0 != "\"" }
+        }
     }
 }

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Measures what docs/performance.md promises, as ratios inside one run.
+
+The limit is the floor program: bare libmicrohttpd that answers the same bytes from one static
+value. Service and floor run side by side and are loaded in turn, in another order in each round, so
+that what else the machine does hits both. A ratio is taken within a round; printed are the median
+of the rounds, the least and the greatest. A missed target is marked and is not an error: the table
+is for people.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import loader
+from driver import drive, rate, socket_errors
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+from process import Failure, Latchkey, Server  # noqa: E402
+
+CONNECTIONS = 32
+MANY = 100_000
+MILLION = 1_000_000
+VALUE = b'"abcdefghijklmnopqrstuvwxyz0123"'
+MICRO_SECONDS_MAX = 600
+
+
+def main():
+    arguments = parse_arguments()
+    rows = []
+    rows += measure_requests(arguments)
+    rows += measure_million(arguments)
+    rows += measure_micro(arguments)
+    progress("")
+    print_table(rows)
+    missed = sum(1 for row in rows if row["met"] is False)
+    print(f"\n{arguments.rounds} rounds of {arguments.seconds:g} s, wrk -t1 -c{CONNECTIONS}, "
+          f"{os.cpu_count()} cores, load average before {BEFORE[0]:.1f}. "
+          f"{missed} of {len(rows)} targets missed.")
+    return 0
+
+
+BEFORE = os.getloadavg()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
+    parser.add_argument("--floor", required=True, help="the floor program")
+    parser.add_argument("--micro", help="the program that measures LatchkeySync alone")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2, help="per load")
+    return parser.parse_args()
+
+
+def measure_requests(arguments):
+    """Everything that wrk measures."""
+    threads = str(os.cpu_count())
+    with Latchkey(arguments.binary, "--http-threads", threads) as one, \
+            Latchkey(arguments.binary, "--http-threads", threads) as many, \
+            Server(arguments.floor, "--port", "0", "--threads", threads) as floor:
+        one.ask("PUT", "/v1/properties/get", VALUE)
+        loader.fill(many.address, MANY, lambda index: b"random%d" % index, VALUE)
+        cases = {
+            "get": (one, "get", "get", ()),
+            "get floor": (floor, "get", "get", ()),
+            "put": (one, "put", "put", ()),
+            "put floor": (floor, "put", "put", ()),
+            "random": (many, "random", "random", (MANY,)),
+            "random one": (many, "random", "random", (1,)),
+        }
+        rates = {name: [] for name in cases}
+        for turn in range(arguments.rounds):
+            names = list(cases)
+            for name in names[turn % len(names):] + names[:turn % len(names)]:
+                progress(f"round {turn + 1} of {arguments.rounds}: {name}")
+                server, script, last, words = cases[name]
+                report = drive(f"{server.url}/v1/properties/{last}", script, arguments.seconds,
+                               connections=CONNECTIONS, arguments=words)
+                if socket_errors(report) or report["status"]:
+                    raise Failure(f"{name}: not every answer was 2xx: {report}")
+                rates[name].append(rate(report))
+    return [
+        ratio("GET one property ÷ floor", rates, "get", "get floor", 0.95),
+        ratio("PUT one property ÷ floor", rates, "put", "put floor", 0.90),
+        ratio("GET 100,000 at random ÷ one", rates, "random", "random one", 0.85)]
+
+
+def ratio(name, rates, numerator, denominator, target):
+    values = [over / under for over, under in zip(rates[numerator], rates[denominator])]
+    note = (f"{statistics.median(rates[numerator]):,.0f}/s ÷ "
+            f"{statistics.median(rates[denominator]):,.0f}/s")
+    return row(name, values, "", f"≥ {target}", statistics.median(values) >= target, note)
+
+
+def measure_million(arguments):
+    """Memory for a property, and how long a page takes, with a million of them."""
+    with Latchkey(arguments.binary) as service:
+        service.ask("GET", "/v1/properties")
+        before = service.resident_bytes()
+        loader.fill(service.address, MILLION, lambda index: b"k%09d" % index, VALUE,
+                    lambda done: progress(f"loading a million properties: {done:,}"))
+        each = (service.resident_bytes() - before) / MILLION
+        pages = [page_milliseconds(service, index * MILLION // 21) for index in range(1, 21)]
+    return [
+        row("resident memory per property", [each], "B", "≤ 200", each <= 200,
+            "1,000,000 with names of 10 and values of 32 bytes"),
+        row("list 100 of 1,000,000", pages, "ms", "< 10", statistics.median(pages) < 10,
+            "pages all over the range")]
+
+
+def page_milliseconds(service, index):
+    connection = http.client.HTTPConnection(*service.address)
+    connection.connect()
+    # The first digits of a name leave a hundred names or more behind the prefix.
+    path = f"/v1/properties?limit=100&prefix=k{index:09d}"[:-3]
+    began = time.perf_counter()
+    connection.request("GET", path)
+    page = json.loads(connection.getresponse().read())
+    took = 1000 * (time.perf_counter() - began)
+    connection.close()
+    if len(page["properties"]) != 100:
+        raise Failure(f"{path} has {len(page['properties'])} properties")
+    return took
+
+
+def measure_micro(arguments):
+    """The rows of the program that measures the strategies without HTTP: one JSON object a line."""
+    if not arguments.micro:
+        return []
+    progress("the strategies without HTTP")
+    output = subprocess.run([arguments.micro], capture_output=True, text=True, check=True,
+                            stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
+    found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return [row(each["name"], [each["min"], each["median"], each["max"]], each.get("unit", ""),
+                each.get("target", ""), each.get("met"), each.get("note", "")) for each in found]
+
+
+def row(name, values, unit, target, met, note):
+    return {"name": name, "values": values, "unit": unit, "target": target, "met": met,
+            "note": note}
+
+
+def print_table(rows):
+    head = ("measure", "median", "min", "max", "", "target", "", "from")
+    lines = [head]
+    for each in rows:
+        middle = statistics.median(each["values"])
+        figures = [f"{value:.3g}" for value in (middle, min(each["values"]), max(each["values"]))]
+        verdict = {True: "met", False: "MISSED", None: ""}[each["met"]]
+        lines.append((each["name"], *figures, each["unit"], each["target"], verdict, each["note"]))
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    for line in lines:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Runs wrk and reads what it measured."""
+
+import json
+import pathlib
+import signal
+import subprocess
+
+SCRIPTS = pathlib.Path(__file__).parent / "wrk"
+
+
+def drive(url, script, seconds, threads=1, connections=32, arguments=()):
+    """Loads `url` for about `seconds`, which need not be whole, and returns the report's line.
+
+    wrk counts in whole seconds. For less it is interrupted, at which it prints its report too.
+    """
+    whole = max(1, round(seconds))
+    command = [
+        "wrk", f"-t{threads}", f"-c{connections}", f"-d{whole}s", "--timeout", "10s",
+        "-s", SCRIPTS / f"{script}.lua", url, "--", *map(str, arguments)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True)
+    try:
+        output, _ = process.communicate(timeout=seconds if seconds < whole else whole + 30)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    for line in output.splitlines():
+        if line.startswith("{"):
+            return json.loads(line)
+    raise RuntimeError(f"wrk printed no report: {output}")
+
+
+def rate(report):
+    """Answers a second."""
+    return report["requests"] / report["seconds"]
+
+
+def socket_errors(report):
+    return sum(report[kind] for kind in ("connect", "read", "write", "timeout"))

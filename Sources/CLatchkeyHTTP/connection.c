@@ -1,0 +1,221 @@
+// Connections: their list, their bounds, their phases.
+//
+// Design
+//
+// libmicrohttpd has bounds of its own, which close what is over them without a word. Ours are lower
+// and let the connection send a request first, so that it can be answered. What is over
+// `connections_max` by more than LATCHKEY_HTTP_REFUSALS_MAX is closed before there is an object for
+// it. The library's own bound is never reached, which latchkey_http_quiesce() depends on.
+//
+// The list is guarded by the server's lock. It is locked when a connection begins and ends, by the
+// watchdog, and by those who count; never for a request. While a connection is in the list its
+// socket is open: libmicrohttpd closes it after MHD_CONNECTION_NOTIFY_CLOSED.
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static address address_of(const struct sockaddr *from) {
+    address result = {0, 0};
+    if (from == NULL) {
+        return result;
+    }
+    result.family = from->sa_family;
+    if (from->sa_family == AF_INET) {
+        result.bits = ((const struct sockaddr_in *)(const void *)from)->sin_addr.s_addr;
+    } else if (from->sa_family == AF_INET6) {
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr;
+        if (IN6_IS_ADDR_V4MAPPED(six)) {
+            uint32_t four;
+            memcpy(&four, &six->s6_addr[12], sizeof(four));
+            result = (address){four, AF_INET};
+        } else {
+            memcpy(&result.bits, six->s6_addr, sizeof(result.bits));
+        }
+    }
+    return result;
+}
+
+static connection **chain_of(latchkey_http_server *server, address from) {
+    uint64_t hash = (from.bits ^ from.family) * 0x9e3779b97f4a7c15u;
+    return &server->addresses[(hash >> 32) & server->address_mask];
+}
+
+// Counts the connections of this address. (lock)
+static uint32_t count_of_address(latchkey_http_server *server, address from) {
+    uint32_t count = 0;
+    for (connection *c = *chain_of(server, from); c != NULL; c = c->next_of_address) {
+        count += c->from.bits == from.bits && c->from.family == from.family;
+    }
+    return count;
+}
+
+static void insert(latchkey_http_server *server, connection *c) {
+    pthread_mutex_lock(&server->lock);
+    const latchkey_http_options *options = &server->options;
+    if (server->connection_count >= options->connections_max) {
+        c->refused = true;
+        c->refusal = LATCHKEY_HTTP_REJECTION_CONNECTIONS;
+    } else if (server->addresses != NULL &&
+               count_of_address(server, c->from) >= options->connections_per_address_max) {
+        c->refused = true;
+        c->refusal = LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS;
+    }
+    if (server->addresses != NULL) {
+        connection **chain = chain_of(server, c->from);
+        c->next_of_address = *chain;
+        *chain = c;
+    }
+    c->next = server->first;
+    if (c->next != NULL) {
+        c->next->previous = c;
+    }
+    server->first = c;
+    server->connection_count++;
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void delete (latchkey_http_server *server, connection *c) {
+    pthread_mutex_lock(&server->lock);
+    if (server->addresses != NULL) {
+        connection **link = chain_of(server, c->from);
+        while (*link != c) {
+            link = &(*link)->next_of_address;
+        }
+        *link = c->next_of_address;
+    }
+    if (c->previous != NULL) {
+        c->previous->next = c->next;
+    } else {
+        server->first = c->next;
+    }
+    if (c->next != NULL) {
+        c->next->previous = c->previous;
+    }
+    server->connection_count--;
+    pthread_mutex_unlock(&server->lock);
+}
+
+static connection *create(latchkey_http_server *server, struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *socket =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *from =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    connection *c = socket != NULL ? malloc(sizeof(connection)) : NULL;
+    if (c == NULL) {
+        return NULL;
+    }
+    // The two arrays at the end need no zeroes.
+    memset(c, 0, offsetof(connection, fields_inline));
+    c->server = server;
+    c->mhd = mhd;
+    c->socket = socket->connect_fd;
+    c->from = address_of(from != NULL ? from->client_addr : NULL);
+    c->fields = c->fields_inline;
+    c->field_capacity = FIELDS_INLINE;
+    c->head = c->head_inline;
+    c->head_capacity = HEAD_INLINE_BYTES;
+    atomic_init(&c->reference_count, 1);
+    atomic_fetch_add_explicit(&server->reference_count, 1, memory_order_relaxed);
+    return c;
+}
+
+void connection_release(connection *c) {
+    // Acquire and release: who frees it has seen what the others did with it.
+    if (atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (c->fields != c->fields_inline) {
+        free(c->fields);
+    }
+    if (c->head != c->head_inline) {
+        free(c->head);
+    }
+    free(c->body);
+    server_release(c->server);
+    free(c);
+}
+
+enum MHD_Result connection_admit(void *context, const struct sockaddr *from, socklen_t count) {
+    (void)from;
+    (void)count;
+    latchkey_http_server *server = context;
+    pthread_mutex_lock(&server->lock);
+    uint64_t admitted_max = (uint64_t)server->options.connections_max + LATCHKEY_HTTP_REFUSALS_MAX;
+    bool admits = server->connection_count < admitted_max;
+    pthread_mutex_unlock(&server->lock);
+    if (!admits) {
+        atomic_fetch_add_explicit(&server->refused_total, 1, memory_order_relaxed);
+    }
+    return admits ? MHD_YES : MHD_NO;
+}
+
+void connection_notify(void *context, struct MHD_Connection *mhd, void **socket_context,
+                       enum MHD_ConnectionNotificationCode code) {
+    latchkey_http_server *server = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        atomic_fetch_add_explicit(&server->accepted_total, 1, memory_order_relaxed);
+        connection *c = create(server, mhd);
+        *socket_context = c;
+        if (c == NULL) {
+            server_log(server, "no memory for a connection, which will be closed");
+            return;
+        }
+        insert(server, c);
+        if (c->refused) {
+            atomic_fetch_add_explicit(&server->refused_total, 1, memory_order_relaxed);
+        }
+    } else if (*socket_context != NULL) {
+        connection *c = *socket_context;
+        *socket_context = NULL;
+        delete (server, c);
+        connection_release(c);
+    }
+}
+
+enum phase connection_phase(connection *c) {
+    return (enum phase)(atomic_load_explicit(&c->phase, memory_order_relaxed) & PHASE_MASK);
+}
+
+bool connection_enter(connection *c, enum phase phase) {
+    unsigned now = atomic_load_explicit(&c->phase, memory_order_relaxed);
+    unsigned next = (((now >> PHASE_BITS) + 1) << PHASE_BITS) | phase;
+    if ((now & PHASE_MASK) == PHASE_EXPIRED) {
+        return false;
+    }
+    // Sequentially consistent: latchkey_http_stop() sets `stopping` and then looks at the phases,
+    // the server's thread sets HANDLING and then looks at `stopping`.
+    return atomic_compare_exchange_strong(&c->phase, &now, next);
+}
+
+latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
+    latchkey_http_statistics result = {0};
+    pthread_mutex_lock(&server->lock);
+    for (connection *c = server->first; c != NULL; c = c->next) {
+        unsigned state = atomic_load_explicit(&c->answer_state, memory_order_relaxed);
+        result.connections++;
+        switch (connection_phase(c)) {
+        case PHASE_WAITING:
+        case PHASE_EXPIRED:
+            result.waiting++;
+            break;
+        case PHASE_RECEIVING:
+            result.receiving++;
+            break;
+        case PHASE_HANDLING:
+            result.handling++;
+            result.suspended += state == ANSWER_DETACHED || state == ANSWER_SUSPENDED;
+            break;
+        case PHASE_ANSWERING:
+            result.answering++;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&server->lock);
+    result.accepted_total = atomic_load_explicit(&server->accepted_total, memory_order_relaxed);
+    result.refused_total = atomic_load_explicit(&server->refused_total, memory_order_relaxed);
+    result.timed_out_total = atomic_load_explicit(&server->timed_out_total, memory_order_relaxed);
+    return result;
+}

@@ -1,0 +1,239 @@
+// Deadlines: what takes too long is ended.
+//
+// Design
+//
+// libmicrohttpd ends a connection on which nothing moves, and nothing else: a client that sends a
+// byte now and then keeps its connection for ever. Its timer is switched off, and one thread, the
+// watchdog, does all deadlines. It looks at every connection once in a tick and compares `phase`
+// with what it saw the time before. A phase that has not changed since the watchdog first saw it
+// has lasted at least that long. So requests take no time stamps and no lock for their deadlines,
+// and a deadline may be late by up to two ticks, but is never early.
+//
+// What libmicrohttpd does not say is asked of the kernel (tcp_info): whether the first bytes of a
+// request line have come, whether the client has gone, and how much of an answer it has taken.
+//
+// A request that is too slow is answered here, on the socket, with a small raw 408; a body that
+// goes on and on with a raw 413. The phase EXPIRED keeps everybody else from answering. Only our
+// half of the connection is closed then, so that the client gets to read the answer before its next
+// bytes meet a closed socket; the rest follows LINGER_MILLISECONDS later.
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "internal.h"
+
+enum {
+    LINGER_MILLISECONDS = 1000,
+    RAW_BYTES_MAX = 512,
+    // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
+    // which alone has the whole of tcp_info.
+    KERNEL_CLOSE_WAIT = 8,
+};
+
+static uint64_t now_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+// Sends a whole answer. A client that has left no room for so little in its window gets none.
+static void send_raw(connection *c, const char *status, const char *problem) {
+    char date[40];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    char text[RAW_BYTES_MAX];
+    int count = snprintf(text, sizeof(text),
+                         "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\n"
+                         "Content-Type: application/problem+json\r\n"
+                         "Content-Length: %zu\r\n\r\n%s",
+                         status, date, strlen(problem), problem);
+    if (count > 0 && (size_t)count < sizeof(text)) {
+        send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+// Lets the connection expire, unless its phase has changed meanwhile.
+static bool expire(connection *c, unsigned phase) {
+    unsigned expired = (phase & ~(unsigned)PHASE_MASK) | PHASE_EXPIRED;
+    return atomic_compare_exchange_strong(&c->phase, &phase, expired);
+}
+
+void deadline_refuse_body(connection *c) {
+    if (expire(c, atomic_load_explicit(&c->phase, memory_order_relaxed))) {
+        send_raw(c, "413 Content Too Large",
+                 "{\"type\":\"about:blank\",\"title\":\"Content Too Large\",\"status\":413}");
+        shutdown(c->socket, SHUT_WR);
+    }
+}
+
+static void refuse_slow_request(connection *c, unsigned phase) {
+    if (expire(c, phase)) {
+        send_raw(c, "408 Request Timeout",
+                 "{\"type\":\"about:blank\",\"title\":\"Request Timeout\",\"status\":408}");
+        shutdown(c->socket, SHUT_WR);
+        atomic_fetch_add_explicit(&c->server->timed_out_total, 1, memory_order_relaxed);
+    }
+}
+
+// libmicrohttpd sees the end of the stream and closes.
+static void end(connection *c, bool counts) {
+    shutdown(c->socket, SHUT_RDWR);
+    if (counts) {
+        atomic_fetch_add_explicit(&c->server->timed_out_total, 1, memory_order_relaxed);
+    }
+}
+
+static bool ask_kernel(connection *c, struct tcp_info *info) {
+    socklen_t count = sizeof(*info);
+    memset(info, 0, sizeof(*info));
+    return getsockopt(c->socket, IPPROTO_TCP, TCP_INFO, info, &count) == 0;
+}
+
+// Whether something has come in this phase of waiting. Exact for the first request of a connection;
+// for a later one, bytes that came before the watchdog saw the phase do not count.
+static bool has_begun(unsigned phase, uint64_t elapsed, const struct tcp_info *info) {
+    enum { KERNEL_TICK_MILLISECONDS = 20 };
+    if (phase >> PHASE_BITS == 0) {
+        return info->tcpi_bytes_received > 0;
+    }
+    return (uint64_t)info->tcpi_last_data_recv + KERNEL_TICK_MILLISECONDS < elapsed;
+}
+
+// Whether the client has ended its half of the connection, and all that it had sent was read.
+//
+// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
+// the last one. An end of the stream that has come together with the last bytes is then never seen,
+// and the connection would stay until it has been idle for too long.
+static bool has_ended_unseen(connection *c, const struct tcp_info *info) {
+    int unread = 0;
+    return info->tcpi_state == KERNEL_CLOSE_WAIT && ioctl(c->socket, FIONREAD, &unread) == 0 &&
+           unread == 0;
+}
+
+static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t elapsed) {
+    const latchkey_http_options *options = &c->server->options;
+    struct tcp_info info;
+    if (!ask_kernel(c, &info)) {
+        return;
+    }
+    if (has_ended_unseen(c, &info) ||
+        (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS)) {
+        end(c, false);
+        return;
+    }
+    if (c->arriving_milliseconds == 0 && has_begun(phase, elapsed, &info)) {
+        c->arriving_milliseconds = now;
+    }
+    uint32_t request_bound = options->request_milliseconds;
+    if (c->arriving_milliseconds != 0 && request_bound > 0) {
+        if (now - c->arriving_milliseconds >= request_bound) {
+            refuse_slow_request(c, phase);
+        }
+    } else if (options->idle_milliseconds > 0 && elapsed >= options->idle_milliseconds) {
+        end(c, true);
+    }
+}
+
+static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
+    uint32_t bound = c->server->options.request_milliseconds;
+    struct tcp_info info;
+    if (ask_kernel(c, &info) && has_ended_unseen(c, &info)) {
+        end(c, false);
+    } else if (bound > 0 && elapsed >= bound) {
+        refuse_slow_request(c, phase);
+    }
+}
+
+// A client that takes its answer slowly may have all the time it wants, as long as it takes some.
+static void watch_answering(connection *c, uint64_t now, uint64_t elapsed) {
+    uint32_t bound = c->server->options.idle_milliseconds;
+    struct tcp_info info;
+    if (bound == 0 || !ask_kernel(c, &info)) {
+        return;
+    }
+    if (info.tcpi_bytes_acked != c->watched_acknowledged) {
+        c->watched_acknowledged = info.tcpi_bytes_acked;
+        c->watched_milliseconds = now;
+    } else if (elapsed >= bound) {
+        end(c, true);
+    }
+}
+
+// Notes the phase, if it is another than the time before. (lock)
+static bool has_moved(connection *c, unsigned phase, uint64_t now) {
+    if (phase == c->watched_phase && c->watched_milliseconds != 0) {
+        return false;
+    }
+    // The time of a request that began to arrive before its request line was complete goes on.
+    bool goes_on = c->arriving_milliseconds != 0 && (phase & PHASE_MASK) == PHASE_RECEIVING &&
+                   phase >> PHASE_BITS == (c->watched_phase >> PHASE_BITS) + 1;
+    c->watched_phase = phase;
+    c->watched_milliseconds = goes_on ? c->arriving_milliseconds : now;
+    c->arriving_milliseconds = 0;
+    c->watched_acknowledged = 0;
+    return true;
+}
+
+static void watch(connection *c, uint64_t now) {
+    unsigned phase = atomic_load_explicit(&c->phase, memory_order_relaxed);
+    if (has_moved(c, phase, now)) {
+        return;
+    }
+    uint64_t elapsed = now - c->watched_milliseconds;
+    switch ((enum phase)(phase & PHASE_MASK)) {
+    case PHASE_WAITING:
+        watch_waiting(c, phase, now, elapsed);
+        break;
+    case PHASE_RECEIVING:
+        watch_receiving(c, phase, elapsed);
+        break;
+    case PHASE_HANDLING:
+        break;
+    case PHASE_ANSWERING:
+        watch_answering(c, now, elapsed);
+        break;
+    case PHASE_EXPIRED:
+        if (elapsed >= LINGER_MILLISECONDS) {
+            end(c, false);
+        }
+        break;
+    }
+}
+
+void *deadline_watch(void *context) {
+    latchkey_http_server *server = context;
+    pthread_mutex_lock(&server->lock);
+    while (!server->watchdog_ends) {
+        uint64_t now = now_milliseconds();
+        for (connection *c = server->first; c != NULL; c = c->next) {
+            watch(c, now);
+        }
+        uint64_t next = now_milliseconds() + server->tick_milliseconds;
+        struct timespec until = {(time_t)(next / 1000), (long)(next % 1000) * 1000000};
+        int result = 0;
+        while (!server->watchdog_ends && result != ETIMEDOUT) {
+            result = pthread_cond_timedwait(&server->wakes, &server->lock, &until);
+        }
+    }
+    pthread_mutex_unlock(&server->lock);
+    return NULL;
+}
+
+void deadline_stop(latchkey_http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    bool runs = server->watchdog_runs;
+    server->watchdog_runs = false;
+    server->watchdog_ends = true;
+    pthread_cond_signal(&server->wakes);
+    pthread_mutex_unlock(&server->lock);
+    if (runs) {
+        pthread_join(server->watchdog, NULL);
+    }
+}

@@ -1,0 +1,100 @@
+// The end of a server: quiesce and stop.
+//
+// Design
+//
+// MHD_quiesce_daemon() keeps the socket listening, so that clients hang in its queue, and aborts
+// the process if an event-loop thread takes the socket out of its set at the same moment. Instead,
+// the socket is shut down, which makes accept() fail quietly and wakes a thread that polls it, and
+// its descriptor is made a descriptor of one end of a socket pair, on which nothing ever happens.
+// The kernel takes a closed socket out of every epoll set by itself. libmicrohttpd would be
+// surprised by that only if it took the socket out because its bound of connections is reached, and
+// that bound is out of reach.
+//
+// Stop, in order: `draining` and the closed port; wait for the requests in flight; `stopping`,
+// after which no handler is called any more; take unanswered requests away from their handlers;
+// wait until nothing is suspended or about to be resumed, because MHD_stop_daemon() aborts on a
+// suspended connection and frees what resuming touches; MHD_stop_daemon(), which joins its threads
+// and closes the connections; the watchdog.
+
+#define _GNU_SOURCE  // dup3
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum {
+    POLL_NANOSECONDS = 1000000,
+    // How long stop waits for the last answers to be sent once all of them are queued.
+    FLUSH_MILLISECONDS = 200,
+};
+
+void latchkey_http_quiesce(latchkey_http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    if (!atomic_exchange(&server->draining, true)) {
+        shutdown(server->listener, SHUT_RDWR);
+        dup3(server->plug[0], server->listener, O_CLOEXEC);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+static uint64_t now_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static void pause_shortly(void) {
+    struct timespec shortly = {0, POLL_NANOSECONDS};
+    nanosleep(&shortly, NULL);
+}
+
+static bool is_in_flight(latchkey_http_server *server) {
+    latchkey_http_statistics now = latchkey_http_measure(server);
+    return now.receiving + now.handling + now.answering > 0;
+}
+
+// Takes away what is suspended or parked. Returns how many requests that were, and whether some
+// are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us with its
+// own lock held.
+static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
+    uint32_t count = 0;
+    *is_handling = false;
+    pthread_mutex_lock(&server->lock);
+    for (connection *c = server->first; c != NULL; c = c->next) {
+        unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+        bool detached = state == ANSWER_DETACHED || state == ANSWER_SUSPENDED;
+        if (detached && response_abandon(c, state)) {
+            count++;
+            response_go_on(c, state);
+        }
+        *is_handling |= connection_phase(c) == PHASE_HANDLING;
+    }
+    pthread_mutex_unlock(&server->lock);
+    return count;
+}
+
+uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds) {
+    latchkey_http_quiesce(server);
+    uint64_t until = now_milliseconds() + milliseconds;
+    while (is_in_flight(server) && now_milliseconds() < until) {
+        pause_shortly();
+    }
+    // Sequentially consistent, before the phases are looked at: see connection_enter().
+    atomic_store(&server->stopping, true);
+    uint32_t abandoned = 0;
+    bool is_handling = true;
+    while (is_handling || atomic_load(&server->responding) > 0) {
+        abandoned += abandon_all(server, &is_handling);
+        pause_shortly();
+    }
+    until = now_milliseconds() + FLUSH_MILLISECONDS;
+    while (latchkey_http_measure(server).answering > 0 && now_milliseconds() < until) {
+        pause_shortly();
+    }
+    MHD_stop_daemon(server->daemon);
+    deadline_stop(server);
+    server_release(server);
+    return abandoned;
+}

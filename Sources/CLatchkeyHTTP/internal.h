@@ -1,0 +1,230 @@
+// What the files of this target share. Nothing here is visible outside.
+//
+// Design
+//
+// A connection object lives from MHD_CONNECTION_NOTIFY_STARTED to _CLOSED, and longer if a request
+// of it was taken away from its handler. It embeds the one request that can be under way and is
+// used again for each, so that a request without a body costs no allocation of ours.
+//
+// Three parties look at a connection:
+//
+//  * the thread of libmicrohttpd that serves it: every field, unless it is said otherwise;
+//  * whoever answers: `answer`, `answer_status`, `answer_close` and `answer_state`;
+//  * the watchdog (deadline.c) and those who count: what is marked (lock), and `phase`.
+//
+// `phase` says what the connection is doing, and how often that has changed, in one word:
+//
+//   phase      | set by          | when                                  | ends by deadline
+//   -----------+-----------------+---------------------------------------+-----------------------
+//   WAITING    | server's thread | accepted; the answer is out           | idle, or 408 if a part
+//              |                 |                                       | of a request is there
+//   RECEIVING  | server's thread | the request line is there             | 408
+//   HANDLING   | server's thread | before the handler is called          | never
+//   ANSWERING  | server's thread | the answer was given to libmicrohttpd | idle
+//   EXPIRED    | watchdog, or    | a raw answer was sent; the rest of    | closed a second later
+//              | server's thread | what the client sends is thrown away  |
+//
+// Only WAITING and RECEIVING can become EXPIRED, by compare-and-exchange on both sides, so that
+// either the raw answer goes out or the handler is called, and never both.
+//
+// `answer_state` says who has the request:
+//
+//   state      | meaning                                | next
+//   -----------+----------------------------------------+--------------------------------------
+//   IDLE       | no request is with a handler           | RUNNING (server's thread)
+//   RUNNING    | the handler runs, or the server's      | ANSWERED (who answers),
+//              | thread will come back by itself        | DETACHED or SUSPENDED (its thread)
+//   DETACHED   | a connection's thread is parked on it, | ANSWERED (who answers, and wakes),
+//   SUSPENDED  | or libmicrohttpd has suspended it      | ABANDONED (stop)
+//   ANSWERED   | `answer` is there                      | IDLE (server's thread)
+//   ABANDONED  | the connection went on without it;     | none: the answer that comes is
+//              | who answers holds a reference          | thrown away, and the reference
+//
+// `reference_count`: one for libmicrohttpd, one for the handler of an abandoned request. Each
+// connection holds a reference to the server, which is why the server outlives them.
+
+#ifndef LATCHKEY_HTTP_INTERNAL_H
+#define LATCHKEY_HTTP_INTERNAL_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#include "CLatchkeyHTTP.h"
+
+#define LIKELY(condition) __builtin_expect((condition), 1)
+#define UNLIKELY(condition) __builtin_expect((condition), 0)
+
+enum phase { PHASE_WAITING, PHASE_RECEIVING, PHASE_HANDLING, PHASE_ANSWERING, PHASE_EXPIRED };
+
+enum { PHASE_BITS = 3, PHASE_MASK = (1 << PHASE_BITS) - 1 };
+
+enum answer_state {
+    ANSWER_IDLE,
+    ANSWER_RUNNING,
+    ANSWER_DETACHED,
+    ANSWER_SUSPENDED,
+    ANSWER_ANSWERED,
+    ANSWER_ABANDONED,
+};
+
+// Where the calls of the access handler for one request are.
+enum stage {
+    STAGE_NONE,        // no request line yet
+    STAGE_LINE,        // the request line is there; the first call has not come
+    STAGE_BODY,        // between the first call and the last
+    STAGE_DISPATCHED,  // the handler was called
+};
+
+enum {
+    FIELDS_INLINE = 24,
+    HEAD_INLINE_BYTES = 1024,
+};
+
+// An address as connections are counted by it: IPv4 in full, the first 64 bits of IPv6.
+typedef struct address {
+    uint64_t bits;
+    uint32_t family;
+} address;
+
+typedef struct connection connection;
+
+struct connection {
+    latchkey_http_request request;  // first: a request is its connection
+
+    latchkey_http_server *server;
+    struct MHD_Connection *mhd;
+    int socket;
+    bool refused;  // over a bound: which one is in `refusal`
+    latchkey_http_rejection refusal;
+
+    enum stage stage;
+    bool closes;         // the answer must close the connection
+    bool expects;        // the client waits for 100 (Continue)
+    bool failed_head;    // no memory for the copy of the head
+    const char *target;  // libmicrohttpd's, until the first call of the access handler
+    size_t target_count;
+    size_t query_offset;  // in the target; 0: no `?`
+    char hidden;          // the first byte of the query while libmicrohttpd must not see it
+
+    // The copy of the head, and the fields in it.
+    char *head;
+    size_t head_capacity;
+    latchkey_http_field *fields;
+    size_t field_capacity;
+
+    char *body;
+    size_t body_capacity;
+    uint64_t body_received;
+
+    struct MHD_Response *answer;
+    uint32_t answer_status;
+    bool answer_close;
+    atomic_uint answer_state;
+    atomic_uint reference_count;
+
+    atomic_uint phase;
+
+    // (lock) from here on.
+    connection *previous;
+    connection *next;
+    connection *next_of_address;
+    address from;
+    uint32_t watched_phase;          // what the watchdog saw at
+    uint64_t watched_milliseconds;   // this time
+    uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
+    uint64_t watched_acknowledged;   // how much of an answer the client had taken
+
+    latchkey_http_field fields_inline[FIELDS_INLINE];
+    char head_inline[HEAD_INLINE_BYTES];
+};
+
+struct latchkey_http_server {
+    latchkey_http_options options;
+    struct MHD_Daemon *daemon;
+    struct MHD_Response *unavailable;  // what abandoned requests get
+    uint16_t port;
+    int listener;  // libmicrohttpd's; replaced by plug[0] when quiesced
+    int plug[2];
+    uint32_t tick_milliseconds;
+
+    atomic_bool draining;
+    atomic_bool stopping;
+    atomic_uint reference_count;
+    atomic_uint responding;  // threads inside MHD_resume_connection()
+    atomic_ullong accepted_total;
+    atomic_ullong refused_total;
+    atomic_ullong timed_out_total;
+
+    pthread_mutex_t lock;  // guards the rest, and what is marked in the connections
+    pthread_cond_t wakes;
+    pthread_t watchdog;
+    bool watchdog_runs;
+    bool watchdog_ends;
+    connection *first;
+    uint32_t connection_count;
+    connection **addresses;  // chains by hash, or NULL without a bound per address
+    uint32_t address_mask;
+};
+
+// connection.c
+
+void connection_notify(void *context, struct MHD_Connection *mhd, void **socket_context,
+                       enum MHD_ConnectionNotificationCode code);
+enum MHD_Result connection_admit(void *context, const struct sockaddr *from, socklen_t count);
+void connection_release(connection *c);
+
+// Goes to another phase. Returns false if the connection has expired. The server's thread only.
+bool connection_enter(connection *c, enum phase phase);
+enum phase connection_phase(connection *c);
+
+// request.c
+
+void *request_line(void *context, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result request_access(void *context, struct MHD_Connection *mhd, const char *url,
+                               const char *method, const char *version, const char *upload,
+                               size_t *upload_count, void **request_context);
+void request_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+                       enum MHD_RequestTerminationCode code);
+
+// head.c
+
+// Copies and checks the head of the request that libmicrohttpd has parsed; sets the request's
+// method, path, query and fields, and its rejection.
+void head_take(connection *c, const char *method, const char *version);
+
+// response.c
+
+// Calls the handler, and hands its answer to libmicrohttpd if it is there.
+enum MHD_Result response_dispatch(connection *c);
+
+// Goes on with a request whose handler has returned without an answer.
+enum MHD_Result response_continue(connection *c);
+
+// Takes the request away from its handler. Returns false if it was answered already.
+bool response_abandon(connection *c, unsigned expected);
+
+// Lets the server's thread go on with a request that was in this state and is not any more.
+void response_go_on(connection *c, unsigned state);
+
+// deadline.c
+
+void *deadline_watch(void *server);
+
+// Ends and joins the watchdog, if it runs.
+void deadline_stop(latchkey_http_server *server);
+
+// Sends a raw 413 and lets the connection expire.
+void deadline_refuse_body(connection *c);
+
+// server.c
+
+void server_log(latchkey_http_server *server, const char *message);
+void server_release(latchkey_http_server *server);
+
+// Keeps the sentence that libmicrohttpd is about to log on this thread out of the log, because the
+// access handler returns MHD_NO on purpose.
+enum MHD_Result server_close_quietly(void);
+
+#endif

@@ -1,0 +1,188 @@
+// Requests as they arrive: the callbacks of libmicrohttpd between the request line and the answer.
+//
+// Design
+//
+// libmicrohttpd calls request_line() when it has the request line, and then request_access(): once
+// with the head, once for every piece of the body, and once at the end. An answer that is queued in
+// the first call closes the connection, because the body was not read. So the first call checks
+// the head, and answers only what must close anyway; the last call runs the handler.
+//
+// request_line() hides the query from libmicrohttpd by a NUL over its first byte. Otherwise the
+// library would cut it into arguments in place, which nobody needs here, and which takes memory out
+// of the connection's pool for each, until a long query is answered 431 by the library.
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+
+static uint64_t now_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void *request_line(void *context, const char *target, struct MHD_Connection *mhd) {
+    (void)context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    connection *c = info != NULL ? info->socket_context : NULL;
+    if (c == NULL || target == NULL) {
+        return NULL;
+    }
+    c->stage = STAGE_LINE;
+    c->target = target;
+    const char *mark = strchr(target, '?');
+    if (mark == NULL) {
+        c->target_count = strlen(target);
+        c->query_offset = 0;
+    } else {
+        c->query_offset = (size_t)(mark + 1 - target);
+        c->target_count = c->query_offset + strlen(mark + 1);
+        c->hidden = mark[1];
+        // The bytes are libmicrohttpd's read buffer, which is not constant: it puts a NUL over the
+        // `?` itself right after this call.
+        ((char *)(uintptr_t)mark)[1] = '\0';
+    }
+    connection_enter(c, PHASE_RECEIVING);
+    return c;
+}
+
+// Adds to the body. Returns false if there is no memory.
+static bool append(connection *c, const char *bytes, size_t count) {
+    size_t needed = c->request.body.count + count;
+    if (needed > c->body_capacity) {
+        size_t capacity = c->body_capacity * 2;
+        capacity = capacity < 512 ? 512 : capacity;
+        capacity = capacity < needed ? needed : capacity;
+        char *larger = realloc(c->body, capacity);
+        if (larger == NULL) {
+            return false;
+        }
+        c->body = larger;
+        c->body_capacity = capacity;
+    }
+    memcpy(c->body + c->request.body.count, bytes, count);
+    c->request.body = (latchkey_http_bytes){c->body, needed};
+    return true;
+}
+
+// A rejected request keeps nothing of its body.
+static void reject_body(connection *c, latchkey_http_rejection rejection) {
+    c->request.rejection = rejection;
+    c->closes = true;
+    c->request.body.count = 0;
+}
+
+static void receive_body(connection *c, const char *bytes, size_t count) {
+    uint64_t bound = c->server->options.body_bytes_max;
+    c->body_received += count;
+    if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE) {
+        if (c->body_received > bound) {
+            reject_body(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE);
+        } else if (!append(c, bytes, count)) {
+            reject_body(c, LATCHKEY_HTTP_REJECTION_MEMORY);
+        }
+    }
+    if (c->body_received > bound && c->body_received - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX) {
+        deadline_refuse_body(c);
+    }
+}
+
+static enum MHD_Result begin(connection *c, const char *method, const char *version) {
+    c->request.started_nanoseconds = now_nanoseconds();
+    if (c->refused) {
+        c->request.rejection = c->refusal;
+        c->closes = true;
+    } else if (atomic_load_explicit(&c->server->draining, memory_order_relaxed)) {
+        c->request.rejection = LATCHKEY_HTTP_REJECTION_DRAINING;
+        c->closes = true;
+    }
+    head_take(c, method, version);
+    c->stage = STAGE_BODY;
+    switch (c->request.rejection) {
+    case LATCHKEY_HTTP_REJECTION_NONE:
+        return MHD_YES;
+    case LATCHKEY_HTTP_REJECTION_MALFORMED:
+    case LATCHKEY_HTTP_REJECTION_TRANSFER_CODING:
+    case LATCHKEY_HTTP_REJECTION_MEMORY:
+        // Where this request ends is not known, or not worth knowing.
+        return response_dispatch(c);
+    default:
+        return c->expects ? response_dispatch(c) : MHD_YES;
+    }
+}
+
+enum MHD_Result request_access(void *context, struct MHD_Connection *mhd, const char *url,
+                               const char *method, const char *version, const char *upload,
+                               size_t *upload_count, void **request_context) {
+    (void)context;
+    (void)mhd;
+    (void)url;
+    connection *c = *request_context;
+    if (UNLIKELY(c == NULL)) {
+        return server_close_quietly();
+    }
+    if (UNLIKELY(connection_phase(c) == PHASE_EXPIRED)) {
+        if (*upload_count == 0) {
+            return server_close_quietly();
+        }
+        *upload_count = 0;
+        return MHD_YES;
+    }
+    switch (c->stage) {
+    case STAGE_LINE:
+        return begin(c, method, version);
+    case STAGE_BODY:
+        if (*upload_count > 0) {
+            receive_body(c, upload, *upload_count);
+            *upload_count = 0;
+            return MHD_YES;
+        }
+        return response_dispatch(c);
+    case STAGE_DISPATCHED:
+        return response_continue(c);
+    case STAGE_NONE:
+        break;
+    }
+    return server_close_quietly();
+}
+
+void request_completed(void *context, struct MHD_Connection *mhd, void **request_context,
+                       enum MHD_RequestTerminationCode code) {
+    (void)context;
+    (void)mhd;
+    (void)code;
+    connection *c = *request_context;
+    if (c == NULL) {
+        return;
+    }
+    *request_context = NULL;
+    // The connection may have ended while the handler had not answered yet. Whoever answers has
+    // the request then, and this object stays for it; it is not used for another request, because
+    // the connection is closed.
+    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+    if (UNLIKELY(state == ANSWER_ABANDONED) ||
+        (UNLIKELY(state == ANSWER_RUNNING) && response_abandon(c, state))) {
+        return;
+    }
+    if (UNLIKELY(c->answer != NULL)) {
+        // The answer came, but libmicrohttpd did not come back for it.
+        MHD_destroy_response(c->answer);
+        c->answer = NULL;
+    }
+    atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_relaxed);
+    if (c->body_capacity > LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX) {
+        free(c->body);
+        c->body = NULL;
+        c->body_capacity = 0;
+    }
+    memset(&c->request, 0, sizeof(c->request));
+    c->stage = STAGE_NONE;
+    c->closes = false;
+    c->expects = false;
+    c->failed_head = false;
+    c->body_received = 0;
+    connection_enter(c, PHASE_WAITING);
+}

@@ -1,0 +1,208 @@
+// Answers: now or later, from any thread, once.
+//
+// Design
+//
+// The handler is called on the thread that serves the connection. If the answer is not there when
+// it returns, a thread per connection parks on `answer_state` until it is. An event-loop thread
+// returns to libmicrohttpd, which comes back in its next round; if the answer is still not there,
+// the connection is suspended, and who answers resumes it. That round in between does two things:
+//
+//  * Many answers are there by then, and nobody needs to be woken.
+//  * libmicrohttpd stops to wait for readability. A connection that is suspended while it waits for
+//    readability is read first when it is resumed, and a client that has sent its last request and
+//    has closed its half of the connection would lose its answer.
+//
+// Only the server's thread gives answers to libmicrohttpd. Who answers puts `answer` in place and
+// then exchanges `answer_state` (release); the server's thread loads it (acquire) and takes it.
+
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static struct MHD_Response *mhd_response(latchkey_http_response *response) {
+    return (struct MHD_Response *)response;
+}
+
+latchkey_http_response *latchkey_http_response_create(const void *body, size_t body_count,
+                                                      latchkey_http_release release,
+                                                      void *release_context) {
+    void *bytes = (void *)(uintptr_t)body;
+    struct MHD_Response *response =
+        release == NULL ? MHD_create_response_from_buffer(body_count, bytes, MHD_RESPMEM_PERSISTENT)
+                        : MHD_create_response_from_buffer_with_free_callback_cls(
+                              body_count, bytes, release, release_context);
+    if (response == NULL && release != NULL) {
+        release(release_context);
+    }
+    return (latchkey_http_response *)response;
+}
+
+latchkey_http_response *latchkey_http_response_create_copy(const void *body, size_t body_count) {
+    return (latchkey_http_response *)MHD_create_response_from_buffer(
+        body_count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
+}
+
+bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
+                                const char *value) {
+    return MHD_add_response_header(mhd_response(response), name, value) == MHD_YES;
+}
+
+void latchkey_http_response_discard(latchkey_http_response *response) {
+    MHD_destroy_response(mhd_response(response));
+}
+
+// Gives the answer to libmicrohttpd.
+static enum MHD_Result queue(connection *c, struct MHD_Response *response, uint32_t status,
+                             bool closes) {
+    latchkey_http_server *server = c->server;
+    if (UNLIKELY(closes || c->closes ||
+                 atomic_load_explicit(&server->draining, memory_order_relaxed))) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    connection_enter(c, PHASE_ANSWERING);
+    return MHD_queue_response(c->mhd, status, response);
+}
+
+static enum MHD_Result queue_answer(connection *c) {
+    struct MHD_Response *response = c->answer;
+    c->answer = NULL;
+    uint32_t status = c->answer_status;
+    if (UNLIKELY(response == NULL)) {
+        status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+        response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+        if (response == NULL) {
+            return MHD_NO;
+        }
+    }
+    enum MHD_Result result = queue(c, response, status, c->answer_close);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result queue_unavailable(connection *c) {
+    c->closes = true;
+    connection_enter(c, PHASE_ANSWERING);
+    return MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->unavailable);
+}
+
+enum MHD_Result response_dispatch(connection *c) {
+    latchkey_http_server *server = c->server;
+    c->stage = STAGE_DISPATCHED;
+    if (!connection_enter(c, PHASE_HANDLING)) {
+        return server_close_quietly();
+    }
+    // Sequentially consistent, after the phase: see connection_enter().
+    if (UNLIKELY(atomic_load(&server->stopping))) {
+        return queue_unavailable(c);
+    }
+    atomic_store_explicit(&c->answer_state, ANSWER_RUNNING, memory_order_relaxed);
+    server->options.handler(server->options.context, &c->request);
+    if (LIKELY(atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_ANSWERED)) {
+        return queue_answer(c);
+    }
+    return server->options.thread_per_connection ? response_continue(c) : MHD_YES;
+}
+
+static void park(connection *c, unsigned state) {
+    while (atomic_load_explicit(&c->answer_state, memory_order_acquire) == state) {
+        syscall(SYS_futex, &c->answer_state, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, state, NULL, NULL, 0);
+    }
+}
+
+enum MHD_Result response_continue(connection *c) {
+    unsigned state = ANSWER_RUNNING;
+    if (c->server->options.thread_per_connection) {
+        // Release: who answers finds the request as the handler left it.
+        if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_DETACHED)) {
+            park(c, ANSWER_DETACHED);
+        }
+        state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+    } else {
+        state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+        if (state == ANSWER_RUNNING) {
+            // Suspend first: who sees SUSPENDED may resume at once.
+            MHD_suspend_connection(c->mhd);
+            if (!atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED)) {
+                MHD_resume_connection(c->mhd);
+            }
+            return MHD_YES;
+        }
+    }
+    return state == ANSWER_ABANDONED ? queue_unavailable(c) : queue_answer(c);
+}
+
+// Wakes a parked thread. The address may be somebody else's by now, who sees a wake-up too many.
+static void wake(atomic_uint *state) {
+    syscall(SYS_futex, state, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+// Takes the answer to an abandoned request.
+static void discard(connection *c, latchkey_http_response *response) {
+    if (response != NULL) {
+        MHD_destroy_response(mhd_response(response));
+    }
+    connection_release(c);
+}
+
+void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
+                           latchkey_http_response *response, bool close) {
+    connection *c = (connection *)(void *)request;
+    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+    if (UNLIKELY(state == ANSWER_ABANDONED)) {
+        discard(c, response);
+        return;
+    }
+    if (UNLIKELY(state == ANSWER_IDLE || state == ANSWER_ANSWERED)) {
+        fputs("latchkey: a request was answered twice\n", stderr);
+        abort();
+    }
+    // The object may be gone as soon as it is answered.
+    latchkey_http_server *server = c->server;
+    struct MHD_Connection *mhd = c->mhd;
+    bool resumes = false;
+    c->answer = mhd_response(response);
+    c->answer_status = status;
+    c->answer_close = close;
+    do {
+        if (UNLIKELY(state == ANSWER_SUSPENDED) && !resumes) {
+            // latchkey_http_stop() keeps server and daemon while this counts.
+            resumes = true;
+            atomic_fetch_add(&server->responding, 1);
+        }
+        if (UNLIKELY(state == ANSWER_ABANDONED)) {
+            break;
+        }
+    } while (!atomic_compare_exchange_weak(&c->answer_state, &state, ANSWER_ANSWERED));
+    if (state == ANSWER_SUSPENDED) {
+        MHD_resume_connection(mhd);
+    } else if (state == ANSWER_DETACHED) {
+        wake(&c->answer_state);
+    }
+    if (resumes) {
+        atomic_fetch_sub(&server->responding, 1);
+    }
+    if (UNLIKELY(state == ANSWER_ABANDONED)) {
+        discard(c, response);
+    }
+}
+
+bool response_abandon(connection *c, unsigned expected) {
+    atomic_fetch_add_explicit(&c->reference_count, 1, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong(&c->answer_state, &expected, ANSWER_ABANDONED)) {
+        atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_relaxed);
+        return false;
+    }
+    return true;
+}
+
+void response_go_on(connection *c, unsigned state) {
+    if (state == ANSWER_SUSPENDED) {
+        MHD_resume_connection(c->mhd);
+    } else {
+        wake(&c->answer_state);
+    }
+}

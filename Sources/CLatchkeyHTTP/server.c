@@ -1,0 +1,261 @@
+// The server: its start, its socket and its log.
+//
+// libmicrohttpd is given a socket that listens already, because errors of the address then have
+// their own call and number, and because quiescing needs the socket (drain.c).
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+enum { MESSAGE_BYTES_MAX = 512 };
+
+static _Thread_local bool log_is_quiet;
+
+void server_log(latchkey_http_server *server, const char *message) {
+    if (server->options.log != NULL) {
+        server->options.log(server->options.context, message);
+    }
+}
+
+enum MHD_Result server_close_quietly(void) {
+    log_is_quiet = true;
+    return MHD_NO;
+}
+
+static void log_formatted(void *context, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+static void log_formatted(void *context, const char *format, va_list arguments) {
+    bool is_quiet = log_is_quiet;
+    log_is_quiet = false;
+    if (is_quiet) {
+        return;
+    }
+    char message[MESSAGE_BYTES_MAX];
+    vsnprintf(message, sizeof(message), format, arguments);
+    size_t count = strlen(message);
+    while (count > 0 && (message[count - 1] == '\n' || message[count - 1] == ' ')) {
+        message[--count] = '\0';
+    }
+    // Parts of requests are quoted: they must not write to anybody's terminal.
+    for (size_t i = 0; i < count; i++) {
+        if (message[i] < ' ' || message[i] > '~') {
+            message[i] = '?';
+        }
+    }
+    server_log(context, message);
+}
+
+// Nothing is decoded.
+static size_t keep_escapes(void *context, struct MHD_Connection *mhd, char *text) {
+    (void)context;
+    (void)mhd;
+    return strlen(text);
+}
+
+static latchkey_http_server *fail(latchkey_http_failure *failure, const char *call, int code) {
+    *failure = (latchkey_http_failure){call, code};
+    return NULL;
+}
+
+// Returns a socket that listens, or -1.
+static int listen_on(const latchkey_http_options *options, latchkey_http_failure *failure) {
+    struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char port[8];
+    snprintf(port, sizeof(port), "%u", options->port);
+    int code = getaddrinfo(options->host, port, &hints, &found);
+    if (code != 0) {
+        fail(failure, "getaddrinfo", code);
+        return -1;
+    }
+    int result = -1;
+    for (struct addrinfo *at = found; at != NULL && result < 0; at = at->ai_next) {
+        int yes = 1;
+        int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0) {
+            fail(failure, "socket", errno);
+        } else if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0) {
+            fail(failure, "setsockopt", errno);
+        } else if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            fail(failure, "bind", errno);
+        } else if (listen(fd, (int)options->listen_backlog) != 0) {
+            fail(failure, "listen", errno);
+        } else {
+            result = fd;
+            *failure = (latchkey_http_failure){NULL, 0};
+        }
+        if (result < 0 && fd >= 0) {
+            close(fd);
+        }
+    }
+    freeaddrinfo(found);
+    return result;
+}
+
+static uint16_t port_of(int fd) {
+    struct sockaddr_storage at;
+    socklen_t count = sizeof(at);
+    if (getsockname(fd, (struct sockaddr *)&at, &count) != 0) {
+        return 0;
+    }
+    return at.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)(void *)&at)->sin6_port)
+                                    : ntohs(((struct sockaddr_in *)(void *)&at)->sin_port);
+}
+
+static uint32_t tick_for(const latchkey_http_options *options) {
+    uint32_t shortest = LATCHKEY_HTTP_REFUSAL_MILLISECONDS;
+    if (options->idle_milliseconds > 0 && options->idle_milliseconds < shortest) {
+        shortest = options->idle_milliseconds;
+    }
+    if (options->request_milliseconds > 0 && options->request_milliseconds < shortest) {
+        shortest = options->request_milliseconds;
+    }
+    uint32_t tick = shortest / 4;
+    tick = tick < 10 ? 10 : tick;
+    return tick > LATCHKEY_HTTP_TICK_MILLISECONDS_MAX ? LATCHKEY_HTTP_TICK_MILLISECONDS_MAX : tick;
+}
+
+void server_release(latchkey_http_server *server) {
+    if (atomic_fetch_sub_explicit(&server->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    if (server->unavailable != NULL) {
+        MHD_destroy_response(server->unavailable);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (server->plug[i] >= 0) {
+            close(server->plug[i]);
+        }
+    }
+    free(server->addresses);
+    pthread_cond_destroy(&server->wakes);
+    pthread_mutex_destroy(&server->lock);
+    free(server);
+}
+
+// The object with everything that does not need a descriptor, or NULL without memory.
+static latchkey_http_server *create(const latchkey_http_options *options) {
+    latchkey_http_server *server = calloc(1, sizeof(*server));
+    if (server == NULL) {
+        return NULL;
+    }
+    server->options = *options;
+    server->options.host = NULL;
+    server->tick_milliseconds = tick_for(options);
+    server->plug[0] = -1;
+    server->plug[1] = -1;
+    atomic_init(&server->reference_count, 1);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&server->wakes, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&server->lock, NULL);
+    bool has_memory = true;
+    if (options->connections_per_address_max > 0) {
+        uint32_t chains = 16;
+        while (chains < options->connections_max / 4 && chains < 1u << 16) {
+            chains *= 2;
+        }
+        server->address_mask = chains - 1;
+        server->addresses = calloc(chains, sizeof(connection *));
+        has_memory = server->addresses != NULL;
+    }
+    server->unavailable = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    if (!has_memory || server->unavailable == NULL ||
+        MHD_add_response_header(server->unavailable, "Retry-After", "1") != MHD_YES ||
+        MHD_add_response_header(server->unavailable, "Connection", "close") != MHD_YES) {
+        server_release(server);
+        return NULL;
+    }
+    return server;
+}
+
+static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
+    const latchkey_http_options *options = &server->options;
+    unsigned flags = MHD_USE_ERROR_LOG | MHD_USE_ITC;
+    if (options->thread_per_connection) {
+        flags |= MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD;
+    } else {
+        flags |= MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    }
+    // The library's memory of a connection holds the head, the descriptions of its lines, and the
+    // head of the answer. It is zeroed between two requests, so it should not be generous.
+    size_t pool_bytes = (size_t)options->head_bytes_max * 2 + 4096;
+    struct MHD_OptionItem pool_of_threads[] = {
+        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options->threads, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    if (options->thread_per_connection || options->threads < 2) {
+        pool_of_threads[0].option = MHD_OPTION_END;
+    }
+    return MHD_start_daemon(
+        flags, server->port, connection_admit, server, request_access, server,
+        MHD_OPTION_EXTERNAL_LOGGER, log_formatted, server, MHD_OPTION_LISTEN_SOCKET,
+        server->listener, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,
+        MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+        request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool_bytes, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)INT_MAX, MHD_OPTION_ARRAY, pool_of_threads, MHD_OPTION_END);
+}
+
+// Starts listener, watchdog and daemon. What was started stays if a later step fails, except for
+// the listener: libmicrohttpd closes it in most of its failures and does not say in which, so it
+// must be left alone then.
+static bool start_parts(latchkey_http_server *server, const latchkey_http_options *options,
+                        latchkey_http_failure *failure) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, server->plug) != 0) {
+        fail(failure, "socketpair", errno);
+        return false;
+    }
+    server->listener = listen_on(options, failure);
+    if (server->listener < 0) {
+        return false;
+    }
+    server->port = port_of(server->listener);
+    int code = pthread_create(&server->watchdog, NULL, deadline_watch, server);
+    if (code != 0) {
+        fail(failure, "pthread_create", code);
+        close(server->listener);
+        return false;
+    }
+    server->watchdog_runs = true;
+    server->daemon = start_daemon(server);
+    if (server->daemon == NULL) {
+        fail(failure, "MHD_start_daemon", errno);
+        return false;
+    }
+    return true;
+}
+
+latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
+                                          latchkey_http_failure *failure) {
+    *failure = (latchkey_http_failure){NULL, 0};
+    latchkey_http_server *server = create(options);
+    if (server == NULL) {
+        return fail(failure, "malloc", ENOMEM);
+    }
+    if (!start_parts(server, options, failure)) {
+        deadline_stop(server);
+        server_release(server);
+        return NULL;
+    }
+    return server;
+}
+
+uint16_t latchkey_http_port(const latchkey_http_server *server) {
+    return server->port;
+}
+
+const char *latchkey_http_library_version(void) {
+    return MHD_get_version();
+}

@@ -1,0 +1,78 @@
+package import CLatchkeyHTTP
+
+/// Bytes of a request, read in place.
+///
+/// They are valid until the exchange they come from has been answered. Copy what has to live
+/// longer: `Array(bytes)`.
+///
+/// SAFETY: `@safe` because every access is inside the bounds; what is left to the user is the time,
+/// as above. `@unchecked Sendable` because nobody writes to them.
+@safe
+package struct Bytes: @unchecked Sendable {
+    @usableFromInline let base: UnsafePointer<UInt8>?
+    package let count: Int
+
+    @inlinable
+    init(_ base: UnsafePointer<UInt8>?, count: Int) {
+        unsafe self.base = base
+        self.count = count
+    }
+
+    @inlinable
+    init(_ bytes: latchkey_http_bytes) {
+        let base = unsafe UnsafeRawPointer(bytes.bytes)?.assumingMemoryBound(to: UInt8.self)
+        unsafe self.init(base, count: bytes.count)
+    }
+
+    /// Bytes that live for ever.
+    @inlinable
+    package init(_ text: StaticString) {
+        unsafe self.init(text.utf8Start, count: text.utf8CodeUnitCount)
+    }
+
+    /// The bytes from `lower` up to `upper`, which must be inside.
+    @inlinable
+    package func range(_ lower: Int, _ upper: Int) -> Bytes {
+        precondition(0 <= lower && lower <= upper && upper <= count, "a range inside the bytes")
+        guard let base = unsafe base else { return self }
+        return unsafe Bytes(base + lower, count: upper - lower)
+    }
+
+    /// Calls `body` with the memory.
+    @inlinable
+    package func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe body(UnsafeRawBufferPointer(start: base, count: count))
+    }
+}
+
+extension Bytes: RandomAccessCollection {
+    @inlinable package var startIndex: Int { 0 }
+    @inlinable package var endIndex: Int { count }
+
+    @inlinable
+    package subscript(index: Int) -> UInt8 {
+        precondition(index >= 0 && index < count, "an index inside the bytes")
+        // Bytes that are there have a base.
+        return unsafe base.unsafelyUnwrapped[index]
+    }
+
+    @inlinable
+    package func withContiguousStorageIfAvailable<Result>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) rethrows -> Result? {
+        try unsafe body(UnsafeBufferPointer(start: base, count: count))
+    }
+}
+
+extension Bytes: Equatable {
+    @inlinable
+    package static func == (left: Bytes, right: Bytes) -> Bool {
+        guard left.count == right.count else { return false }
+        for index in 0..<left.count where left[index] != right[index] {
+            return false
+        }
+        return true
+    }
+}

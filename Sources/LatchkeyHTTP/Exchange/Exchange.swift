@@ -1,0 +1,93 @@
+package import CLatchkeyHTTP
+
+/// One request, and the duty to answer it once.
+///
+/// An exchange is given to the handler on a thread of the server. ``respond(_:body:closes:fields:)``
+/// may be called then, or later from any thread; what the request consists of can be read until
+/// then, and not afterwards, on whatever thread. An exchange that is never answered keeps its
+/// connection for ever.
+///
+/// SAFETY: `@safe` because the C side keeps all that the request points to until it is answered.
+/// `@unchecked Sendable` because nobody writes to it meanwhile.
+@safe
+package struct Exchange: @unchecked Sendable {
+    @usableFromInline let request: UnsafeMutablePointer<latchkey_http_request>
+
+    @inlinable
+    init(_ request: UnsafeMutablePointer<latchkey_http_request>) {
+        unsafe self.request = request
+    }
+
+    /// The method, if it is one that a route can have.
+    @inlinable package var method: HTTPMethod { HTTPMethod(methodBytes) }
+
+    /// The method as it was sent.
+    @inlinable package var methodBytes: Bytes { unsafe Bytes(request.pointee.method) }
+
+    /// The target up to its first `?`, as it was sent: nothing is decoded.
+    @inlinable package var path: Bytes { unsafe Bytes(request.pointee.path) }
+
+    /// The target after its first `?`, as it was sent. Empty if there is none.
+    @inlinable package var query: Bytes { unsafe Bytes(request.pointee.query) }
+
+    @inlinable package var body: Bytes { unsafe Bytes(request.pointee.body) }
+
+    /// When the head of the request had arrived: nanoseconds of the monotonic clock.
+    @inlinable package var startedNanoseconds: UInt64 {
+        unsafe request.pointee.started_nanoseconds
+    }
+
+    /// Why the request must not be served, or nil.
+    @inlinable package var rejection: Rejection? {
+        let code = unsafe request.pointee.rejection
+        return code == LATCHKEY_HTTP_REJECTION_NONE ? nil : Rejection(code)
+    }
+
+    /// The value of the first header field of this name, or nil.
+    ///
+    /// - Parameter name: lower-case ASCII. The field's case does not matter.
+    @inlinable
+    package func header(named name: StaticString) -> Bytes? {
+        let index = find(name, from: 0)
+        guard index < (unsafe request.pointee.field_count) else { return nil }
+        return unsafe Bytes(request.pointee.fields[index].value)
+    }
+
+    /// All values of the header fields of this name, joined by `, ` (RFC 9110, 5.3), or nil.
+    ///
+    /// - Parameter name: lower-case ASCII. The field's case does not matter.
+    package func headers(named name: StaticString) -> [UInt8]? {
+        let end = unsafe request.pointee.field_count
+        var index = find(name, from: 0)
+        guard index < end else { return nil }
+        var joined = unsafe Array(Bytes(request.pointee.fields[index].value))
+        index = find(name, from: index + 1)
+        while index < end {
+            joined.append(contentsOf: [0x2C, 0x20])
+            unsafe joined.append(contentsOf: Bytes(request.pointee.fields[index].value))
+            index = find(name, from: index + 1)
+        }
+        return joined
+    }
+
+    /// How many header fields of this name there are.
+    package func headerCount(named name: StaticString) -> Int {
+        var count = 0
+        var index = find(name, from: 0)
+        while index < (unsafe request.pointee.field_count) {
+            count += 1
+            index = find(name, from: index + 1)
+        }
+        return count
+    }
+
+    @usableFromInline
+    func find(_ name: StaticString, from index: Int) -> Int {
+        unsafe latchkey_http_find(
+            request,
+            UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
+            name.utf8CodeUnitCount,
+            index
+        )
+    }
+}

@@ -1,0 +1,57 @@
+/// A route as data: what it answers to, and what does.
+package struct Route: Sendable {
+    package typealias Handler = @Sendable (Exchange, RouteMatch) -> Void
+
+    package let method: HTTPMethod
+    /// Such as `/v1/properties/{name}/increment`: segments of literal ASCII, at most one of them a
+    /// name in braces, which stands for any segment that is not empty.
+    package let pattern: String
+    package let handle: Handler
+
+    package init(_ method: HTTPMethod, _ pattern: String, handle: @escaping Handler) {
+        self.method = method
+        self.pattern = pattern
+        self.handle = handle
+    }
+}
+
+/// What a route's handler is told about the path.
+package struct RouteMatch: Sendable {
+    /// The route's index in the table that the router was made from.
+    package let route: Int
+    /// The method of the request: `head` for a HEAD that a GET route answers.
+    package let method: HTTPMethod
+    /// The segment that the name in braces stands for, as it was sent, or no bytes.
+    package let capture: Bytes
+
+    @inlinable
+    init(route: Int, method: HTTPMethod, capture: Bytes) {
+        self.route = route
+        self.method = method
+        self.capture = capture
+    }
+}
+
+/// Why no route was called.
+package enum Unmatched: Sendable {
+    /// The request must not be served at all.
+    case rejected(Rejection)
+    /// No route has this path.
+    case notFound
+    /// Routes have this path, but none this method. `allow` is the value of the `Allow` field.
+    case methodNotAllowed(allow: String)
+    /// An OPTIONS request for a path that has routes. `allow` is the value of the `Allow` field.
+    case options(allow: String)
+}
+
+/// What is wrong with a table of routes. A programmer's error, found at start.
+package enum RouteTableError: Error, Equatable, Sendable {
+    /// The pattern is not `/` and segments of literal ASCII or one name in braces.
+    case badPattern(String)
+    /// `other` and `options` cannot be routed, and HEAD follows GET.
+    case badMethod(String)
+    /// Two routes have the same method and, but for the name in braces, the same pattern.
+    case duplicate(String)
+    /// A literal segment and a name in braces stand in the same place. One path could be both.
+    case ambiguous(String)
+}

@@ -1,0 +1,197 @@
+import CLatchkeyHTTP
+import Glibc
+
+/// A server that listens and gives each request to one handler.
+///
+/// **Design.** The C server owns threads and connections. It is given one handler for ever, in a
+/// box that this object retains until ``stop(within:)`` has returned, after which the C side calls
+/// nothing any more. The handler is called on the server's threads, for several connections at
+/// once. See `CLatchkeyHTTP.h` for what the C side does by itself.
+///
+/// SAFETY: `@safe` because the server's pointer stays inside, and is valid until stop, which the
+/// caller calls last. `@unchecked Sendable` because the C functions may be called on any thread.
+@safe
+package final class HTTPServer: @unchecked Sendable {
+    package typealias Handler = @Sendable (Exchange) -> Void
+    package typealias Log = @Sendable (String) -> Void
+
+    private final class Callbacks: Sendable {
+        let handle: Handler
+        let log: Log
+
+        init(handle: @escaping Handler, log: @escaping Log) {
+            self.handle = handle
+            self.log = log
+        }
+    }
+
+    private let callbacks: Callbacks
+    private let server: OpaquePointer
+
+    /// The version of libmicrohttpd that is linked.
+    package static var libraryVersion: String {
+        unsafe String(cString: latchkey_http_library_version())
+    }
+
+    /// The port that is listened on.
+    package let port: UInt16
+
+    /// Starts to listen and to serve.
+    ///
+    /// - Parameters:
+    ///   - configuration: see there.
+    ///   - log: called on any thread with a sentence about something unusual that a client or the
+    ///     system did.
+    ///   - handle: called for each request. Must answer it, then or later.
+    package init(
+        _ configuration: HTTPServerConfiguration,
+        log: @escaping Log = { _ in },
+        handle: @escaping Handler
+    ) throws(HTTPServerError) {
+        var options = unsafe try HTTPServer.options(configuration)
+        let callbacks = Callbacks(handle: handle, log: log)
+        unsafe options.context = Unmanaged.passUnretained(callbacks).toOpaque()
+        unsafe options.handler = { context, request in
+            // The box lives as long as the server, so nobody needs to count its owners here.
+            unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
+                ._withUnsafeGuaranteedRef {
+                    unsafe $0.handle(Exchange(request.unsafelyUnwrapped))
+                }
+        }
+        unsafe options.log = { context, message in
+            let callbacks = unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
+            let text = unsafe String(cString: message.unsafelyUnwrapped)
+            unsafe callbacks.takeUnretainedValue().log(text)
+        }
+        var failure = unsafe latchkey_http_failure()
+        let started = unsafe configuration.host.withCString { host in
+            unsafe options.host = host
+            return unsafe latchkey_http_start(&options, &failure)
+        }
+        guard let server = unsafe started else {
+            throw unsafe HTTPServerError(failure, configuration)
+        }
+        self.callbacks = callbacks
+        unsafe self.server = server
+        port = unsafe latchkey_http_port(server)
+    }
+
+    /// Stops to listen. Requests that have arrived are served; later ones are given to the handler
+    /// as ``Rejection/draining``. Every answer closes its connection. Call it as often as you like.
+    package func quiesce() {
+        unsafe latchkey_http_quiesce(server)
+    }
+
+    /// Quiesces, waits for the requests in flight, and ends the server.
+    ///
+    /// Blocks, at most for `limit` and a fraction of a second, unless a handler does not return.
+    /// Requests that are unanswered then get a plain 503; whoever answers them later does so in
+    /// vain. Call it once, on a thread that is not the server's, as the last thing.
+    ///
+    /// - Returns: how many requests were unanswered.
+    @discardableResult
+    package func stop(within limit: Duration) -> Int {
+        Int(unsafe latchkey_http_stop(server, limit.wholeMilliseconds))
+    }
+
+    /// Counts connections and what they do. Locks the list of connections meanwhile; requests are
+    /// not delayed.
+    package var statistics: HTTPServerStatistics {
+        HTTPServerStatistics(unsafe latchkey_http_measure(server))
+    }
+}
+
+extension HTTPServer {
+    private static func options(
+        _ configuration: HTTPServerConfiguration
+    ) throws(HTTPServerError) -> latchkey_http_options {
+        func bounded(
+            _ value: Int,
+            _ bounds: ClosedRange<Int>,
+            _ name: String
+        ) throws(HTTPServerError) -> UInt32 {
+            guard bounds.contains(value) else {
+                throw HTTPServerError(
+                    code: .configuration,
+                    message: "\(name) must be from \(bounds.lowerBound) to \(bounds.upperBound)",
+                    cause: nil
+                )
+            }
+            return UInt32(value)
+        }
+        var options = unsafe latchkey_http_options()
+        unsafe options.port = configuration.port
+        switch configuration.threads {
+        case .perConnection:
+            unsafe options.thread_per_connection = true
+            unsafe options.threads = 1
+        case .eventLoops(let count):
+            unsafe options.threads = try bounded(count, 1...1024, "the number of threads")
+        }
+        unsafe options.listen_backlog =
+            try bounded(configuration.listenBacklog, 1...65535, "the listen backlog")
+        unsafe options.connections_max =
+            try bounded(configuration.connectionsMax, 1...1_000_000, "the connections")
+        unsafe options.connections_per_address_max = try bounded(
+            configuration.connectionsPerAddressMax,
+            0...1_000_000,
+            "the connections per address"
+        )
+        unsafe options.target_bytes_max =
+            try bounded(configuration.targetBytesMax, 64...(1 << 20), "the target bytes")
+        unsafe options.head_bytes_max =
+            try bounded(configuration.headBytesMax, 1024...(1 << 20), "the head bytes")
+        unsafe options.body_bytes_max = UInt64(
+            try bounded(configuration.bodyBytesMax, 0...(1 << 30), "the body bytes")
+        )
+        unsafe options.idle_milliseconds = configuration.idleTimeout.wholeMilliseconds
+        unsafe options.request_milliseconds = configuration.requestTimeout.wholeMilliseconds
+        return unsafe options
+    }
+}
+
+extension HTTPServerError {
+    fileprivate init(_ failure: latchkey_http_failure, _ configuration: HTTPServerConfiguration) {
+        let call = unsafe String(cString: failure.call)
+        let place = "\(configuration.host):\(configuration.port)"
+        let number = unsafe failure.code
+        let cause = Cause(call: call, number: number)
+        switch (call, number) {
+        case ("getaddrinfo", _):
+            self.init(
+                code: .addressUnknown,
+                message: "\(configuration.host) has no address: give one of this machine",
+                cause: cause
+            )
+        case ("bind", EADDRINUSE), ("bind", EADDRNOTAVAIL), ("listen", EADDRINUSE):
+            self.init(
+                code: .addressInUse,
+                message: "\(place) cannot be listened on: give another host or port",
+                cause: cause
+            )
+        case ("bind", EACCES):
+            self.init(
+                code: .accessDenied,
+                message: "\(place) needs privileges: give a port above 1023",
+                cause: cause
+            )
+        default:
+            self.init(
+                code: .system,
+                message: "the server could not be started",
+                cause: cause
+            )
+        }
+    }
+}
+
+extension Duration {
+    /// Rounded up, and no longer than 49 days.
+    fileprivate var wholeMilliseconds: UInt32 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0 else { return 0 }
+        guard seconds < 4_294_967 else { return .max }
+        let part = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        return UInt32(seconds) * 1000 + UInt32(max(0, part))
+    }
+}

@@ -1,0 +1,36 @@
+/// Why a server could not be started.
+package struct HTTPServerError: Error, Sendable {
+    package struct Code: Hashable, Sendable {
+        private enum Kind { case addressUnknown, addressInUse, accessDenied, configuration, system }
+        private let kind: Kind
+
+        /// The host name has no address.
+        package static let addressUnknown = Code(kind: .addressUnknown)
+        /// Somebody else listens there, or the address is not this machine's.
+        package static let addressInUse = Code(kind: .addressInUse)
+        /// The port needs privileges that this process does not have.
+        package static let accessDenied = Code(kind: .accessDenied)
+        /// A value of the configuration is out of its bounds.
+        package static let configuration = Code(kind: .configuration)
+        /// Something else that the system could not do: see the cause.
+        package static let system = Code(kind: .system)
+    }
+
+    /// The C call that failed, and its error number.
+    package struct Cause: Hashable, Sendable {
+        package let call: String
+        package let number: Int32
+    }
+
+    package let code: Code
+    /// A sentence that says what to do.
+    package let message: String
+    package let cause: Cause?
+}
+
+extension HTTPServerError: CustomStringConvertible {
+    package var description: String {
+        guard let cause else { return message }
+        return "\(message) (\(cause.call): \(cause.number))"
+    }
+}

@@ -1,0 +1,35 @@
+import CLatchkeyHTTP
+
+/// What the connections of a server are doing.
+package struct HTTPServerStatistics: Sendable {
+    package let connections: Int
+    /// Connections without a request.
+    package let waiting: Int
+    /// Requests whose body is not complete.
+    package let receiving: Int
+    /// Requests that their handler has not answered.
+    package let handling: Int
+    /// Answers that are not sent completely.
+    package let answering: Int
+    /// Requests among ``handling`` whose handler has returned.
+    package let suspended: Int
+    package let acceptedTotal: UInt64
+    /// Connections over a bound.
+    package let refusedTotal: UInt64
+    /// Connections ended by a deadline.
+    package let timedOutTotal: UInt64
+
+    package var inFlight: Int { receiving + handling + answering }
+
+    init(_ measured: latchkey_http_statistics) {
+        connections = Int(measured.connections)
+        waiting = Int(measured.waiting)
+        receiving = Int(measured.receiving)
+        handling = Int(measured.handling)
+        answering = Int(measured.answering)
+        suspended = Int(measured.suspended)
+        acceptedTotal = measured.accepted_total
+        refusedTotal = measured.refused_total
+        timedOutTotal = measured.timed_out_total
+    }
+}

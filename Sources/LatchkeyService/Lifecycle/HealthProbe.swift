@@ -1,0 +1,108 @@
+internal import Glibc
+
+/// One `GET` over a plain socket, for a health check that must not need another program.
+package enum HealthProbe {
+    /// Why there is no answer, in a sentence.
+    package struct Failure: Error {
+        package let message: String
+
+        init(_ call: String) {
+            message = unsafe "no answer: \(call): \(String(cString: strerror(errno)))"
+        }
+
+        init(message: String) {
+            self.message = message
+        }
+    }
+
+    /// Asks, and returns the status of the answer.
+    ///
+    /// Blocks for at most the given time, once for each of connecting, sending and receiving.
+    package static func run(
+        host: String,
+        port: UInt16,
+        path: String,
+        timeoutSeconds: Int
+    ) -> Result<Int, Failure> {
+        Result { () throws(Failure) in
+            let socket = try connected(reachable(host), port, timeoutSeconds)
+            defer { close(socket) }
+            let request = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+            guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+                throw Failure("send")
+            }
+            return try status(from: socket)
+        }
+    }
+
+    /// The address at which a service that listens on `host` is reached from its own machine.
+    private static func reachable(_ host: String) -> String {
+        switch host {
+        case "0.0.0.0", "localhost": "127.0.0.1"
+        case "::": "::1"
+        default: host
+        }
+    }
+
+    private static func connected(
+        _ host: String,
+        _ port: UInt16,
+        _ timeoutSeconds: Int
+    ) throws(Failure) -> Int32 {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_flags = AI_NUMERICHOST
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(host, "\(port)", &hints, &found) == 0,
+            let address = unsafe found
+        else {
+            throw Failure(message: "'\(host)' is not a numeric address")
+        }
+        defer { unsafe freeaddrinfo(found) }
+        let descriptor = unsafe socket(address.pointee.ai_family, address.pointee.ai_socktype, 0)
+        guard descriptor >= 0 else {
+            throw Failure("socket")
+        }
+        var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            guard unsafe setsockopt(descriptor, SOL_SOCKET, option, &timeout, size) == 0 else {
+                close(descriptor)
+                throw Failure("setsockopt")
+            }
+        }
+        let result = unsafe connect(
+            descriptor,
+            address.pointee.ai_addr,
+            address.pointee.ai_addrlen
+        )
+        guard result == 0 else {
+            let failure = Failure("connect")
+            close(descriptor)
+            throw failure
+        }
+        return descriptor
+    }
+
+    /// Reads as far as the status: "HTTP/1.1 200".
+    private static func status(from socket: Int32) throws(Failure) -> Int {
+        var answer: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 512)
+        while answer.count < 12 {
+            let count = unsafe recv(socket, &buffer, buffer.count, 0)
+            guard count >= 0 else {
+                throw Failure("recv")
+            }
+            guard count > 0 else {
+                break
+            }
+            answer.append(contentsOf: buffer[..<count])
+        }
+        let words = String(decoding: answer, as: UTF8.self).split(separator: " ")
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1].prefix(3))
+        else {
+            throw Failure(message: "the answer is not HTTP")
+        }
+        return status
+    }
+}

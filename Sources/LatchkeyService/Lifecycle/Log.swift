@@ -1,0 +1,95 @@
+internal import Foundation
+
+/// The event log: one line an event on standard error.
+///
+/// A line is written by one system call, so lines of several threads do not mix. A log that
+/// cannot be written is dropped: there is nowhere to say so.
+package struct Log: Sendable {
+    package enum Format: String, CaseIterable, Sendable {
+        case text
+        case json
+    }
+
+    package enum Level: String, CaseIterable, Sendable, Comparable {
+        case debug
+        case info
+        case warning
+        case error
+
+        private var rank: Int {
+            switch self {
+            case .debug: 0
+            case .info: 1
+            case .warning: 2
+            case .error: 3
+            }
+        }
+
+        package static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+    }
+
+    private let format: Format
+    private let level: Level
+
+    package init(format: Format, level: Level) {
+        self.format = format
+        self.level = level
+    }
+
+    /// Writes an event.
+    ///
+    /// - Parameters:
+    ///   - event: what happened, as a sentence that stays the same for the same kind of event.
+    ///   - fields: what about, in this order.
+    package func write(
+        _ level: Level,
+        _ event: String,
+        _ fields: KeyValuePairs<String, String> = [:]
+    ) {
+        guard level >= self.level else {
+            return
+        }
+        let line = line(
+            level,
+            event,
+            fields,
+            time: Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        )
+        _ = unsafe line.withUnsafeBytes { unsafe Foundation.write(2, $0.baseAddress, $0.count) }
+    }
+
+    func line(
+        _ level: Level,
+        _ event: String,
+        _ fields: KeyValuePairs<String, String>,
+        time: String
+    ) -> [UInt8] {
+        switch format {
+        case .text:
+            // A field that came from outside cannot end the line or forge another one.
+            let pairs = fields.map { " \($0.key)=\(Self.quoted($0.value))" }.joined()
+            return Array("\(time) \(level.rawValue) \(event)\(pairs)\n".utf8)
+        case .json:
+            var json = JSONWriter()
+            json.object { object in
+                object.member("time", time)
+                object.member("level", level.rawValue)
+                object.member("event", event)
+                for (name, value) in fields {
+                    object.member(name, value)
+                }
+            }
+            return json.bytes + [UInt8(ascii: "\n")]
+        }
+    }
+
+    private static func quoted(_ value: String) -> String {
+        let isPlain = value.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }
+        guard !isPlain || value.isEmpty else {
+            return value
+        }
+        var json = JSONWriter()
+        json.string(value.utf8)
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}

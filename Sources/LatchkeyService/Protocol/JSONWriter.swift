@@ -1,0 +1,127 @@
+/// Writes JSON text into bytes: for the answers that carry stored values, which go out as they
+/// came in and so cannot pass through an encoder, and for the small ones.
+package struct JSONWriter {
+    package private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    package init() {}
+
+    package mutating func object(_ members: (inout JSONWriter) -> Void) {
+        begin("{")
+        members(&self)
+        end("}")
+    }
+
+    package mutating func array(_ elements: (inout JSONWriter) -> Void) {
+        begin("[")
+        elements(&self)
+        end("]")
+    }
+
+    package mutating func member(_ name: String, _ value: some JSONWritable) {
+        key(name)
+        value.write(to: &self)
+    }
+
+    package mutating func object(_ name: String, _ members: (inout JSONWriter) -> Void) {
+        key(name)
+        object(members)
+    }
+
+    package mutating func array(_ name: String, _ elements: (inout JSONWriter) -> Void) {
+        key(name)
+        array(elements)
+    }
+
+    /// A member whose value is a JSON text already.
+    package mutating func member(_ name: String, rawJSON value: UnsafeRawBufferPointer) {
+        key(name)
+        separate()
+        unsafe bytes.append(contentsOf: value)
+        needsComma = true
+    }
+
+    /// A member whose value is a string of valid UTF-8.
+    package mutating func member(_ name: String, utf8 value: UnsafeRawBufferPointer) {
+        key(name)
+        unsafe string(value)
+    }
+
+    package mutating func integer(_ value: some BinaryInteger) {
+        separate()
+        bytes.append(contentsOf: String(value).utf8)
+        needsComma = true
+    }
+
+    package mutating func bool(_ value: Bool) {
+        separate()
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        needsComma = true
+    }
+
+    /// A string: quotes, backslashes and control characters are escaped, the rest stands as it is.
+    package mutating func string(_ text: some Sequence<UInt8>) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(byte)
+            case 0..<0x20:
+                let digits = Array("0123456789abcdef".utf8)
+                bytes.append(contentsOf: "\\u00".utf8)
+                bytes.append(digits[Int(byte >> 4)])
+                bytes.append(digits[Int(byte & 15)])
+            default:
+                bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    private mutating func key(_ name: String) {
+        string(name.utf8)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    private mutating func begin(_ bracket: Unicode.Scalar) {
+        separate()
+        bytes.append(UInt8(ascii: bracket))
+        needsComma = false
+    }
+
+    private mutating func end(_ bracket: Unicode.Scalar) {
+        bytes.append(UInt8(ascii: bracket))
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if needsComma {
+            bytes.append(UInt8(ascii: ","))
+        }
+    }
+}
+
+/// What ``JSONWriter`` can write.
+package protocol JSONWritable {
+    func write(to json: inout JSONWriter)
+}
+
+extension String: JSONWritable {
+    package func write(to json: inout JSONWriter) { json.string(utf8) }
+}
+
+extension Int: JSONWritable {
+    package func write(to json: inout JSONWriter) { json.integer(self) }
+}
+
+extension UInt64: JSONWritable {
+    package func write(to json: inout JSONWriter) { json.integer(self) }
+}
+
+extension Bool: JSONWritable {
+    package func write(to json: inout JSONWriter) { json.bool(self) }
+}

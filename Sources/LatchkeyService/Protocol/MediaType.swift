@@ -1,0 +1,27 @@
+/// Media types as far as the service looks at them.
+package enum MediaType {
+    /// Whether a `Content-Type` names JSON: `application/json` or any type with the suffix `+json`
+    /// (RFC 6839), with any parameters (RFC 8259 defines none, and ignores `charset`).
+    package static func isJSON(_ field: some Collection<UInt8>) -> Bool {
+        let essence = field.prefix { $0 != UInt8(ascii: ";") }
+        let text = String(decoding: essence, as: UTF8.self)
+            .trimmingSpaces()
+            .lowercased()
+        if text == "application/json" {
+            return true
+        }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 2 && !parts[0].isEmpty
+            && parts[1].hasSuffix("+json") && parts[1].count > "+json".count
+    }
+}
+
+extension String {
+    /// Without the spaces and tabs around it.
+    func trimmingSpaces() -> String {
+        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
+        let start = firstIndex { !isSpace($0) } ?? endIndex
+        let end = self[start...].lastIndex { !isSpace($0) }.map { index(after: $0) } ?? start
+        return String(self[start..<end])
+    }
+}

@@ -1,0 +1,116 @@
+/// Properties sorted by name: a list of sorted chunks of bounded length.
+///
+/// A search is two binary searches, an insertion moves at most one chunk's references. This is
+/// the structure of Grant Jenks' *Sorted Containers*: as quick as a tree at the sizes that fit in
+/// memory, with one reference a property and nothing to balance. A value type, as everything that
+/// a strategy guards.
+struct NameOrder: Sendable {
+    /// A chunk that reaches this length is split into two halves.
+    static let chunkCountMax = 512
+
+    /// No chunk is empty.
+    private var chunks: [[Property]] = []
+
+    /// Where a property is, or would be inserted.
+    private struct Position {
+        var chunk: Int
+        var index: Int
+    }
+
+    /// The position of the first property whose name does not precede `name`. Past the last one
+    /// it is the end of the last chunk.
+    private func position(of name: UnsafeRawBufferPointer) -> Position {
+        let chunk = Self.partition(chunks.count) { index in
+            unsafe chunks[index][chunks[index].count - 1].nameBytes.precedes(name)
+        }
+        guard chunk < chunks.count else {
+            return Position(chunk: max(0, chunk - 1), index: chunks.last?.count ?? 0)
+        }
+        let index = Self.partition(chunks[chunk].count) { index in
+            unsafe chunks[chunk][index].nameBytes.precedes(name)
+        }
+        return Position(chunk: chunk, index: index)
+    }
+
+    /// The first of `count` indices for which the predicate is false.
+    private static func partition(_ count: Int, where isBefore: (Int) -> Bool) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if isBefore(middle) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
+    }
+
+    /// Inserts a property whose name is not in the list.
+    mutating func insert(_ property: Property) {
+        guard !chunks.isEmpty else {
+            chunks = [[property]]
+            return
+        }
+        let place = unsafe position(of: property.nameBytes)
+        chunks[place.chunk].insert(property, at: place.index)
+        if chunks[place.chunk].count == Self.chunkCountMax {
+            // Names that arrive in order leave full chunks behind instead of half empty ones.
+            let isLast = place.chunk == chunks.count - 1 && place.index == Self.chunkCountMax - 1
+            let kept = isLast ? Self.chunkCountMax - 1 : Self.chunkCountMax / 2
+            let tail = Array(chunks[place.chunk][kept...])
+            chunks[place.chunk] = Array(chunks[place.chunk][..<kept])
+            chunks.insert(tail, at: place.chunk + 1)
+        }
+    }
+
+    /// Puts a property in the place of the one that has the same name.
+    mutating func replace(_ property: Property) {
+        let place = unsafe position(of: property.nameBytes)
+        chunks[place.chunk][place.index] = property
+    }
+
+    /// Removes the property that has the name.
+    mutating func remove(_ name: PropertyName) {
+        let place = unsafe position(of: name.bytes)
+        chunks[place.chunk].remove(at: place.index)
+        if chunks[place.chunk].isEmpty {
+            chunks.remove(at: place.chunk)
+        }
+    }
+
+    /// A walk through the names from a place on.
+    ///
+    /// - Parameters:
+    ///   - bound: where the walk begins.
+    ///   - isIncluded: whether a property of exactly this name belongs to the walk.
+    func walk(from bound: UnsafeRawBufferPointer, including isIncluded: Bool) -> Walk {
+        var place = unsafe position(of: bound)
+        if !isIncluded, place.chunk < chunks.count, place.index < chunks[place.chunk].count,
+            unsafe chunks[place.chunk][place.index].nameBytes.equals(bound)
+        {
+            place.index += 1
+        }
+        return Walk(chunks: chunks, chunk: place.chunk, index: place.index)
+    }
+
+    /// Yields properties in the order of their names.
+    struct Walk: IteratorProtocol {
+        fileprivate let chunks: [[Property]]
+        fileprivate var chunk: Int
+        fileprivate var index: Int
+
+        mutating func next() -> Property? {
+            while chunk < chunks.count {
+                if index < chunks[chunk].count {
+                    index += 1
+                    return chunks[chunk][index - 1]
+                }
+                chunk += 1
+                index = 0
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,96 @@
+/// Properties by name: a hash table with open addressing and linear probing.
+///
+/// It exists because `Dictionary` has no way to look a key up by borrowed bytes: every read would
+/// have to allocate the key first. A value type, as everything that a strategy guards.
+///
+/// Deletion shifts the run behind the hole back (Knuth, *The Art of Computer Programming*, volume
+/// 3, section 6.4, algorithm R), so there are no tombstones and a run never outgrows its need.
+struct NameTable: Sendable {
+    private struct Slot {
+        /// Kept beside the reference, so that a probe touches a property only if it is likely to
+        /// be the one.
+        var hash: UInt32
+        var property: Property?
+    }
+
+    /// As many as a power of two, and never full.
+    private var slots = ContiguousArray(repeating: Slot(hash: 0, property: nil), count: 8)
+
+    private(set) var count = 0
+
+    private var mask: Int { slots.count - 1 }
+
+    /// The stripe was chosen by the low bits of the hash, so the table uses the high ones.
+    private static func tableHash(_ name: PropertyName) -> UInt32 {
+        UInt32(truncatingIfNeeded: name.hash >> 32)
+    }
+
+    /// The slot that holds the name, or the empty one where it belongs.
+    private func slot(of name: PropertyName) -> Int {
+        let hash = Self.tableHash(name)
+        var index = Int(hash) & mask
+        while let property = slots[index].property {
+            if slots[index].hash == hash, unsafe property.nameBytes.equals(name.bytes) {
+                break
+            }
+            index = (index + 1) & mask
+        }
+        return index
+    }
+
+    func find(_ name: PropertyName) -> Property? {
+        slots[slot(of: name)].property
+    }
+
+    /// Puts the property under its name and returns the one that was there.
+    mutating func set(_ property: Property, for name: PropertyName) -> Property? {
+        var index = slot(of: name)
+        let former = slots[index].property
+        if former == nil {
+            // At most three quarters full: a longer run than a few slots stays improbable.
+            if (count + 1) * 4 > slots.count * 3 {
+                grow()
+                index = slot(of: name)
+            }
+            count += 1
+        }
+        slots[index] = Slot(hash: Self.tableHash(name), property: property)
+        return former
+    }
+
+    mutating func remove(_ name: PropertyName) -> Property? {
+        var hole = slot(of: name)
+        guard let former = slots[hole].property else {
+            return nil
+        }
+        count -= 1
+        slots[hole].property = nil
+        var next = (hole + 1) & mask
+        while slots[next].property != nil {
+            // A property may move back into the hole unless its home lies behind the hole,
+            // counted around the end of the table.
+            let home = Int(slots[next].hash) & mask
+            if (next - home) & mask >= (next - hole) & mask {
+                slots.swapAt(hole, next)
+                hole = next
+            }
+            next = (next + 1) & mask
+        }
+        return former
+    }
+
+    private mutating func grow() {
+        let former = slots
+        slots = ContiguousArray(
+            repeating: Slot(hash: 0, property: nil),
+            count: former.count * 2
+        )
+        for slot in former where slot.property != nil {
+            var index = Int(slot.hash) & mask
+            while slots[index].property != nil {
+                index = (index + 1) & mask
+            }
+            slots[index] = slot
+        }
+    }
+}

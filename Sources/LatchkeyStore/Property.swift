@@ -1,0 +1,107 @@
+internal import Glibc
+
+/// A revision of the store: 1 for the first commit, one more for each further one, never 0.
+package typealias Revision = UInt64
+
+/// One property at one revision: its name and its value's bytes as they were sent.
+///
+/// **Design.** Name, value and numbers are one allocation, because a store holds millions of
+/// them. A property is never changed once other threads can see it: a write makes a new one. So a
+/// reader may keep it, and hand its bytes to the network, without any lock.
+///
+/// SAFETY: `@unchecked Sendable` because the only write after `init` is that of
+/// ``assign(revision:created:)``, inside the guarded section that publishes the property.
+package struct Property: @unchecked Sendable {
+    private struct Header {
+        var revision: Revision
+        var created: Revision
+        let valueCount: UInt32
+        let nameCount: UInt16
+    }
+
+    private let memory: ManagedBuffer<Header, UInt8>
+
+    /// Copies a name and a value. The revisions are 0 until the write is committed.
+    package init(name: PropertyName, value: UnsafeRawBufferPointer) {
+        let byteCount = unsafe name.bytes.count + value.count
+        memory = .create(minimumCapacity: byteCount) { _ in
+            unsafe Header(
+                revision: 0,
+                created: 0,
+                valueCount: UInt32(value.count),
+                nameCount: UInt16(name.bytes.count)
+            )
+        }
+        unsafe memory.withUnsafeMutablePointerToElements { elements in
+            let bytes = unsafe UnsafeMutableRawBufferPointer(start: elements, count: byteCount)
+            unsafe bytes.copyMemory(from: name.bytes)
+            unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[name.bytes.count...])
+                .copyMemory(from: value)
+        }
+    }
+
+    package var revision: Revision { memory.header.revision }
+
+    /// The revision at which the property came into being, or came back after a deletion.
+    package var created: Revision { memory.header.created }
+
+    /// The length of name and value together: what counts towards the store's bound on bytes.
+    var byteCount: Int { Int(memory.header.nameCount) + Int(memory.header.valueCount) }
+
+    /// What keeps ``nameBytes`` and ``valueBytes`` in place.
+    package var owner: AnyObject { memory }
+
+    /// The name's bytes. Valid while the property or its ``owner`` lives.
+    package var nameBytes: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(start: bytes, count: Int(memory.header.nameCount))
+    }
+
+    /// The value's bytes. Valid while the property or its ``owner`` lives.
+    package var valueBytes: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(
+            start: bytes + Int(memory.header.nameCount),
+            count: Int(memory.header.valueCount)
+        )
+    }
+
+    private var bytes: UnsafeRawPointer {
+        unsafe memory.withUnsafeMutablePointerToElements { UnsafeRawPointer($0) }
+    }
+
+    /// Stamps a property that nobody else can see yet.
+    func assign(revision: Revision, created: Revision) {
+        memory.header.revision = revision
+        memory.header.created = created
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether the bytes are the same.
+    func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else {
+            return false
+        }
+        guard let start = baseAddress, let otherStart = other.baseAddress else {
+            return true
+        }
+        return unsafe memcmp(start, otherStart, count) == 0
+    }
+
+    /// Whether these bytes sort before the others: byte by byte, and a prefix before what it
+    /// begins.
+    func precedes(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard let start = baseAddress, let otherStart = other.baseAddress else {
+            return count < other.count
+        }
+        let order = unsafe memcmp(start, otherStart, Swift.min(count, other.count))
+        return order == 0 ? count < other.count : order < 0
+    }
+
+    /// Whether the bytes begin with the others.
+    func begins(with prefix: UnsafeRawBufferPointer) -> Bool {
+        guard count >= prefix.count else {
+            return false
+        }
+        return unsafe UnsafeRawBufferPointer(rebasing: self[..<prefix.count]).equals(prefix)
+    }
+}

@@ -1,0 +1,77 @@
+/// A property's name: 1 to 256 bytes of UTF-8 without control characters.
+///
+/// Names are bytes: two spellings that Unicode calls equivalent are two names, and names sort by
+/// their bytes, which for UTF-8 is the order of their code points.
+///
+/// A name on its way into the store usually borrows the request's memory instead of copying it.
+///
+/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are never written. Whoever makes a
+/// name from borrowed bytes keeps them in place until the operation that was given the name has
+/// called its completion; a name made with an `owner` keeps them itself.
+@safe
+package struct PropertyName: @unchecked Sendable {
+    package static let byteCountMax = 256
+
+    package let bytes: UnsafeRawBufferPointer
+    @usableFromInline let owner: AnyObject?
+
+    /// Hash of the bytes with the process's random seed, so that nobody who chooses names can
+    /// choose collisions.
+    @usableFromInline let hash: UInt64
+
+    /// Checks the bytes and borrows them.
+    ///
+    /// - Parameter owner: what keeps the bytes alive, if the caller does not.
+    package init(
+        borrowing bytes: UnsafeRawBufferPointer,
+        owner: AnyObject? = nil
+    ) throws(InvalidName) {
+        try unsafe Self.check(bytes)
+        unsafe self.bytes = bytes
+        self.owner = owner
+        var hasher = Hasher()
+        unsafe hasher.combine(bytes: bytes)
+        hash = UInt64(bitPattern: Int64(hasher.finalize()))
+    }
+
+    package static func check(_ bytes: UnsafeRawBufferPointer) throws(InvalidName) {
+        if unsafe bytes.isEmpty {
+            throw .empty
+        }
+        if bytes.count > byteCountMax {
+            throw .tooLong
+        }
+        var isASCII = true
+        for index in bytes.indices {
+            let byte = unsafe bytes[index]
+            if byte < 0x20 || byte == 0x7F {
+                throw .controlCharacter
+            }
+            isASCII = isASCII && byte < 0x80
+        }
+        if isASCII {
+            return
+        }
+        let text: UTF8Span
+        do {
+            text = try unsafe UTF8Span(validating: bytes.bindMemory(to: UInt8.self).span)
+        } catch {
+            throw .notUTF8
+        }
+        var scalars = text.makeUnicodeScalarIterator()
+        while let scalar = scalars.next() {
+            // The C1 controls, U+0080 to U+009F; the others were seen above.
+            if (0x80...0x9F).contains(scalar.value) {
+                throw .controlCharacter
+            }
+        }
+    }
+}
+
+/// Why bytes are not a property's name.
+package enum InvalidName: Error, Hashable {
+    case empty
+    case tooLong
+    case notUTF8
+    case controlCharacter
+}

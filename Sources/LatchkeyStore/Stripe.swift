@@ -1,0 +1,126 @@
+/// One stripe of the store: the properties whose names hash to it, and the operations on one of
+/// them. This is the value that a strategy guards.
+///
+/// Every operation checks first and changes after: whatever it throws or refuses, the stripe is
+/// as before.
+package struct Stripe: Sendable {
+    private var table = NameTable()
+    private(set) var order = NameOrder()
+    private let ledger: Ledger
+
+    init(ledger: Ledger) {
+        self.ledger = ledger
+    }
+
+    var count: Int { table.count }
+
+    package func get(_ name: PropertyName) -> Property? {
+        table.find(name)
+    }
+
+    package mutating func put(
+        _ property: Property,
+        name: PropertyName,
+        conditions: Conditions
+    ) -> PutResult {
+        let former = table.find(name)
+        guard conditions.allow(former?.revision) else {
+            return .preconditionFailed
+        }
+        do {
+            try commit(property, name: name, former: former)
+        } catch {
+            return .full(error)
+        }
+        return former == nil ? .created(property.revision) : .replaced(property.revision)
+    }
+
+    package mutating func delete(_ name: PropertyName, conditions: Conditions) -> DeleteResult {
+        guard let former = table.find(name) else {
+            return .missing
+        }
+        guard conditions.allow(former.revision) else {
+            return .preconditionFailed
+        }
+        order.remove(name)
+        _ = table.remove(name)
+        // Giving room back is never refused.
+        try? ledger.reserve(properties: -1, bytes: -former.byteCount)
+        return .deleted(ledger.nextRevision())
+    }
+
+    package mutating func increment(
+        _ name: PropertyName,
+        by step: Int64,
+        conditions: Conditions
+    ) -> IncrementResult {
+        let former = table.find(name)
+        guard conditions.allow(former?.revision) else {
+            return .preconditionFailed
+        }
+        var number: Int64 = 0
+        if let former {
+            guard let current = unsafe JSONInteger.parse(former.valueBytes) else {
+                return .notAnInteger
+            }
+            number = current
+        }
+        let (sum, overflows) = number.addingReportingOverflow(step)
+        guard !overflows else {
+            return .overflow
+        }
+        let property = unsafe JSONInteger.withBytes(of: sum) { bytes in
+            unsafe Property(name: name, value: bytes)
+        }
+        do {
+            try commit(property, name: name, former: former)
+        } catch {
+            return .full(error)
+        }
+        return .incremented(property)
+    }
+
+    /// Makes room, takes a revision and publishes the property.
+    private mutating func commit(
+        _ property: Property,
+        name: PropertyName,
+        former: Property?
+    ) throws(StoreFull) {
+        try ledger.reserve(
+            properties: former == nil ? 1 : 0,
+            bytes: property.byteCount - (former?.byteCount ?? 0)
+        )
+        let revision = ledger.nextRevision()
+        property.assign(revision: revision, created: former?.created ?? revision)
+        _ = table.set(property, for: name)
+        if former == nil {
+            order.insert(property)
+        } else {
+            order.replace(property)
+        }
+    }
+}
+
+package enum PutResult: Sendable, Hashable {
+    case created(Revision)
+    case replaced(Revision)
+    case preconditionFailed
+    case full(StoreFull)
+}
+
+package enum DeleteResult: Sendable, Hashable {
+    /// The revision of the deletion.
+    case deleted(Revision)
+    case missing
+    case preconditionFailed
+}
+
+package enum IncrementResult: Sendable {
+    case incremented(Property)
+    case preconditionFailed
+    /// The value is not an integer of at most 64 bits.
+    case notAnInteger
+    /// The sum is not an integer of at most 64 bits.
+    case overflow
+    case full(StoreFull)
+}

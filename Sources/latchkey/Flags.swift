@@ -1,0 +1,192 @@
+internal import Glibc
+
+/// Command-line flags: their table, their help text and their values.
+///
+/// The rules: long names only; `--flag value` and `--flag=value`; no flag twice; a value that is
+/// not given comes from the environment variable `LATCHKEY_FLAG`, then from the default; every
+/// value is checked against its bounds; what is wrong is said in one sentence.
+struct Flag {
+    /// What a flag's value can be.
+    enum Value {
+        case text(placeholder: String)
+        case integer(ClosedRange<Int>)
+        case choice([String])
+        /// Needs no value: `--flag` means `--flag=true`.
+        case toggle
+    }
+
+    let name: String
+    let value: Value
+    let defaultText: String
+    let help: String
+
+    init(_ name: String, _ value: Value, default defaultText: String, _ help: String) {
+        self.name = name
+        self.value = value
+        self.defaultText = defaultText
+        self.help = help
+    }
+
+    var environmentName: String {
+        "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
+    }
+
+    private var placeholder: String {
+        switch value {
+        case .text(let placeholder): " \(placeholder)"
+        case .integer: " N"
+        case .choice: " NAME"
+        case .toggle: ""
+        }
+    }
+
+    private var bounds: String {
+        switch value {
+        case .integer(let range): " From \(range.lowerBound) to \(range.upperBound)."
+        case .choice(let names) where names.count <= 4:
+            " One of \(names.joined(separator: ", "))."
+        case .choice, .text, .toggle: ""
+        }
+    }
+
+    /// The flag's paragraph of the manual.
+    var manual: String {
+        let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
+        return "  --\(name)\(placeholder)\n"
+            + wrap(help + bounds + sentence, indent: 6, width: 80)
+    }
+
+    /// Checks a value against the flag's bounds.
+    func check(_ text: String, source: String) throws(UsageError) {
+        switch value {
+        case .text:
+            guard !text.isEmpty else {
+                throw UsageError("\(source) needs a value.")
+            }
+        case .integer(let range):
+            guard let number = Int(text), range.contains(number) else {
+                throw UsageError(
+                    "\(source) takes a whole number from \(range.lowerBound) to "
+                        + "\(range.upperBound), not '\(text)'."
+                )
+            }
+        case .choice(let names):
+            guard names.contains(text) else {
+                throw UsageError(
+                    "\(source) takes one of \(names.joined(separator: ", ")), not '\(text)'."
+                )
+            }
+        case .toggle:
+            guard text == "true" || text == "false" else {
+                throw UsageError("\(source) takes true or false, not '\(text)'.")
+            }
+        }
+    }
+}
+
+/// The values of a command's flags.
+struct FlagValues {
+    private let values: [String: String]
+
+    /// - Parameters:
+    ///   - arguments: what follows the command's name.
+    ///   - environment: looks a variable up.
+    init(
+        _ flags: [Flag],
+        command: String,
+        arguments: some Sequence<String>,
+        environment: (String) -> String? = { name in
+            unsafe getenv(name).map { unsafe String(cString: $0) }
+        }
+    ) throws(UsageError) {
+        var values: [String: String] = [:]
+        var rest = Array(arguments)[...]
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("--") else {
+                throw UsageError("'\(argument)' is no flag of 'latchkey \(command)'.")
+            }
+            let parts = argument.dropFirst(2).split(
+                separator: "=",
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            )
+            guard let flag = flags.first(where: { $0.name == parts[0] }) else {
+                throw UsageError("'--\(parts[0])' is no flag of 'latchkey \(command)'.")
+            }
+            guard values[flag.name] == nil else {
+                throw UsageError("--\(flag.name) is given twice.")
+            }
+            let text: String
+            if parts.count == 2 {
+                text = String(parts[1])
+            } else if case .toggle = flag.value {
+                text = "true"
+            } else if let next = rest.popFirst() {
+                text = next
+            } else {
+                throw UsageError("--\(flag.name) needs a value.")
+            }
+            try flag.check(text, source: "--\(flag.name)")
+            values[flag.name] = text
+        }
+        for flag in flags where values[flag.name] == nil {
+            if let text = environment(flag.environmentName) {
+                try flag.check(text, source: flag.environmentName)
+                values[flag.name] = text
+            } else {
+                values[flag.name] = flag.defaultText
+            }
+        }
+        self.values = values
+    }
+
+    func text(_ name: String) -> String {
+        guard let text = values[name] else {
+            preconditionFailure("--\(name) is not in the command's table")
+        }
+        return text
+    }
+
+    func integer(_ name: String) -> Int {
+        guard let number = Int(text(name)) else {
+            preconditionFailure("--\(name) is not in the command's table as an integer")
+        }
+        return number
+    }
+
+    func isOn(_ name: String) -> Bool {
+        text(name) == "true"
+    }
+
+    func choice<Choice: RawRepresentable<String>>(_ name: String) -> Choice {
+        guard let choice = Choice(rawValue: text(name)) else {
+            preconditionFailure("--\(name) is not in the command's table with these choices")
+        }
+        return choice
+    }
+}
+
+/// What is wrong with a command line, in a sentence. Ends the program with status 2.
+struct UsageError: Error {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}
+
+/// Breaks text into lines of at most `width` columns, each indented.
+func wrap(_ text: String, indent: Int, width: Int) -> String {
+    let margin = String(repeating: " ", count: indent)
+    var lines: [String] = []
+    var line = margin
+    for word in text.split(separator: " ") {
+        if line.count > indent, line.count + 1 + word.count > width {
+            lines.append(line)
+            line = margin
+        }
+        line += (line.count > indent ? " " : "") + word
+    }
+    lines.append(line)
+    return lines.joined(separator: "\n") + "\n"
+}

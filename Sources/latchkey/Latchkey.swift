@@ -1,0 +1,71 @@
+internal import Foundation
+
+/// The program: picks the command and turns what is wrong with a command line into a sentence and
+/// status 2.
+@main
+enum Latchkey {
+    static let version = "0.1.0"
+
+    static func main() {
+        // Writing to a client that has gone is an error of that write, not the process's end.
+        signal(SIGPIPE, SIG_IGN)
+        let arguments = CommandLine.arguments.dropFirst()
+        do {
+            try run(arguments.first, Array(arguments.dropFirst()))
+        } catch {
+            say("latchkey: \(error.message)\nTry 'latchkey --help'.\n", to: 2)
+            exit(2)
+        }
+    }
+
+    private static func run(_ command: String?, _ arguments: [String]) throws(UsageError) {
+        let wantsHelp = arguments.contains("--help")
+        switch command {
+        case "serve":
+            wantsHelp ? say(ServeCommand.manual) : try ServeCommand.run(arguments)
+        case "strategies":
+            wantsHelp ? say(StrategiesCommand.manual) : try StrategiesCommand.run(arguments)
+        case "health":
+            wantsHelp ? say(HealthCommand.manual) : try HealthCommand.run(arguments)
+        case "--version":
+            say("latchkey \(version)\n")
+        case "--help", "help":
+            say(manual)
+        case nil:
+            throw UsageError("no command is given.")
+        case let command?:
+            throw UsageError("'\(command)' is no command.")
+        }
+    }
+
+    private static let manual = """
+        latchkey: synchronized state over HTTP, and what each way to synchronize it costs
+
+        Usage: latchkey COMMAND [--flag value | --flag=value ...]
+
+        Commands:
+          serve        serve JSON properties, guarded by one strategy
+          strategies   print the strategies and what each one promises
+          health       ask a running service whether it is alive; status 0 if it is
+          --version    print the version
+          --help       print this; 'latchkey COMMAND --help' is a command's manual
+
+        Every flag is also an environment variable: --drain-seconds is LATCHKEY_DRAIN_SECONDS.
+        A flag on the command line wins.
+
+        """
+}
+
+/// Writes text to a file descriptor, whole or not at all if the reader has gone.
+func say(_ text: String, to descriptor: Int32 = 1) {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+        let count = unsafe rest.withUnsafeBytes { bytes in
+            unsafe write(descriptor, bytes.baseAddress, bytes.count)
+        }
+        guard count > 0 || errno == EINTR else {
+            return
+        }
+        rest = rest.dropFirst(max(0, count))
+    }
+}

@@ -1,0 +1,38 @@
+internal import LatchkeyService
+internal import LatchkeySync
+
+/// `latchkey strategies`: the table that `GET /v1/strategies` answers.
+enum StrategiesCommand {
+    private enum Format: String, CaseIterable {
+        case text
+        case json
+    }
+
+    private static let flags = [
+        Flag(
+            "format",
+            .choice(Format.allCases.map(\.rawValue)),
+            default: Format.text.rawValue,
+            "How the table is printed."
+        )
+    ]
+
+    static let manual = """
+        latchkey strategies: prints the strategies and what each one promises
+
+        Usage: latchkey strategies [--format text|json]
+
+
+        """ + flags.map(\.manual).joined(separator: "\n")
+
+    static func run(_ arguments: [String]) throws(UsageError) {
+        let values = try FlagValues(flags, command: "strategies", arguments: arguments)
+        let format: Format = values.choice("format")
+        switch format {
+        case .text:
+            say(StrategyTable.text())
+        case .json:
+            say(String(decoding: StrategyTable.json(serving: nil), as: UTF8.self) + "\n")
+        }
+    }
+}

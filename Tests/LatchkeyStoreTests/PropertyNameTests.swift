@@ -1,0 +1,39 @@
+import LatchkeyStore
+import Testing
+
+struct PropertyNameTests {
+    private func check(_ bytes: [UInt8]) throws(InvalidName) {
+        let outcome = unsafe bytes.withUnsafeBytes { bytes in
+            Result { () throws(InvalidName) in try unsafe PropertyName.check(bytes) }
+        }
+        try outcome.get()
+    }
+
+    @Test(arguments: ["a", "a/b", "é", "日本", " ", "%", "\u{A0}", "😀", "..", "\u{200B}"])
+    func `any text without control characters is a name`(text: String) throws {
+        try check(Array(text.utf8))
+    }
+
+    @Test func `the length is bounded in bytes`() throws {
+        try check(Array(repeating: 0x61, count: 256))
+        #expect(throws: InvalidName.tooLong) { try check(Array(repeating: 0x61, count: 257)) }
+        try check(Array(String(repeating: "é", count: 128).utf8))
+        #expect(throws: InvalidName.tooLong) {
+            try check(Array(String(repeating: "é", count: 129).utf8))
+        }
+        #expect(throws: InvalidName.empty) { try check([]) }
+    }
+
+    @Test(arguments: [0x00, 0x01, 0x0A, 0x1F, 0x7F, 0x80, 0x85, 0x9F] as [UInt32])
+    func `control characters are refused`(value: UInt32) throws {
+        let scalar = try #require(Unicode.Scalar(value))
+        #expect(throws: InvalidName.controlCharacter) {
+            try check(Array("a\(Character(scalar))é".utf8))
+        }
+    }
+
+    @Test(arguments: [[0x80], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0x61, 0xFF]])
+    func `bytes that are not UTF-8 are refused`(bytes: [UInt8]) {
+        #expect(throws: InvalidName.notUTF8) { try check(bytes) }
+    }
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Holds the running service to openapi.yaml, and its metrics to what Prometheus reads.
+
+    Tests/contract/run.py --binary .build-release/release/latchkey
+
+Needs what `scripts/require test` installs. Everything is random with a fixed seed and bounded.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import tour
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+TOOLS = TOP / ".build-tools"
+sys.path.insert(0, str(TOP / "scripts"))
+
+from process import Failure, Latchkey  # noqa: E402
+
+CONTRACT = TOP / "openapi.yaml"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+COMMAND_SECONDS_MAX = 600
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, help="the latchkey to run")
+    parser.add_argument("--examples", type=int, default=25, help="random ones for each operation")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+
+    with tempfile.TemporaryFile("w+") as log:
+        try:
+            step("openapi.yaml is a valid description", validate)
+            step("docs/operating.md has the command's flags", compare_flags, arguments.binary)
+            with Latchkey(arguments.binary, log=log) as service:
+                step("the README's tour comes out as printed", take_tour, service)
+                step("the service serves that description", serves_contract, service)
+                step("the service keeps to it", drive, service, arguments)
+                step("promtool accepts the metrics", check_with_promtool, service)
+                step("OpenMetrics and text parse, and agree", check_formats, service)
+                step("the service is still up", still_up, service)
+        except Failure as failure:
+            print(f"FAILED: {failure}\n\nThe end of the service's log:")
+            log.seek(0)
+            print("".join(log.readlines()[-20:]))
+            return 1
+    return 0
+
+
+def step(name, action, *arguments):
+    print(f"-- {name}", flush=True)
+    action(*arguments)
+
+
+def run(*command, **options):
+    """A command that must succeed; it writes to our own output."""
+    status = subprocess.run(
+        [str(word) for word in command], timeout=COMMAND_SECONDS_MAX, check=False, **options
+    ).returncode
+    if status != 0:
+        raise Failure(f"{pathlib.Path(str(command[0])).name} ended with status {status}")
+
+
+def tool(name):
+    """A tool that scripts/require has put aside, or that is on the path."""
+    for place in (TOOLS / "python" / "bin" / name, TOOLS / "bin" / name):
+        if place.exists():
+            return place
+    return name
+
+
+def validate():
+    run(tool("openapi-spec-validator"), CONTRACT)
+
+
+def compare_flags(binary):
+    """Every flag with its default, in both, and none besides."""
+    manual = subprocess.run([binary, "serve", "--help"], capture_output=True, text=True,
+                            timeout=COMMAND_SECONDS_MAX, check=True).stdout
+    manual_flags = {}
+    for name, text in re.findall(r"^  --([a-z-]+)[^\n]*\n((?:      .*\n)*)", manual, re.MULTILINE):
+        default = re.search(r"Default: (\S+)\.(\s|$)", " ".join(text.split()))
+        manual_flags[name] = default[1] if default else ""
+    page = (TOP / "docs" / "operating.md").read_text(encoding="utf-8")
+    page_flags = dict(re.findall(r"^\| `--([a-z-]+)` \| (?:`([^`]*)`)? *\|", page, re.MULTILINE))
+    if manual_flags != page_flags:
+        raise Failure("docs/operating.md and --help differ: "
+                      f"{sorted(set(manual_flags.items()) ^ set(page_flags.items()))}")
+
+
+def take_tour(service):
+    mistakes = tour.mistakes(service.url)
+    if mistakes:
+        raise Failure("the tour goes wrong:\n" + "\n".join(mistakes))
+
+
+def serves_contract(service):
+    _, headers, body = service.ask("GET", "/openapi.yaml")
+    if body != CONTRACT.read_bytes():
+        raise Failure("/openapi.yaml is not the file openapi.yaml")
+    if headers.get_content_type() != "application/yaml":
+        raise Failure(f"/openapi.yaml has the type {headers.get_content_type()}")
+
+
+def drive(service, arguments):
+    here = pathlib.Path(__file__).parent
+    with tempfile.TemporaryDirectory() as scratch:
+        # The working folder is a scratch one because Hypothesis keeps its examples there.
+        run(tool("schemathesis"), "--config-file", here / "schemathesis.toml", "run", CONTRACT,
+            "--url", service.url, "--seed", arguments.seed, "--max-examples", arguments.examples,
+            cwd=scratch, env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks",
+                              "PYTHONPATH": str(here), "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def check_with_promtool(service):
+    run(tool("promtool"), "check", "metrics", input=service.ask("GET", "/metrics")[2])
+
+
+def check_formats(service):
+    """Parses both formats with Prometheus' own Python client, which is strict about OpenMetrics."""
+    script = "import sys; from prometheus_client.{0} import text_string_to_metric_families as f; " \
+             "print('\\n'.join(sorted(s.name for m in f(sys.stdin.read()) for s in m.samples)))"
+    names = {}
+    for module, accept, kind in (("parser", "text/plain", "text/plain"),
+                                 ("openmetrics.parser", OPENMETRICS, OPENMETRICS.split(";")[0])):
+        _, headers, body = service.ask("GET", "/metrics", headers={"Accept": accept})
+        if headers.get_content_type() != kind:
+            raise Failure(f"Accept: {accept} is answered with {headers['Content-Type']}")
+        parsed = subprocess.run(
+            [tool("python"), "-c", script.format(module)], input=body, capture_output=True,
+            timeout=COMMAND_SECONDS_MAX, check=False)
+        if parsed.returncode != 0:
+            raise Failure(f"{kind} does not parse: {parsed.stderr.decode().splitlines()[-1]}")
+        names[kind] = set(parsed.stdout.decode().split())
+    missing = set.symmetric_difference(*names.values())
+    if missing or not any(name.startswith("latchkey_") for name in names["text/plain"]):
+        raise Failure(f"the two formats do not have the same series: {sorted(missing)}")
+
+
+def still_up(service):
+    service.ask("GET", "/healthz")
+    service.ask("GET", "/readyz?verbose")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

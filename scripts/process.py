@@ -1,0 +1,109 @@
+"""Starts the programs that tests and benchmarks talk to, and stops them again.
+
+Whatever is started here listens on the loopback address, on a free port, and is ended by its own
+process id. Nothing waits without a bound.
+"""
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import threading
+import urllib.parse
+
+START_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 30
+ANSWER_SECONDS_MAX = 30
+
+LISTENING = re.compile(r"listening on (http://\S+)")
+
+
+class Failure(Exception):
+    """Something that was promised did not happen. The message is for the person who reads it."""
+
+
+class Server:
+    """A program that prints where it listens as its first line. A context manager."""
+
+    def __init__(self, *command, log=subprocess.DEVNULL):
+        self.command = [str(word) for word in command]
+        self.log = log
+        self.process = None
+        self.url = None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
+            text=True)
+        started = threading.Event()
+        threading.Thread(target=self._read_output, args=(started,), daemon=True).start()
+        if not started.wait(START_SECONDS_MAX) or self.url is None:
+            status = self.process.poll()
+            self.process.kill()
+            self.process.wait()
+            raise Failure(f"{' '.join(self.command)} did not start (status {status})")
+        return self
+
+    def __exit__(self, kind, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            status = "none; it had to be killed"
+        if kind is None and status != 0:
+            raise Failure(f"{' '.join(self.command)} ended with status {status} after SIGTERM")
+
+    def _read_output(self, started):
+        for line in self.process.stdout:
+            found = LISTENING.search(line)
+            if found and self.url is None:
+                self.url = found[1].rstrip("/")
+                started.set()
+        started.set()
+
+    @property
+    def address(self):
+        parts = urllib.parse.urlsplit(self.url)
+        return parts.hostname, parts.port
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith("VmRSS:"):
+                    return int(line.split()[1]) * 1024
+        raise Failure("the kernel does not say how much memory is resident")
+
+    def ask(self, method, path, body=None, headers=None, expect=(200, 201, 204)):
+        """One request on a connection of its own. Returns status, headers and body."""
+        connection = http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS_MAX)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        if expect and answer.status not in expect:
+            raise Failure(f"{method} {path} answered {answer.status}: {text[:200]!r}")
+        return answer.status, answer.headers, text
+
+    def ask_json(self, path):
+        return json.loads(self.ask("GET", path)[2])
+
+
+class Latchkey(Server):
+    """`latchkey serve` on a free port."""
+
+    def __init__(self, binary, *options, log=subprocess.DEVNULL):
+        super().__init__(binary, "serve", "--port", "0", *options, log=log)
+
+    def metrics(self):
+        """The samples of /metrics: the name with its labels, as written, and the value."""
+        samples = {}
+        for line in self.ask("GET", "/metrics")[2].decode().splitlines():
+            if line and not line.startswith("#"):
+                series, value = line.rsplit(" ", 1)
+                samples[series] = float(value)
+        return samples
