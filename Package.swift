@@ -63,6 +63,11 @@ let package = Package(
             name: "latchkey",
             dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
         ),
+        .executableTarget(
+            name: "LatchkeySyncBenchmark",
+            dependencies: ["LatchkeySync"],
+            path: "Benchmarks/SyncBenchmark"
+        ),
         .target(
             name: "LatchkeyTestSupport",
             dependencies: ["LatchkeySync"],
@@ -70,7 +75,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeySyncTests",
-            dependencies: ["LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
