@@ -52,13 +52,21 @@ let package = Package(
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
-                "LatchkeySync",
-            ]
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
+                "LatchkeyStore", "LatchkeySync",
+            ],
+            // The contract is served from the program itself. The file is a link to the one at
+            // the root.
+            resources: [.embedInCode("openapi.yaml")]
         ),
         .executableTarget(
             name: "latchkey",
             dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
+        ),
+        .executableTarget(
+            name: "LatchkeySyncBenchmark",
+            dependencies: ["LatchkeySync"],
+            path: "Benchmarks/SyncBenchmark"
         ),
         .target(
             name: "LatchkeyTestSupport",
@@ -67,7 +75,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeySyncTests",
-            dependencies: ["LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
@@ -90,6 +98,10 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyComparisonTests",
+            dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyReportTests",

@@ -9,8 +9,8 @@
 // has lasted at least that long. So requests take no time stamps and no lock for their deadlines,
 // and a deadline may be late by up to two ticks, but is never early.
 //
-// What libmicrohttpd does not say is asked of the kernel: whether the first bytes of a request line
-// have come, and how much of an answer the client has taken (tcp_info).
+// What libmicrohttpd does not say is asked of the kernel (tcp_info): whether the first bytes of a
+// request line have come, whether the client has gone, and how much of an answer it has taken.
 //
 // A request that is too slow is answered here, on the socket, with a small raw 408; a body that
 // goes on and on with a raw 413. The phase EXPIRED keeps everybody else from answering. Only our
@@ -22,11 +22,18 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #include "internal.h"
 
-enum { LINGER_MILLISECONDS = 1000, RAW_BYTES_MAX = 512 };
+enum {
+    LINGER_MILLISECONDS = 1000,
+    RAW_BYTES_MAX = 512,
+    // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
+    // which alone has the whole of tcp_info.
+    KERNEL_CLOSE_WAIT = 8,
+};
 
 static uint64_t now_milliseconds(void) {
     struct timespec now;
@@ -91,37 +98,56 @@ static bool ask_kernel(connection *c, struct tcp_info *info) {
 
 // Whether something has come in this phase of waiting. Exact for the first request of a connection;
 // for a later one, bytes that came before the watchdog saw the phase do not count.
-static bool has_begun(connection *c, unsigned phase, uint64_t elapsed) {
+static bool has_begun(unsigned phase, uint64_t elapsed, const struct tcp_info *info) {
     enum { KERNEL_TICK_MILLISECONDS = 20 };
-    struct tcp_info info;
-    if (!ask_kernel(c, &info)) {
-        return false;
-    }
     if (phase >> PHASE_BITS == 0) {
-        return info.tcpi_bytes_received > 0;
+        return info->tcpi_bytes_received > 0;
     }
-    return (uint64_t)info.tcpi_last_data_recv + KERNEL_TICK_MILLISECONDS < elapsed;
+    return (uint64_t)info->tcpi_last_data_recv + KERNEL_TICK_MILLISECONDS < elapsed;
+}
+
+// Whether the client has ended its half of the connection, and all that it had sent was read.
+//
+// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
+// the last one. An end of the stream that has come together with the last bytes is then never seen,
+// and the connection would stay until it has been idle for too long.
+static bool has_ended_unseen(connection *c, const struct tcp_info *info) {
+    int unread = 0;
+    return info->tcpi_state == KERNEL_CLOSE_WAIT && ioctl(c->socket, FIONREAD, &unread) == 0 &&
+           unread == 0;
 }
 
 static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t elapsed) {
     const latchkey_http_options *options = &c->server->options;
-    if (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS) {
+    struct tcp_info info;
+    if (!ask_kernel(c, &info)) {
+        return;
+    }
+    if (has_ended_unseen(c, &info) ||
+        (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS)) {
         end(c, false);
         return;
     }
-    if (options->request_milliseconds > 0) {
-        if (c->arriving_milliseconds == 0 && has_begun(c, phase, elapsed)) {
-            c->arriving_milliseconds = now;
-        }
-        if (c->arriving_milliseconds != 0) {
-            if (now - c->arriving_milliseconds >= options->request_milliseconds) {
-                refuse_slow_request(c, phase);
-            }
-            return;
-        }
+    if (c->arriving_milliseconds == 0 && has_begun(phase, elapsed, &info)) {
+        c->arriving_milliseconds = now;
     }
-    if (options->idle_milliseconds > 0 && elapsed >= options->idle_milliseconds) {
+    uint32_t request_bound = options->request_milliseconds;
+    if (c->arriving_milliseconds != 0 && request_bound > 0) {
+        if (now - c->arriving_milliseconds >= request_bound) {
+            refuse_slow_request(c, phase);
+        }
+    } else if (options->idle_milliseconds > 0 && elapsed >= options->idle_milliseconds) {
         end(c, true);
+    }
+}
+
+static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
+    uint32_t bound = c->server->options.request_milliseconds;
+    struct tcp_info info;
+    if (ask_kernel(c, &info) && has_ended_unseen(c, &info)) {
+        end(c, false);
+    } else if (bound > 0 && elapsed >= bound) {
+        refuse_slow_request(c, phase);
     }
 }
 
@@ -161,15 +187,12 @@ static void watch(connection *c, uint64_t now) {
         return;
     }
     uint64_t elapsed = now - c->watched_milliseconds;
-    uint32_t request_bound = c->server->options.request_milliseconds;
     switch ((enum phase)(phase & PHASE_MASK)) {
     case PHASE_WAITING:
         watch_waiting(c, phase, now, elapsed);
         break;
     case PHASE_RECEIVING:
-        if (request_bound > 0 && elapsed >= request_bound) {
-            refuse_slow_request(c, phase);
-        }
+        watch_receiving(c, phase, elapsed);
         break;
     case PHASE_HANDLING:
         break;

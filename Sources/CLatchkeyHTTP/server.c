@@ -255,3 +255,7 @@ latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
 uint16_t latchkey_http_port(const latchkey_http_server *server) {
     return server->port;
 }
+
+const char *latchkey_http_library_version(void) {
+    return MHD_get_version();
+}

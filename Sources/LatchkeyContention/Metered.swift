@@ -14,6 +14,8 @@ public import LatchkeySync
         probe = ContentionProbe(meter)
     }
 
+    @inlinable package static var name: String { Base.name }
+    @inlinable package static var traits: StrategyTraits { Base.traits }
     @inlinable package var backlogCount: Int { base.backlogCount }
 
     @inlinable
@@ -36,6 +38,25 @@ public import LatchkeySync
     ) throws(BacklogFull) {
         let observer = BothObservers(SubmissionProbe(probe), observer)
         try base.submitWrite(cell, observer: observer, body, completion: completion)
+    }
+
+    @inlinable
+    package static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [Cell<Value>],
+        observers: [Observer],
+        _ body: @escaping @Sendable ([Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        Base.submitReadAll(
+            strategies.map(\.base),
+            cells,
+            observers: zip(strategies, observers).map {
+                BothObservers(SubmissionProbe($0.probe), $1)
+            },
+            body,
+            completion: completion
+        )
     }
 }
 
@@ -65,6 +86,17 @@ extension Metered: BlockingStrategy where Base: BlockingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try base.readHoldingWriters(cell, observer: BothObservers(probe, observer), body)
+    }
+}
+
+extension Metered: TryingStrategy where Base: TryingStrategy {
+    @inlinable
+    package func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: Cell<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try base.tryWrite(cell, observer: BothObservers(probe, observer), body)
     }
 }
 

@@ -20,7 +20,8 @@ package enum JSONInteger {
         }
         // Counted downwards, because the least integer has no positive counterpart.
         var number: Int64 = 0
-        for unsafe byte in unsafe digits {
+        for index in unsafe digits.indices {
+            let byte = unsafe digits[index]
             guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
                 return nil
             }

@@ -42,7 +42,8 @@ package struct PropertyName: @unchecked Sendable {
             throw .tooLong
         }
         var isASCII = true
-        for unsafe byte in unsafe bytes {
+        for index in bytes.indices {
+            let byte = unsafe bytes[index]
             if byte < 0x20 || byte == 0x7F {
                 throw .controlCharacter
             }

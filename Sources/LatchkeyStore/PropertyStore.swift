@@ -35,9 +35,15 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
     @inlinable
     package func get(
         _ name: PropertyName,
+        observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Property?) -> Void
     ) {
-        stripes.submitRead(index(name), { $0.get(name) }, completion: completion)
+        stripes.submitRead(
+            index(name),
+            observer: observer,
+            { $0.get(name) },
+            completion: completion
+        )
     }
 
     /// Creates or replaces a property, whose value must be a valid JSON text.
@@ -46,12 +52,14 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         _ name: PropertyName,
         value: UnsafeRawBufferPointer,
         conditions: Conditions,
+        observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (PutResult) -> Void
     ) throws(BacklogFull) {
         // Made out here, so that nothing is copied or allocated while others wait.
         let property = unsafe Property(name: name, value: value)
         try stripes.submitWrite(
             index(name),
+            observer: observer,
             { $0.put(property, name: name, conditions: conditions) },
             completion: completion
         )
@@ -61,10 +69,12 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
     package func delete(
         _ name: PropertyName,
         conditions: Conditions,
+        observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (DeleteResult) -> Void
     ) throws(BacklogFull) {
         try stripes.submitWrite(
             index(name),
+            observer: observer,
             { $0.delete(name, conditions: conditions) },
             completion: completion
         )
@@ -76,10 +86,12 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         _ name: PropertyName,
         by step: Int64,
         conditions: Conditions,
+        observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (IncrementResult) -> Void
     ) throws(BacklogFull) {
         try stripes.submitWrite(
             index(name),
+            observer: observer,
             { $0.increment(name, by: step, conditions: conditions) },
             completion: completion
         )
@@ -89,9 +101,11 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
     @inlinable
     package func list(
         _ request: PageRequest,
+        observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Page) -> Void
     ) {
         stripes.submitReadAll(
+            observer: observer,
             { [ledger] in Page(request, stripes: $0, ledger: ledger) },
             completion: completion
         )

@@ -29,7 +29,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
     /// The number of writes that were accepted and are not yet applied.
     public var backlogCount: Int { submitting.backlogCount }
 
-    /// ``Synchronized/submitRead(observer:fileID:line:_:completion:)``
+    /// As ``Synchronized/submitRead(observer:fileID:line:_:completion:)``.
     public func submitRead<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -45,7 +45,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
         )
     }
 
-    /// ``Synchronized/submitWrite(observer:fileID:line:_:completion:)``
+    /// As ``Synchronized/submitWrite(observer:fileID:line:_:completion:)``.
     public func submitWrite<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -61,7 +61,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
         )
     }
 
-    /// ``Synchronized/asyncRead(observer:fileID:line:_:)``
+    /// As ``Synchronized/asyncRead(observer:fileID:line:_:)``.
     public func asyncRead<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -70,7 +70,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
         await submitting.asyncRead(observer: NoObserver(), fileID: fileID, line: line, body)
     }
 
-    /// ``Synchronized/asyncWrite(observer:fileID:line:_:)``
+    /// As ``Synchronized/asyncWrite(observer:fileID:line:_:)``.
     public func asyncWrite<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -137,7 +137,7 @@ public protocol BlockingDoors<Value>: Sendable {
 }
 
 extension BlockingDoors {
-    /// ``Synchronized/read(observer:fileID:line:_:)``
+    /// As ``Synchronized/read(observer:fileID:line:_:)``.
     public func read<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -146,7 +146,7 @@ extension BlockingDoors {
         try read(observer: NoObserver(), fileID: fileID, line: line, body)
     }
 
-    /// ``Synchronized/write(observer:fileID:line:_:)``
+    /// As ``Synchronized/write(observer:fileID:line:_:)``.
     public func write<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,

@@ -29,7 +29,9 @@ public struct Place<Value>: ~Copyable {
     }
 }
 
-/// Where a guarded value is. Strategies give access to it; nothing else reads it.
+/// Where a guarded value is.
+///
+/// Strategies give access to it; nothing else reads it.
 ///
 /// **Design.** The cell owns the memory at ``address`` and the value in it. Locks and queues use
 /// the memory in place and never change the address. ``SnapshotStrategy`` publishes a new address

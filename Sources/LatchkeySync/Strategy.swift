@@ -14,7 +14,7 @@
 /// strategy which wraps another can forward each call with an observer of its own:
 ///
 /// ```swift
-/// struct Metered<Base: Strategy>: Strategy {
+/// struct Metered<Base: Strategy>: Strategy {  // types of parameters left out
 ///     let base: Base
 ///     let meter: Meter
 ///
@@ -23,12 +23,11 @@
 ///     var backlogCount: Int { base.backlogCount }
 ///
 ///     func submitRead(_ cell, observer, _ body, completion) {
-///         base.submitRead(cell, observer: meter, body, completion: completion)
+///         base.submitRead(cell, observer: meter, body, completion)
 ///     }
-///     static func submitReadAll(_ strategies, _ cells, observer, _ body, completion) {
-///         guard let meter = strategies.first?.meter else { … }
-///         Base.submitReadAll(
-///             strategies.map(\.base), cells, observer: meter, body, completion: completion)
+///     static func submitReadAll(_ strategies, _ cells, observers, _ body, completion) {
+///         let meters = strategies.map(\.meter)
+///         Base.submitReadAll(strategies.map(\.base), cells, observers: meters, body, completion)
 ///     }
 /// }
 /// extension Metered: BlockingStrategy where Base: BlockingStrategy { read, write, … }
@@ -67,16 +66,18 @@ public protocol Strategy: Sendable {
     /// Submits `body` for shared access to all `cells` at once and calls `completion` with its
     /// result: no write to any of them takes effect while `body` runs.
     ///
-    /// The cells are taken in the order given, which must be the same for all callers. The
-    /// observer hears one access per cell.
+    /// The cells are taken in the order given, which must be the same for all callers.
     ///
     /// - Parameters:
     ///   - strategies: The guard of each cell.
     ///   - cells: As many cells as strategies.
+    ///   - observers: As many observers as cells. Each hears of the access to its cell.
+    ///   - body: Given the values, in the order of the cells.
+    ///   - completion: Called exactly once, outside all guarded sections.
     static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
         _ cells: [Cell<Value>],
-        observer: Observer,
+        observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     )
@@ -138,9 +139,18 @@ public protocol NamedStrategy: Strategy {
     static var kind: StrategyKind { get }
 
     init()
+
+    /// - Parameter backlogMax: How many accepted writes may wait to be applied. A strategy that
+    ///   applies a write before the call returns has no use for it.
+    init(backlogMax: Int)
 }
 
 extension NamedStrategy {
+    @inlinable
+    public init(backlogMax: Int) {
+        self.init()
+    }
+
     @inlinable public static var name: String { kind.rawValue }
 }
 
@@ -180,53 +190,52 @@ extension BlockingStrategy {
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
         _ cells: [Cell<Value>],
-        observer: Observer,
+        observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        completion(readAll(strategies, cells, observer: observer, body))
+        completion(readAll(strategies, cells, observers: observers, body))
     }
 
-    /// Runs `body` with shared access to all `cells` at once, before it returns. See
-    /// ``Strategy/submitReadAll(_:_:observer:_:completion:)``.
+    /// Runs `body` with shared access to all `cells` at once, before it returns.
+    ///
+    /// See ``Strategy/submitReadAll(_:_:observers:_:completion:)``.
     @inlinable
     public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],
         _ cells: [Cell<Value>],
-        observer: Observer,
+        observers: [Observer],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        precondition(strategies.count == cells.count, "Each cell has one guard.")
+        precondition(
+            strategies.count == cells.count && observers.count == cells.count,
+            "Each cell has one guard and one observer."
+        )
         var values: [Value] = []
         values.reserveCapacity(cells.count)
-        return try readAll(strategies[...], cells[...], observer: observer, &values, body)
+        return try readAll(strategies, cells, observers, &values, body)
     }
 
-    /// Enters the first cell and, inside of it, the rest.
+    /// Enters the cell whose value is the next one wanted and, inside of it, the rest.
     @usableFromInline
     static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: ArraySlice<Self>,
-        _ cells: ArraySlice<Cell<Value>>,
-        observer: Observer,
+        _ strategies: [Self],
+        _ cells: [Cell<Value>],
+        _ observers: [Observer],
         _ values: inout [Value],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard let strategy = strategies.first, let cell = cells.first else {
+        let next = values.count
+        guard next < cells.count else {
             // The copies end before the guards do: a writer who comes next must not find its
             // value shared, or it would copy it.
             defer { values = [] }
             return try body(values)
         }
-        return try strategy.readHoldingWriters(cell, observer: observer) {
+        return try strategies[next].readHoldingWriters(cells[next], observer: observers[next]) {
             (value: Value) throws(Failure) -> Result in
             values.append(value)
-            return try readAll(
-                strategies.dropFirst(),
-                cells.dropFirst(),
-                observer: observer,
-                &values,
-                body
-            )
+            return try readAll(strategies, cells, observers, &values, body)
         }
     }
 }

@@ -2,7 +2,7 @@
 // stripes at once.
 
 extension Striped where Guard: BlockingStrategy {
-    /// ``Synchronized/read(observer:fileID:line:_:)`` of one stripe.
+    /// As ``Synchronized/read(observer:fileID:line:_:)`` of one stripe.
     @inlinable
     public func read<Observer: EntryObserver, Result, Failure: Error>(
         _ stripe: Int,
@@ -16,7 +16,7 @@ extension Striped where Guard: BlockingStrategy {
         }
     }
 
-    /// ``Synchronized/write(observer:fileID:line:_:)`` of one stripe.
+    /// As ``Synchronized/write(observer:fileID:line:_:)`` of one stripe.
     @inlinable
     public func write<Observer: EntryObserver, Result, Failure: Error>(
         _ stripe: Int,
@@ -44,13 +44,13 @@ extension Striped where Guard: BlockingStrategy {
     ) throws(Failure) -> Result {
         try Reentry.checking(Guard.self, cells[...], Caller(fileID, line)) {
             () throws(Failure) -> Result in
-            try Guard.readAll(strategies, cells, observer: observer, body)
+            try Guard.readAll(strategies, cells, observers: oneEach(observer), body)
         }
     }
 }
 
 extension Striped {
-    /// ``Synchronized/submitRead(observer:fileID:line:_:completion:)`` of one stripe.
+    /// As ``Synchronized/submitRead(observer:fileID:line:_:completion:)`` of one stripe.
     @inlinable
     public func submitRead<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
@@ -71,7 +71,7 @@ extension Striped {
         }
     }
 
-    /// ``Synchronized/submitWrite(observer:fileID:line:_:completion:)`` of one stripe.
+    /// As ``Synchronized/submitWrite(observer:fileID:line:_:completion:)`` of one stripe.
     @inlinable
     public func submitWrite<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
@@ -114,6 +114,17 @@ extension Striped {
             Reentry.checking(Guard.self, cells[...], caller) { body(values) }
         }
         #endif
-        Guard.submitReadAll(strategies, cells, observer: observer, body, completion: completion)
+        Guard.submitReadAll(
+            strategies,
+            cells,
+            observers: oneEach(observer),
+            body,
+            completion: completion
+        )
+    }
+
+    @inlinable
+    func oneEach<Observer>(_ observer: Observer) -> [Observer] {
+        Array(repeating: observer, count: count)
     }
 }

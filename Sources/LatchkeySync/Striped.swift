@@ -61,7 +61,9 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
 
     @inlinable public var count: Int { cells.count }
 
-    /// The stripe of what has this hash. The hash must be well mixed, as `Hasher`'s are.
+    /// The stripe of what has this hash.
+    ///
+    /// The hash must be well mixed, as `Hasher`'s are.
     @inlinable
     public func index(hash: Int) -> Int {
         hash & (count &- 1)
@@ -70,7 +72,9 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
     /// The number of writes that were accepted and are not yet applied, over all stripes.
     @inlinable public var backlogCount: Int { strategies.reduce(0) { $0 + $1.backlogCount } }
 
-    /// The stripe itself. The doors below spare the reference counting of using it.
+    /// The stripe itself.
+    ///
+    /// The doors below spare the reference counting of using it.
     @inlinable
     public subscript(stripe: Int) -> Synchronized<Value, Guard> {
         with(stripe) { $0 }
@@ -91,8 +95,10 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
 /// How many stripes there can be.
 public enum StripeCount {
     /// 128, as many as the Objective-C runtime has locks for atomic properties, which is the idea
-    /// that this is taken from. Threads hit one stripe by chance then in under one access of a
-    /// hundred, and an empty stripe costs some hundred bytes.
+    /// that this is taken from.
+    ///
+    /// Threads hit one stripe by chance then in under one access of a hundred, and an empty stripe
+    /// costs some hundred bytes.
     public static let standard = 128
 
     /// 1024. Taking all stripes nests that many accesses on one stack.
@@ -103,8 +109,10 @@ public enum StripeCount {
     }
 }
 
-/// A stripe where only a borrow of it is handed out. See ``Place`` for why that matters: the
-/// reference count would be the one line that all threads write to.
+/// A stripe where only a borrow of it is handed out.
+///
+/// See ``Place`` for why that matters: the reference count would be the one line that all threads
+/// write to.
 @usableFromInline
 struct Stripe<Value: Sendable, Guard: Strategy>: ~Copyable {
     @usableFromInline let synchronized: Synchronized<Value, Guard>

@@ -5,13 +5,17 @@ internal import LatchkeyService
 enum HealthCommand {
     private static let flags = [
         Flag(
-            "host", .text(placeholder: "ADDRESS"), default: "127.0.0.1",
+            "host",
+            .text(placeholder: "ADDRESS"),
+            default: "127.0.0.1",
             "The numeric address of the service. 0.0.0.0 and :: mean this machine."
         ),
         Flag("port", .integer(1...65535), default: "8080", "The port of the service."),
         Flag("path", .text(placeholder: "PATH"), default: "/healthz", "What to get."),
         Flag(
-            "timeout-seconds", .integer(1...3600), default: "2",
+            "timeout-seconds",
+            .integer(1...3600),
+            default: "2",
             "How long the service has to answer."
         ),
     ]

@@ -12,23 +12,29 @@ enum ServeCommand {
 
     private static let stateFlags: [Flag] = [
         Flag(
-            "strategy", .choice(StrategyKind.allCases.map(\.rawValue)),
+            "strategy",
+            .choice(StrategyKind.allCases.map(\.rawValue)),
             default: defaults.strategy.rawValue,
             "What guards the properties. 'latchkey strategies' prints the list."
         ),
         Flag(
-            "stripes", .integer(1...1024), default: "\(defaults.stripeCount)",
+            "stripes",
+            .integer(1...1024),
+            default: "\(defaults.stripeCount)",
             "Over how many independent guards the properties are spread: a power of two. 1 is one "
                 + "lock for the whole store. The actor strategy always has 1."
         ),
         Flag(
-            "metering", .choice(MeteringLevel.allCases.map(\.rawValue)),
+            "metering",
+            .choice(MeteringLevel.allCases.map(\.rawValue)),
             default: defaults.metering.rawValue,
             "How contention is measured: not at all, by counting, by timing a sample of the "
                 + "accesses, or by timing all."
         ),
         Flag(
-            "backlog", .integer(1...1_000_000), default: "\(defaults.backlogMax)",
+            "backlog",
+            .integer(1...1_000_000),
+            default: "\(defaults.backlogMax)",
             "How many writes an asynchronous strategy accepts on one stripe before it applies "
                 + "them. Beyond that a write is answered 503."
         ),
@@ -36,19 +42,27 @@ enum ServeCommand {
 
     private static let listenerFlags: [Flag] = [
         Flag(
-            "host", .text(placeholder: "ADDRESS"), default: defaults.host,
+            "host",
+            .text(placeholder: "ADDRESS"),
+            default: defaults.host,
             "The numeric address to listen on. 0.0.0.0 or :: listens on all."
         ),
         Flag(
-            "port", .integer(0...65535), default: "\(defaults.port)",
+            "port",
+            .integer(0...65535),
+            default: "\(defaults.port)",
             "The port to listen on. 0 picks a free one; the first line of output names it."
         ),
         Flag(
-            "http-threads", .integer(1...256), default: "",
+            "http-threads",
+            .integer(1...256),
+            default: "",
             "How many event-loop threads serve the connections. Default: the number of cores."
         ),
         Flag(
-            "thread-per-connection", .toggle, default: "false",
+            "thread-per-connection",
+            .toggle,
+            default: "false",
             "Gives every connection a thread of its own instead. How many threads there are "
                 + "decides which strategy wins."
         ),
@@ -56,71 +70,91 @@ enum ServeCommand {
 
     private static let boundFlags: [Flag] = [
         Flag(
-            "max-body-bytes", .integer(1...(1 << 30)), default: "\(defaults.bodyByteCountMax)",
+            "max-body-bytes",
+            .integer(1...(1 << 30)),
+            default: "\(defaults.bodyByteCountMax)",
             "How long a request's body can be. A longer one is answered 413."
         ),
         Flag(
-            "max-header-bytes", .integer(256...(1 << 20)),
+            "max-header-bytes",
+            .integer(256...(1 << 20)),
             default: "\(defaults.headerByteCountMax)",
             "How long a request's header fields can be together. Longer ones are answered 431."
         ),
         Flag(
-            "max-target-bytes", .integer(64...(1 << 16)),
+            "max-target-bytes",
+            .integer(64...(1 << 16)),
             default: "\(defaults.targetByteCountMax)",
             "How long a request's path and query can be. A longer one is answered 414."
         ),
         Flag(
-            "max-json-depth", .integer(1...10_000), default: "\(defaults.storeLimits.depthMax)",
+            "max-json-depth",
+            .integer(1...10_000),
+            default: "\(defaults.storeLimits.depthMax)",
             "How deep arrays and objects of a value can nest. Deeper ones are answered 400."
         ),
         Flag(
-            "max-properties", .integer(1...1_000_000_000),
+            "max-properties",
+            .integer(1...1_000_000_000),
             default: "\(defaults.storeLimits.propertyCountMax)",
             "How many properties there can be. At the bound a new one is answered 507."
         ),
         Flag(
-            "max-bytes", .integer(1...(1 << 50)), default: "\(defaults.storeLimits.byteCountMax)",
+            "max-bytes",
+            .integer(1...(1 << 50)),
+            default: "\(defaults.storeLimits.byteCountMax)",
             "How long all names and values can be together. At the bound a write that needs more "
                 + "is answered 507."
         ),
         Flag(
-            "max-connections", .integer(1...65_536), default: "\(defaults.connectionCountMax)",
+            "max-connections",
+            .integer(1...65_536),
+            default: "\(defaults.connectionCountMax)",
             "How many connections there can be. One more is answered 503 and closed."
         ),
         Flag(
-            "max-connections-per-address", .integer(0...65_536),
+            "max-connections-per-address",
+            .integer(0...65_536),
             default: "\(defaults.connectionCountPerAddressMax)",
             "How many connections one address can have; 0 for no bound. One more is answered 429 "
                 + "and closed."
         ),
         Flag(
-            "idle-timeout-seconds", .integer(1...86_400),
+            "idle-timeout-seconds",
+            .integer(1...86_400),
             default: "\(defaults.idleTimeoutSeconds)",
             "After how long a connection on which nothing happens is closed."
         ),
         Flag(
-            "request-timeout-seconds", .integer(1...86_400),
+            "request-timeout-seconds",
+            .integer(1...86_400),
             default: "\(defaults.requestTimeoutSeconds)",
             "How long a request can take to arrive. A slower one is answered 408."
         ),
         Flag(
-            "drain-seconds", .integer(0...86_400), default: "\(defaults.drainSeconds)",
+            "drain-seconds",
+            .integer(0...86_400),
+            default: "\(defaults.drainSeconds)",
             "How long requests that are being served at SIGTERM or SIGINT get to finish."
         ),
     ]
 
     private static let outputFlags: [Flag] = [
         Flag(
-            "server-timing", .toggle, default: "false",
+            "server-timing",
+            .toggle,
+            default: "false",
             "Adds a Server-Timing header with the wait, hold and total time to every answer."
         ),
         Flag(
-            "log-format", .choice(Log.Format.allCases.map(\.rawValue)),
+            "log-format",
+            .choice(Log.Format.allCases.map(\.rawValue)),
             default: defaults.logFormat.rawValue,
             "How the log on standard error is written: one line an event."
         ),
         Flag(
-            "log-level", .choice(Log.Level.allCases.map(\.rawValue)),
+            "log-level",
+            .choice(Log.Level.allCases.map(\.rawValue)),
             default: defaults.logLevel.rawValue,
             "Which events are logged: these and the worse ones."
         ),

@@ -10,7 +10,9 @@ enum StrategiesCommand {
 
     private static let flags = [
         Flag(
-            "format", .choice(Format.allCases.map(\.rawValue)), default: Format.text.rawValue,
+            "format",
+            .choice(Format.allCases.map(\.rawValue)),
+            default: Format.text.rawValue,
             "How the table is printed."
         )
     ]

@@ -1,25 +1,24 @@
-import Dispatch
-import Foundation
 import LatchkeyStore
 import LatchkeySync
+import LatchkeyTestSupport
 import Testing
 
 /// The store under every strategy, from several threads at once.
 @Suite(.timeLimit(.minutes(2)))
 struct PropertyStoreTests {
     @Test(arguments: StrategyKind.allCases)
-    func `no increment is lost, and every commit has its own revision`(kind: StrategyKind) throws {
-        try kind.accept(CountingConcurrently())
+    func `no increment is lost, and every commit has its own revision`(kind: StrategyKind) async throws {
+        try await offPool { try kind.accept(CountingConcurrently()) }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `a page shows one moment`(kind: StrategyKind) throws {
-        try kind.accept(ListingWhileWriting())
+    func `a page shows one moment`(kind: StrategyKind) async throws {
+        try await offPool { try kind.accept(ListingWhileWriting()) }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `pages follow each other without a gap`(kind: StrategyKind) throws {
-        try kind.accept(Paging())
+    func `pages follow each other without a gap`(kind: StrategyKind) async throws {
+        try await offPool { try kind.accept(Paging()) }
     }
 }
 
@@ -29,15 +28,18 @@ private struct CountingConcurrently: StrategyVisitor {
         let store = Blocking<Guard>(stripeCount: 8)
         let threadCount = 4
         let stepCount = 500
-        DispatchQueue.concurrentPerform(iterations: threadCount) { thread in
+        let haveEnded = TestThread.run(threadCount) { thread in
             for step in 0..<stepCount {
                 store.increment("shared")
                 store.increment("own/\(thread)/\(step % 3)")
             }
         }
+        #expect(haveEnded)
         #expect(store.value("shared") == "\(threadCount * stepCount)")
         for thread in 0..<threadCount {
-            let counts = (0..<3).compactMap { store.value("own/\(thread)/\($0)") }.compactMap(Int.init)
+            let counts = (0..<3).compactMap { store.value("own/\(thread)/\($0)") }.compactMap(
+                Int.init
+            )
             #expect(counts.reduce(0, +) == stepCount)
         }
         #expect(store.base.usage.revision == UInt64(2 * threadCount * stepCount))
@@ -52,25 +54,27 @@ private struct ListingWhileWriting: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
         let store = Blocking<Guard>(stripeCount: 16)
         let names = (0..<8).map { "p\($0)" }
-        let isDone = DispatchSemaphore(value: 0)
-        let writer = Thread {
+        let isDone = Arrivals()
+        TestThread {
             for _ in 0..<300 {
                 for name in names {
                     store.increment(name)
                 }
             }
-            isDone.signal()
+            isDone.arrive()
         }
-        writer.start()
         var pageCount = 0
         var lastRevision: Revision = 0
         var isWriting = true
         while isWriting {
-            isWriting = isDone.wait(timeout: .now()) == .timedOut
+            isWriting = isDone.value == 0
             let page = store.list(limit: 100)
             let counts = page.properties.compactMap { Int(store.text($0)) }
             let expected = Int(page.revision)
-            #expect(counts.reduce(0, +) == expected, "every commit up to the revision, and no other")
+            #expect(
+                counts.reduce(0, +) == expected,
+                "every commit up to the revision, and no other"
+            )
             #expect(counts == counts.sorted(by: >))
             #expect((counts.first ?? 0) - (counts.count == names.count ? counts.last ?? 0 : 0) <= 1)
             #expect(page.properties.allSatisfy { $0.revision <= page.revision })
@@ -96,7 +100,9 @@ private struct Paging: StrategyVisitor {
             var after: String?
             repeat {
                 let page = store.list(after: after, limit: limit)
-                found += page.properties.map { unsafe String(decoding: $0.nameBytes, as: UTF8.self) }
+                found += page.properties.map {
+                    unsafe String(decoding: $0.nameBytes, as: UTF8.self)
+                }
                 after = page.hasMore ? found.last : nil
                 #expect(page.properties.count == limit || !page.hasMore)
             } while after != nil
@@ -127,16 +133,16 @@ private final class Blocking<Guard: NamedStrategy>: Sendable {
         _ submit: (@escaping @Sendable (Result) -> Void) throws(BacklogFull) -> Void
     ) -> Result {
         let result = Synchronized<Result?, LockStrategy>(nil)
-        let isDone = DispatchSemaphore(value: 0)
+        let isDone = Gate()
         do {
             try submit { value in
                 result.write { $0 = value }
-                isDone.signal()
+                isDone.open()
             }
         } catch {
             preconditionFailure("one write at a time does not fill a backlog")
         }
-        isDone.wait()
+        isDone.pass()
         guard let value = result.read({ $0 }) else {
             preconditionFailure("the completion brought the result")
         }
@@ -146,7 +152,8 @@ private final class Blocking<Guard: NamedStrategy>: Sendable {
     private func with<Result>(_ name: String, _ body: (PropertyName) -> Result) -> Result {
         var name = name
         return name.withUTF8 { bytes in
-            guard let name = try? unsafe PropertyName(borrowing: UnsafeRawBufferPointer(bytes)) else {
+            guard let name = try? unsafe PropertyName(borrowing: UnsafeRawBufferPointer(bytes))
+            else {
                 preconditionFailure("the test's names are valid")
             }
             return body(name)

@@ -19,7 +19,10 @@ struct StripeTests {
     }
 
     private static func names(_ stripe: Stripe) -> [String] {
-        var walk = unsafe stripe.order.walk(from: UnsafeRawBufferPointer(start: nil, count: 0), including: true)
+        var walk = unsafe stripe.order.walk(
+            from: UnsafeRawBufferPointer(start: nil, count: 0),
+            including: true
+        )
         var names: [String] = []
         while let property = walk.next() {
             names.append(unsafe String(decoding: property.nameBytes, as: UTF8.self))
@@ -52,7 +55,9 @@ struct StripeTests {
             }
         }
         #expect(stripe.count == model.count)
-        #expect(Self.names(stripe) == model.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) })
+        #expect(
+            Self.names(stripe) == model.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        )
         for number in 0..<3000 {
             let found = stripe.get(Self.name("k\(number)"))
             let expected = model["k\(number)"]
@@ -64,7 +69,9 @@ struct StripeTests {
     }
 
     @Test func `names that arrive in order, backwards and around each other stay sorted`() {
-        let numbers = [Array(0..<2000), (0..<2000).reversed(), (0..<2000).map { ($0 * 7919) % 2000 }]
+        let numbers = [
+            Array(0..<2000), (0..<2000).reversed(), (0..<2000).map { ($0 * 7919) % 2000 },
+        ]
         for order in numbers {
             var stripe = Stripe(ledger: Ledger(limits: StoreLimits()))
             for number in order {
@@ -92,19 +99,32 @@ struct StripeTests {
         let onlyNew = Conditions(ifNoneMatch: .any)
         let first = Conditions(ifMatch: .oneOf([1]))
         let some = Conditions(ifMatch: .any)
-        #expect(stripe.put(Self.property(name, "0"), name: name, conditions: some) == .preconditionFailed)
+        #expect(
+            stripe.put(Self.property(name, "0"), name: name, conditions: some)
+                == .preconditionFailed
+        )
         #expect(stripe.delete(name, conditions: first) == .missing)
-        #expect(stripe.put(Self.property(name, "1"), name: name, conditions: onlyNew) == .created(1))
-        #expect(stripe.put(Self.property(name, "2"), name: name, conditions: onlyNew) == .preconditionFailed)
+        #expect(
+            stripe.put(Self.property(name, "1"), name: name, conditions: onlyNew) == .created(1)
+        )
+        #expect(
+            stripe.put(Self.property(name, "2"), name: name, conditions: onlyNew)
+                == .preconditionFailed
+        )
         #expect(stripe.put(Self.property(name, "2"), name: name, conditions: first) == .replaced(2))
-        #expect(stripe.put(Self.property(name, "3"), name: name, conditions: first) == .preconditionFailed)
+        #expect(
+            stripe.put(Self.property(name, "3"), name: name, conditions: first)
+                == .preconditionFailed
+        )
         #expect(stripe.delete(name, conditions: first) == .preconditionFailed)
         guard case .preconditionFailed = stripe.increment(name, by: 1, conditions: first) else {
             Issue.record("an increment ignores its condition")
             return
         }
         #expect(stripe.get(name)?.revision == 2)
-        #expect(stripe.delete(name, conditions: Conditions(ifMatch: .oneOf([7, 2]))) == .deleted(3))
+        #expect(
+            stripe.delete(name, conditions: Conditions(ifMatch: .oneOf([7, 2]))) == .deleted(3)
+        )
     }
 
     @Test func `an increment counts within 64 bits and changes nothing beyond`() {
@@ -133,7 +153,11 @@ struct StripeTests {
             }
             #expect(value() == text)
         }
-        _ = stripe.put(Self.property(name, " -9223372036854775808\n"), name: name, conditions: .none)
+        _ = stripe.put(
+            Self.property(name, " -9223372036854775808\n"),
+            name: name,
+            conditions: .none
+        )
         _ = stripe.increment(name, by: 0, conditions: .none)
         #expect(value() == "-9223372036854775808")
     }

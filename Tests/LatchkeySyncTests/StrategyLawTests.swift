@@ -6,73 +6,76 @@ import Testing
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct StrategyLawTests {
     @Test(arguments: StrategyKind.allCases)
-    func `no update is lost`(kind: StrategyKind) {
+    func `no update is lost`(kind: StrategyKind) async {
         for laws in kind.laws {
-            #expect(laws.noUpdateIsLost() == [])
+            #expect(await TestThread.result { laws.noUpdateIsLost() } == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `reads are whole`(kind: StrategyKind) {
+    func `reads are whole`(kind: StrategyKind) async {
         for laws in kind.laws {
-            #expect(laws.readsAreWhole() == [])
+            #expect(await TestThread.result { laws.readsAreWhole() } == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `a writer excludes everyone`(kind: StrategyKind) {
+    func `a writer excludes everyone`(kind: StrategyKind) async {
         for laws in kind.laws {
-            #expect(laws.writersExcludeEveryone() == [])
+            #expect(await TestThread.result { laws.writersExcludeEveryone() } == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `readers overlap exactly where promised`(kind: StrategyKind) {
+    func `readers overlap exactly where promised`(kind: StrategyKind) async {
         for laws in kind.laws {
-            #expect(laws.readersOverlapAsPromised() == [])
+            #expect(await TestThread.result { laws.readersOverlapAsPromised() } == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `no wake-up is lost`(kind: StrategyKind) {
+    func `no wake-up is lost`(kind: StrategyKind) async {
         for laws in kind.laws {
-            #expect(laws.noWakeUpIsLost() == [])
+            #expect(await TestThread.result { laws.noWakeUpIsLost() } == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `values are freed`(kind: StrategyKind) {
+    func `values are freed`(kind: StrategyKind) async {
         for laws in kind.laws {
-            #expect(laws.valuesAreFreed() == [])
+            #expect(await TestThread.result { laws.valuesAreFreed() } == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `writes of one thread apply in order`(kind: StrategyKind) {
-        #expect(kind.accept(WritesApplyInOrder()) == [])
+    func `writes of one thread apply in order`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(WritesApplyInOrder()) } == [])
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `completions run outside the guarded section`(kind: StrategyKind) {
-        #expect(kind.accept(CompletionsRunOutside()) == [])
+    func `completions run outside the guarded section`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(CompletionsRunOutside()) } == [])
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `the observer hears of an access in order`(kind: StrategyKind) {
-        #expect(kind.accept(ObserverHearsInOrder()) == [])
+    func `the observer hears of an access in order`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(ObserverHearsInOrder()) } == [])
     }
 
     /// `mutex` is never tried, so its waiting is for the observer to find out by sampling.
     @Test(arguments: StrategyKind.allCases.filter { $0 != .mutex }, AccessMode.allCases)
-    func `the observer hears of waiting`(kind: StrategyKind, mode: AccessMode) {
+    func `the observer hears of waiting`(kind: StrategyKind, mode: AccessMode) async {
         if mode == .write || !kind.traits.readsDuringWrites {
-            #expect(kind.accept(ObserverHearsOfWaiting(mode: mode)) == [])
+            let violations = await TestThread.result {
+                kind.accept(ObserverHearsOfWaiting(mode: mode))
+            }
+            #expect(violations == [])
         }
     }
 
     @Test(arguments: StrategyKind.allCases.filter(\.traits.blocksCaller))
-    func `a throwing body releases`(kind: StrategyKind) {
-        #expect(kind.accept(ThrowingBodiesRelease()) == [])
+    func `a throwing body releases`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(ThrowingBodiesRelease()) } == [])
     }
 }
 

@@ -3,13 +3,14 @@
 
 public import Dispatch
 import Foundation
-import Synchronization
 
 /// A line of the drawing: one thread passes it when another has opened it.
 public struct Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
-    /// How long a test waits for what must happen. Long, because it costs nothing when it does.
+    /// How long a test waits for what must happen.
+    ///
+    /// Long, because it costs nothing when it does.
     public static let patience = DispatchTimeInterval.seconds(20)
 
     /// How long a test watches for what must not happen.
@@ -34,26 +35,37 @@ public struct Gate: Sendable {
 }
 
 /// Counts arrivals, and waits for a number of them.
-public final class Arrivals: Sendable {
-    private let count = Atomic<Int>(0)
+///
+/// SAFETY: `@unchecked Sendable` because `count` is used only while `changed` is locked.
+public final class Arrivals: @unchecked Sendable {
+    private let changed = NSCondition()
+    private var count = 0
 
     public init() {}
 
-    public var value: Int { count.load(ordering: .sequentiallyConsistent) }
-
-    public func arrive() {
-        count.add(1, ordering: .sequentiallyConsistent)
+    public var value: Int {
+        changed.lock()
+        defer { changed.unlock() }
+        return count
     }
 
-    /// Yields until `expected` have arrived; false if that takes longer than anybody would wait.
+    public func arrive() {
+        changed.lock()
+        count += 1
+        changed.broadcast()
+        changed.unlock()
+    }
+
+    /// Waits until `expected` have arrived; false if that takes longer than anybody would wait.
     @discardableResult
     public func wait(for expected: Int) -> Bool {
-        let deadline = DispatchTime.now() + Gate.patience
-        while value < expected {
-            if DispatchTime.now() > deadline {
-                return false
+        let deadline = Date(timeIntervalSinceNow: 20)
+        changed.lock()
+        defer { changed.unlock() }
+        while count < expected {
+            if !changed.wait(until: deadline) {
+                return count >= expected
             }
-            Yield.now()
         }
         return true
     }
@@ -71,7 +83,9 @@ public struct TestThread: Sendable {
         }
     }
 
-    /// Waits for the thread; false if it hangs. Can be called again.
+    /// Waits for the thread; false if it hangs.
+    ///
+    /// Can be called again.
     @discardableResult
     public func join() -> Bool {
         let hasEnded = ended.pass()
@@ -79,6 +93,18 @@ public struct TestThread: Sendable {
             ended.open()
         }
         return hasEnded
+    }
+
+    /// Runs `body` on a thread of its own while the calling task is suspended.
+    ///
+    /// Everything that blocks is tested this way: the threads that run tests are few, and the
+    /// actors under test need them too.
+    public static func result<Result: Sendable>(
+        of body: @escaping @Sendable () -> Result
+    ) async -> Result {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { continuation.resume(returning: body()) }
+        }
     }
 
     /// Runs `body` on `count` threads at once; false if one of them hangs.

@@ -1,5 +1,5 @@
-public import LatchkeySync
 import Foundation
+public import LatchkeySync
 
 /// Remembers every call, by access.
 public final class RecordingObserver: EntryObserver {

@@ -15,7 +15,10 @@ extension StrategyLaws {
         var violations: [Violation] = []
         for number in 0..<writes {
             do throws(BacklogFull) {
-                try synchronized.submitWrite({ $0.log.append(number) }) { completed.arrive() }
+                try synchronized.submitWrite(
+                    { $0.log.append(number) },
+                    completion: { completed.arrive() }
+                )
             } catch {
                 violations.append("\(Guard.name): the backlog is smaller than \(writes)")
             }
@@ -25,10 +28,11 @@ extension StrategyLaws {
         }
         let seen = Gate()
         let log = Guarded<[Int]>([])
-        synchronized.submitRead({ $0.log }) { value in
+        let keep: @Sendable ([Int]) -> Void = { value in
             log.with { $0 = value }
             seen.open()
         }
+        synchronized.submitRead({ $0.log }, completion: keep)
         if !seen.pass() || log.with({ $0 }) != Array(0..<writes) {
             violations.append("\(Guard.name): writes were applied in another order")
         }
@@ -48,7 +52,7 @@ extension StrategyLaws {
         let synchronized = Synchronized(LawState(), strategy: make())
         let done = Arrivals()
         let enter: @Sendable () -> Void = {
-            synchronized.submitRead({ $0.count }) { _ in done.arrive() }
+            synchronized.submitRead({ $0.count }, completion: { _ in done.arrive() })
         }
         synchronized.submitRead({ _ in }, completion: enter)
         do throws(BacklogFull) {

@@ -1,5 +1,5 @@
-public import LatchkeySync
 import Foundation
+public import LatchkeySync
 
 /// What every strategy promises, each written once.
 ///
@@ -214,6 +214,9 @@ extension StrategyLaws {
     }
 
     /// What was guarded is freed: each old value, and the last one with the guard.
+    ///
+    /// Under `snapshot`, readers elsewhere in the process may hold an old value until a later
+    /// write, so writing goes on until it is gone.
     public func valuesAreFreed(rounds: Int = 20) -> [Violation] {
         violations { note in
             let freed = Arrivals()
@@ -223,7 +226,11 @@ extension StrategyLaws {
                     subject.write { $0.tracked = Tracked(freed) }
                     subject.read { _ in }
                 }
-                note(freed.wait(for: rounds - 1), "an old value is kept though nobody is inside")
+                let isFreed = eventually {
+                    subject.write { _ in }
+                    return freed.value == rounds - 1
+                }
+                note(isFreed, "an old value is kept though nobody is inside")
                 note(freed.value < rounds, "the present value was freed")
             }
             note(freed.wait(for: rounds), "the last value leaks")

@@ -1,4 +1,5 @@
 public import LatchkeySync
+import Synchronization
 
 /// The value that the laws guard.
 public struct LawState: Sendable {
@@ -13,12 +14,19 @@ public struct LawState: Sendable {
 /// Says when it is freed.
 public final class Tracked: Sendable {
     private let freed: Arrivals
+    private let life = Atomic<Int>(Tracked.alive)
+
+    private static let alive = 0x1A7C_4B0E
 
     public init(_ freed: Arrivals) {
         self.freed = freed
     }
 
+    /// False, in all likelihood, if this is read after it was freed.
+    public var isAlive: Bool { life.load(ordering: .relaxed) == Self.alive }
+
     deinit {
+        life.store(0, ordering: .relaxed)
         freed.arrive()
     }
 }

@@ -164,6 +164,9 @@ void latchkey_http_quiesce(latchkey_http_server *server);
 // own, once; nothing but latchkey_http_respond() may be called on the server's things afterwards.
 uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
 
+// The version of libmicrohttpd that is linked, such as "0.9.75". Lives for ever. Any thread.
+const char *latchkey_http_library_version(void);
+
 typedef struct latchkey_http_statistics {
     // How many connections are there now, and what they are doing: waiting for a request, receiving
     // one, having it handled, or being answered. The last three are requests in flight.

@@ -62,7 +62,10 @@ package struct Query: Sendable {
 
     private static func text(_ bytes: Bytes) throws(ParseError) -> String {
         do {
-            return String(decoding: try PercentDecoding.decode(bytes, plusIsSpace: true), as: UTF8.self)
+            return String(
+                decoding: try PercentDecoding.decode(bytes, plusIsSpace: true),
+                as: UTF8.self
+            )
         } catch {
             throw .encoding(error)
         }

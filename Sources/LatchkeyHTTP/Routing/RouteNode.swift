@@ -85,7 +85,10 @@ extension RouteNode {
         guard isPlain, bytes.first == UInt8(ascii: "/") else { throw .badPattern(pattern) }
         if bytes.count == 1 { return [] }
         var result: [RouteNode] = []
-        for part in bytes.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+        for part in bytes.dropFirst().split(
+            separator: UInt8(ascii: "/"),
+            omittingEmptySubsequences: false
+        ) {
             let opens = part.first == UInt8(ascii: "{")
             let closes = part.last == UInt8(ascii: "}")
             let braces = part.filter { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }.count

@@ -28,6 +28,11 @@ package final class HTTPServer: @unchecked Sendable {
     private let callbacks: Callbacks
     private let server: OpaquePointer
 
+    /// The version of libmicrohttpd that is linked.
+    package static var libraryVersion: String {
+        unsafe String(cString: latchkey_http_library_version())
+    }
+
     /// The port that is listened on.
     package let port: UInt16
 

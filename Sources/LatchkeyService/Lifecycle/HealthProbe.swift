@@ -7,7 +7,7 @@ package enum HealthProbe {
         package let message: String
 
         init(_ call: String) {
-            message = "no answer: \(call): \(unsafe String(cString: strerror(errno)))"
+            message = unsafe "no answer: \(call): \(String(cString: strerror(errno)))"
         }
 
         init(message: String) {
@@ -28,7 +28,7 @@ package enum HealthProbe {
             let socket = try connected(reachable(host), port, timeoutSeconds)
             defer { close(socket) }
             let request = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
-            guard send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+            guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
                 throw Failure("send")
             }
             return try status(from: socket)

@@ -49,7 +49,12 @@ package struct Log: Sendable {
         guard level >= self.level else {
             return
         }
-        let line = line(level, event, fields, time: Date().formatted(.iso8601.time(includingFractionalSeconds: true)))
+        let line = line(
+            level,
+            event,
+            fields,
+            time: Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        )
         _ = unsafe line.withUnsafeBytes { unsafe Foundation.write(2, $0.baseAddress, $0.count) }
     }
 

@@ -14,7 +14,7 @@ package enum EntityTags {
     ///
     /// - Throws: ``MalformedEntityTags`` for anything but `*` or a list of at least one tag.
     package static func parse(
-        _ field: some Collection<UInt8>,
+        _ field: [UInt8],
         comparison: Comparison
     ) throws(MalformedEntityTags) -> Conditions.Tags {
         var scanner = Scanner(rest: field[...])
@@ -56,7 +56,7 @@ package enum EntityTags {
 
     /// The revision whose tag this is: decimal digits as the server writes them, so that no two
     /// tags mean the same revision.
-    private static func revision(of opaque: some Collection<UInt8>) -> Revision? {
+    private static func revision(of opaque: ArraySlice<UInt8>) -> Revision? {
         guard let first = opaque.first, first != UInt8(ascii: "0") else {
             return nil
         }
@@ -76,8 +76,8 @@ package enum EntityTags {
         return revision
     }
 
-    private struct Scanner<Bytes: Collection<UInt8>> {
-        var rest: Bytes.SubSequence
+    private struct Scanner {
+        var rest: ArraySlice<UInt8>
 
         mutating func skipSpace() {
             while let first = rest.first, first == 0x20 || first == 0x09 {
@@ -95,7 +95,7 @@ package enum EntityTags {
 
         /// `DQUOTE *etagc DQUOTE`, where an etagc is any visible character but the quote, or a
         /// byte above ASCII.
-        mutating func takeOpaqueTag() throws(MalformedEntityTags) -> Bytes.SubSequence {
+        mutating func takeOpaqueTag() throws(MalformedEntityTags) -> ArraySlice<UInt8> {
             guard take("\"") else {
                 throw MalformedEntityTags()
             }
@@ -104,7 +104,7 @@ package enum EntityTags {
                 throw MalformedEntityTags()
             }
             let opaque = rest[..<end]
-            rest = rest[rest.index(after: end)...]
+            rest = rest[(end + 1)...]
             return opaque
         }
     }

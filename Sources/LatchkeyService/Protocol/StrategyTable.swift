@@ -3,7 +3,11 @@ package import LatchkeySync
 /// The table of strategies and their traits, as the command line and `GET /v1/strategies` have it.
 package enum StrategyTable {
     /// A trait's name in JSON and in print, and what it is of a strategy.
-    private static let columns: [(json: String, text: String, value: (StrategyTraits) -> Bool)] = [
+    private typealias Column = (
+        json: String, text: String, value: @Sendable (StrategyTraits) -> Bool
+    )
+
+    private static let columns: [Column] = [
         ("reentrant", "re-entrant", { $0.isReentrant }),
         ("concurrentReaders", "concurrent readers", { $0.allowsConcurrentReaders }),
         ("blocksCaller", "blocks the caller", { $0.blocksCaller }),

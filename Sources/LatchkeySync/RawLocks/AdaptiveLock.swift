@@ -5,11 +5,13 @@ public import Synchronization
 ///
 /// **Design.** The word is also what the kernel sleeps on (futex(2)).
 ///
-/// | word        | meaning                        | next                                         |
-/// |-------------|--------------------------------|----------------------------------------------|
-/// | `unlocked`  | free                           | `locked` by a taker; `contended` by a sleeper that woke |
-/// | `locked`    | held, nobody sleeps            | `unlocked` by the holder; `contended` by who goes to sleep |
-/// | `contended` | held, somebody may be asleep   | `unlocked` by the holder, who then wakes one |
+/// | word        | meaning                  | becomes                                          |
+/// |-------------|--------------------------|--------------------------------------------------|
+/// | `unlocked`  | free                     | `locked`, by who takes it at once or spinning;   |
+/// |             |                          | `contended`, by who takes it before or after sleep |
+/// | `locked`    | held, nobody sleeps      | `unlocked`, by the holder;                       |
+/// |             |                          | `contended`, by who goes to sleep                |
+/// | `contended` | held, some may be asleep | `unlocked`, by the holder, who then wakes one    |
 ///
 /// Whoever has slept takes the lock as `contended`, since others may still sleep: a wake-up too
 /// many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and whoever

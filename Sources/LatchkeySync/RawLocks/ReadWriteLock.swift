@@ -6,6 +6,10 @@ public import Glibc
 /// writer. Its documentation says of the kind chosen here that readers must not nest
 /// (`PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`).
 ///
+/// **Design.** The handle is the lock; there is no other state. Every return code is checked, and
+/// one that is not expected stops the process with the name of the call: it means that the
+/// handle is not what the caller believes.
+///
 /// SAFETY: `@safe`, `@unchecked Sendable`: the class alone allocates and frees the handle, and
 /// every call on it is safe from any thread.
 @safe

@@ -1,6 +1,10 @@
 public import Dispatch
 
-/// `DispatchSemaphore(value: 1)` as a lock. It knows no owner: any thread could signal it.
+/// `DispatchSemaphore(value: 1)` as a lock.
+///
+/// It knows no owner: any thread could signal it.
+///
+/// **Design.** The semaphore's count is the lock: 1 is free, 0 is held.
 public struct SemaphoreLock: RawLock {
     @usableFromInline let handle = DispatchSemaphore(value: 1)
 

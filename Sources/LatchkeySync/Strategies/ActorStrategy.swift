@@ -1,4 +1,6 @@
-/// `actor`: a Swift actor. Nothing blocks: every access is submitted.
+/// `actor`: a Swift actor.
+///
+/// Nothing blocks: every access is submitted.
 ///
 /// The actor's methods do not suspend, so its re-entrancy has nothing to interleave. Accesses that
 /// one thread submits are applied in the order of submission: an immediate task runs on the
@@ -53,20 +55,27 @@ public struct ActorStrategy: NamedStrategy {
     }
 
     /// One value has one actor, and a cut through several actors would need them to wait for each
-    /// other. So there is one stripe.
+    /// other.
+    ///
+    /// So there is one stripe.
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
         _ cells: [Cell<Value>],
-        observer: Observer,
+        observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
         precondition(
-            strategies.count == 1 && cells.count == 1,
+            strategies.count == 1 && cells.count == 1 && observers.count == 1,
             "The strategy 'actor' cannot hold several stripes still: use one stripe."
         )
-        strategies[0].submitRead(cells[0], observer: observer, { body([$0]) }, completion: completion)
+        strategies[0].submitRead(
+            cells[0],
+            observer: observers[0],
+            { body([$0]) },
+            completion: completion
+        )
     }
 
     @inlinable

@@ -1,4 +1,6 @@
-/// `adaptive`: our own lock: waiters poll for a bounded time, then sleep. See ``AdaptiveLock``.
+/// `adaptive`: our own lock: waiters poll for a bounded time, then sleep.
+///
+/// See ``AdaptiveLock``.
 ///
 /// Entering again on the same thread hangs.
 public struct AdaptiveStrategy: NamedStrategy, ExclusiveLockStrategy {

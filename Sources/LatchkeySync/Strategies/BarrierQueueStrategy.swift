@@ -1,4 +1,5 @@
-/// `barrier-queue`: a private concurrent queue, `sync` for reads, `sync(flags: .barrier)` for writes.
+/// `barrier-queue`: a private concurrent queue, `sync` for reads, `sync(flags: .barrier)` for
+/// writes.
 ///
 /// Entering again on the same thread traps or hangs: reading inside a read hangs only while a
 /// barrier waits, which is worse, because it passes every quiet test.

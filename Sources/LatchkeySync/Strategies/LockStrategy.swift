@@ -1,4 +1,6 @@
-/// `lock`: `NSLock` around every access. The baseline, and the default.
+/// `lock`: `NSLock` around every access.
+///
+/// The baseline, and the default.
 ///
 /// Entering again on the same thread hangs, as `NSLock` does.
 public struct LockStrategy: NamedStrategy, ExclusiveLockStrategy {

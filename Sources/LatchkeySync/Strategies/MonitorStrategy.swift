@@ -1,4 +1,6 @@
-/// `monitor`: a recursive lock found by the identity of the guard. See ``Monitor``.
+/// `monitor`: a recursive lock found by the identity of the guard.
+///
+/// See ``Monitor``.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
 /// write, stop the process in every build: see ``ReentrantLockStrategy``.

@@ -1,5 +1,7 @@
-/// `read-write-lock`: `pthread_rwlock_t`. Readers share, writers exclude, and a waiting writer
-/// goes before new readers. See ``ReadWriteLock``.
+/// `read-write-lock`: `pthread_rwlock_t`.
+///
+/// Readers share, writers exclude, and a waiting writer goes before new readers. See
+/// ``ReadWriteLock``.
 ///
 /// Entering again on the same thread fails or hangs: reading inside a read hangs only while a
 /// writer waits, which is worse, because it passes every quiet test.

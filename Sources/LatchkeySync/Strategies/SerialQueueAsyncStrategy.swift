@@ -2,10 +2,10 @@ public import Dispatch
 
 /// `serial-queue-async`: a private serial queue, `sync` for reads, `async` for writes.
 ///
-/// A submitted write is accepted at once and applied later, in the order of submission, on a
-/// thread of the pool. Its completion runs on a queue of its own, so it may enter the value again,
-/// and completions come in the order in which the writes were applied. The blocking `write` is
-/// the synchronous form and takes its place behind what was submitted before.
+/// **Design.** A submitted write is accepted at once and applied later, in the order of submission,
+/// on a thread of the pool. Its completion runs on a queue of its own, so it may enter the value
+/// again, and completions come in the order in which the writes were applied. The blocking `write`
+/// is the synchronous form and takes its place behind what was submitted before.
 ///
 /// Blocking doors must not be entered again on the same thread: that traps or hangs in Dispatch.
 /// Submitting a write from inside is fine.
@@ -62,10 +62,13 @@ public struct SerialQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         try backlog.accept()
-        queue.submit(observer) { [completions, backlog] in
-            let result = unsafe cell.place.pointee.write(body)
-            backlog.applied()
-            completions.async { completion(result) }
-        }
+        queue.submit(
+            observer,
+            { unsafe cell.place.pointee.write(body) },
+            then: { [completions, backlog] result in
+                backlog.applied()
+                completions.async { completion(result) }
+            }
+        )
     }
 }

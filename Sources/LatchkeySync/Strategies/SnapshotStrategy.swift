@@ -1,7 +1,8 @@
 public import Synchronization
 
-/// `snapshot`: an immutable value, swapped atomically. Readers never wait and never hold anybody
-/// up; a writer changes a copy and publishes it.
+/// `snapshot`: an immutable value, swapped atomically.
+///
+/// Readers never wait and never hold anybody up; a writer changes a copy and publishes it.
 ///
 /// What a reader sees is whole and of one moment, and may be older than a write that happens
 /// meanwhile. If a writer's body throws, nothing is published. A write costs a copy of the value,
@@ -21,6 +22,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
     @usableFromInline let publisher: Publisher
 
     @inlinable public init() { publisher = Publisher() }
+
+    /// With readers counted apart from the rest of the process, for tests.
+    init(epochs: Epochs) { publisher = Publisher(epochs: epochs) }
 
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
@@ -86,7 +90,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         return try replace(cell, body)
     }
 
-    /// Changes a copy and publishes it. The calling thread holds the writers' lock.
+    /// Changes a copy and publishes it.
+    ///
+    /// The calling thread holds the writers' lock.
     @inlinable
     func replace<Value, Result, Failure: Error>(
         _ cell: Cell<Value>,

@@ -1,4 +1,6 @@
-/// `spin`: an atomic word that waiters poll. See ``SpinLock``.
+/// `spin`: an atomic word that waiters poll.
+///
+/// See ``SpinLock``.
 ///
 /// Entering again on the same thread spins for ever.
 public struct SpinStrategy: NamedStrategy, ExclusiveLockStrategy {

@@ -2,8 +2,9 @@ public import Synchronization
 
 /// The bounded count of writes that an asynchronous strategy has accepted and not yet applied.
 ///
-/// A queue itself is unbounded: a million waiting blocks take 190 MB before their payload. At the
-/// bound the next write is refused with ``BacklogFull``; one that is applied makes room.
+/// **Design.** A count beside a queue. The queue itself is unbounded: a million waiting blocks take
+/// 190 MB before their payload. At the bound the next write is refused with ``BacklogFull``; one
+/// that is applied makes room.
 @usableFromInline
 final class Backlog: Sendable {
     @usableFromInline let max: Int

@@ -8,7 +8,7 @@ internal import Synchronization
 /// a reader announces the time at which it came in, and what was replaced at some time is freed
 /// when every reader that is inside came later. `docs/decisions` says why not a reference count.
 ///
-/// **Design.** One domain for the whole process:
+/// **Design.** One domain for the whole process, which has:
 ///
 /// - ``clock``, which only goes up, by one at each replacement;
 /// - one slot per thread index, padded so that no two threads share a cache line. A slot is 0, or
@@ -32,8 +32,8 @@ internal import Synchronization
 /// A nested read finds its thread's slot taken and leaves it alone: the outer entry is older and
 /// holds more.
 ///
-/// SAFETY: `@safe`, `@unchecked Sendable` because the table is never freed, and what is in it is
-/// atomic.
+/// SAFETY: `@safe`, `@unchecked Sendable` because the table lives as long as the domain, which
+/// every reader keeps, and what is in it is atomic.
 @safe
 @usableFromInline
 final class Epochs: @unchecked Sendable {
@@ -45,26 +45,37 @@ final class Epochs: @unchecked Sendable {
 
     /// Zeroed memory, which is the bit pattern of an `Atomic` of 0.
     private let slots: UnsafeMutableRawPointer
+    private let memory: UnsafeMutableRawPointer
 
     private let outsiders = Outsiders()
 
     /// Two lines of 64 bytes: processors fetch them in pairs.
     private static let slotStride = 128
 
-    private init() {
+    /// A domain of its own is for tests: readers elsewhere in the process do not count in it.
+    init() {
         // From calloc, not from an aligned allocation: pages that no thread's index reaches are
         // never touched and so never resident.
         let count = Int(LATCHKEY_SYSTEM_THREADS_MAX) + 1
         guard let memory = unsafe calloc(count, Self.slotStride) else {
             fatalError("Latchkey: calloc failed for the table of readers.")
         }
+        unsafe self.memory = memory
         unsafe slots = memory.alignedUp(toMultipleOf: Self.slotStride)
+    }
+
+    deinit {
+        unsafe free(memory)
     }
 
     /// Says that the calling thread is about to read.
     @usableFromInline
     func enter() -> Reading {
-        let index = Int(latchkey_system_thread_index())
+        enter(index: Int(latchkey_system_thread_index()))
+    }
+
+    /// The same for a thread with this index.
+    func enter(index: Int) -> Reading {
         guard index != 0 else {
             return unsafe Reading(slot: nil, entry: outsiders.enter(clock))
         }
@@ -100,7 +111,8 @@ final class Epochs: @unchecked Sendable {
     func oldestEntry() -> UInt64 {
         var oldest = outsiders.oldestEntry()
         for index in 1..<max(Int(latchkey_system_thread_index_end()), 1) {
-            let entry = unsafe slot(at: index).pointee.load(ordering: .sequentiallyConsistent)  // W3
+            // W3
+            let entry = unsafe slot(at: index).pointee.load(ordering: .sequentiallyConsistent)
             if entry != 0 {
                 oldest = min(oldest, entry)
             }
@@ -115,8 +127,7 @@ final class Epochs: @unchecked Sendable {
 
 /// One thread's stay inside, from ``Epochs/enter()`` to ``Epochs/leave(_:)``.
 ///
-/// SAFETY: `@safe` because the slot is the domain's, which is never freed, and only the domain
-/// uses it.
+/// SAFETY: `@safe` because the slot is the domain's, and only the domain uses it.
 @safe
 @usableFromInline
 struct Reading {

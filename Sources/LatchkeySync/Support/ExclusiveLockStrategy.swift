@@ -25,8 +25,9 @@ extension ExclusiveLockStrategy {
         return entry
     }
 
-    /// Takes the lock if that is possible at once. A failed try is no access: the observer does
-    /// not hear of it.
+    /// Takes the lock if that is possible at once.
+    ///
+    /// A failed try is no access: the observer does not hear of it.
     @inlinable
     func tryEnter<Observer: EntryObserver>(
         _ observer: Observer,

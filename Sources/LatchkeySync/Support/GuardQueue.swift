@@ -39,7 +39,7 @@ struct GuardQueue: Sendable {
         }
         // `sync` knows no typed errors, so the outcome leaves through a variable.
         var outcome: Swift.Result<Result, Failure>?
-        let inside = {
+        sync(mode) {
             observer.enters(&entry)
             outcome = Swift.Result(catching: body)
             observer.leaves(entry)
@@ -47,23 +47,29 @@ struct GuardQueue: Sendable {
                 entrants.leave(mode)
             }
         }
-        if isConcurrent && mode == .write {
-            queue.sync(flags: .barrier, execute: inside)
-        } else {
-            queue.sync(execute: inside)
-        }
         guard let outcome else {
             preconditionFailure("DispatchQueue.sync returned before its body ran.")
         }
         return try outcome.get()
     }
 
-    /// Submits a body for writing and returns. Called with the entry of an access that was asked
-    /// for by ``ask(_:)``.
+    /// Takes the closure as a parameter: one that does not escape is not allocated.
     @inlinable
-    func submit<Observer: EntryObserver>(
+    @inline(__always)
+    func sync(_ mode: AccessMode, _ inside: () -> Void) {
+        if isConcurrent && mode == .write {
+            queue.sync(flags: .barrier, execute: inside)
+        } else {
+            queue.sync(execute: inside)
+        }
+    }
+
+    /// Submits `body` for writing and returns; `then` is called after it has left the section.
+    @inlinable
+    func submit<Observer: EntryObserver, Result>(
         _ observer: Observer,
-        _ body: @escaping @Sendable () -> Void
+        _ body: @escaping @Sendable () -> Result,
+        then: @escaping @Sendable (Result) -> Void
     ) {
         var entry = observer.asks(.write)
         if Observer.isActive && !entrants.join(.write, isConcurrent: isConcurrent) {
@@ -72,11 +78,12 @@ struct GuardQueue: Sendable {
         let inside = { @Sendable [entry, entrants] in
             var entry = entry
             observer.enters(&entry)
-            body()
+            let result = body()
             observer.leaves(entry)
             if Observer.isActive {
                 entrants.leave(.write)
             }
+            then(result)
         }
         queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
     }

@@ -9,14 +9,23 @@ internal import Synchronization
 /// SAFETY: `@unchecked Sendable` because `retired` is used only while `writer` is held.
 @usableFromInline
 final class Publisher: @unchecked Sendable {
-    @usableFromInline let epochs = Epochs.domain
+    @usableFromInline let epochs: Epochs
     @usableFromInline let writer = AdaptiveLock()
 
-    /// The stamp of the newest value in `retired`, 0 if there is none. Written under the lock.
+    /// The stamp of the newest value in `retired`, 0 if there is none.
+    ///
+    /// Written under the lock.
     private let newestStamp = Atomic<UInt64>(0)
     private var retired: [Retired] = []
 
-    @usableFromInline init() {}
+    @usableFromInline
+    convenience init() {
+        self.init(epochs: .domain)
+    }
+
+    init(epochs: Epochs) {
+        self.epochs = epochs
+    }
 
     /// Nobody can be inside any more: whoever is keeps the strategy.
     deinit {
@@ -41,7 +50,9 @@ final class Publisher: @unchecked Sendable {
         return entry
     }
 
-    /// Keeps a replaced value until it can be freed. The calling thread holds the lock.
+    /// Keeps a replaced value until it can be freed.
+    ///
+    /// The calling thread holds the lock.
     @usableFromInline
     func retire(
         _ address: UnsafeMutableRawPointer,

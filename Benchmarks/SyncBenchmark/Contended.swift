@@ -1,0 +1,94 @@
+import Foundation
+import Glibc
+import LatchkeySync
+import Synchronization
+
+// What a strategy does when threads outnumber the processors: all threads go at one value for a
+// fixed time, with nothing to do outside of it. The cost is the time over all operations.
+
+/// Every thread adds one to a guarded integer.
+struct ContendedWrites: StrategyVisitor {
+    let threads: Int
+    let milliseconds: UInt32
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
+        preconditionFailure("\(Guard.name) has no blocking doors.")
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> Contender {
+        Contender(name: "\(Guard.name), \(threads) threads") { [threads, milliseconds] in
+            let counter = Synchronized<Int, Guard>(0)
+            return contended(threads, milliseconds) {
+                counter.write { $0 &+= 1 }
+            }
+        }
+    }
+}
+
+/// Every thread looks a key up in a guarded dictionary.
+struct ContendedReads: StrategyVisitor {
+    let threads: Int
+    let milliseconds: UInt32
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
+        preconditionFailure("\(Guard.name) has no blocking doors.")
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> Contender {
+        Contender(name: "\(Guard.name), \(threads) threads") { [threads, milliseconds] in
+            let entries = (0..<100).map { ($0, $0) }
+            let table = Synchronized<[Int: Int], Guard>(Dictionary(uniqueKeysWithValues: entries))
+            return contended(threads, milliseconds) {
+                table.read { precondition($0[42] == 42) }
+            }
+        }
+    }
+}
+
+/// Runs `operation` over and over on `threads` threads; returns nanoseconds for each of all.
+@inline(__always)
+private func contended(
+    _ threads: Int,
+    _ milliseconds: UInt32,
+    _ operation: @escaping @Sendable () -> Void
+) -> Double {
+    let race = Race()
+    let ended = DispatchGroup()
+    for _ in 0..<threads {
+        ended.enter()
+        Thread.detachNewThread {
+            race.arrived.add(1, ordering: .relaxed)
+            while race.phase.load(ordering: .relaxed) == 0 {
+                sched_yield()
+            }
+            var operations = 0
+            while race.phase.load(ordering: .relaxed) == 1 {
+                operation()
+                operations &+= 1
+            }
+            race.operations.add(operations, ordering: .relaxed)
+            ended.leave()
+        }
+    }
+    while race.arrived.load(ordering: .relaxed) < threads {
+        sched_yield()
+    }
+    let begin = DispatchTime.now().uptimeNanoseconds
+    race.phase.store(1, ordering: .relaxed)
+    usleep(milliseconds * 1000)
+    race.phase.store(2, ordering: .relaxed)
+    let elapsed = DispatchTime.now().uptimeNanoseconds - begin
+    ended.wait()
+    return Double(elapsed) / Double(max(1, race.operations.load(ordering: .relaxed)))
+}
+
+/// The starting line: 0 waiting, 1 running, 2 over.
+private final class Race: Sendable {
+    let phase = Atomic<Int>(0)
+    let arrived = Atomic<Int>(0)
+    let operations = Atomic<Int>(0)
+}

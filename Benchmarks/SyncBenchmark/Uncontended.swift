@@ -1,0 +1,188 @@
+import Dispatch
+import Foundation
+import Glibc
+import LatchkeySync
+import Synchronization
+
+// What a guarded value costs beyond the primitive that guards it, when nobody else is there: one
+// thread adds one to an integer, through `Synchronized.write` and with the bare primitive.
+
+/// A value behind a bare primitive.
+///
+/// In memory of its own, as a guarded value is.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because each counter is used by one benchmark, under the
+/// primitive that the benchmark is about, and lives as long as the process.
+@safe
+final class BareCounter: @unchecked Sendable {
+    private let value: UnsafeMutablePointer<Int>
+
+    init() {
+        unsafe value = .allocate(capacity: 1)
+        unsafe value.initialize(to: 0)
+    }
+
+    @inline(__always)
+    func increment() {
+        unsafe value.pointee &+= 1
+    }
+}
+
+/// `Synchronized.write`, metering off.
+struct UncontendedWrite: StrategyVisitor {
+    let operations: Int
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
+        let counter = Synchronized<Int, Guard>(0)
+        return Contender(name: "Synchronized.submitWrite, \(Guard.name)") { [operations] in
+            submitting(operations) { (completion) throws(BacklogFull) in
+                try counter.submitWrite({ $0 &+= 1 }, completion: completion)
+            }
+        }
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> Contender {
+        let counter = Synchronized<Int, Guard>(0)
+        return Contender(name: "Synchronized.write, \(Guard.name)") { [operations] in
+            nanoseconds(for: operations) {
+                for _ in 0..<operations {
+                    counter.write { $0 &+= 1 }
+                }
+            }
+        }
+    }
+}
+
+/// Submits `operations` increments, a thousand at a time, and waits for their completions.
+private func submitting(
+    _ operations: Int,
+    _ submit: (_ completion: @escaping @Sendable () -> Void) throws(BacklogFull) -> Void
+) -> Double {
+    nanoseconds(for: operations) {
+        let batch = 1000
+        for _ in 0..<(operations / batch) {
+            let completed = DispatchGroup()
+            for _ in 0..<batch {
+                completed.enter()
+                do throws(BacklogFull) {
+                    try submit { completed.leave() }
+                } catch {
+                    preconditionFailure("A batch is smaller than the backlog.")
+                }
+            }
+            completed.wait()
+        }
+    }
+}
+
+/// The bare primitive of a strategy, used as its documentation says; nil where there is none.
+func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
+    switch kind {
+    case .serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync:
+        bareQueue(of: kind, operations)
+    case .lock: bareLock(FoundationLock(), "NSLock", operations)
+    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
+    case .spin: bareLock(SpinLock(), "SpinLock", operations)
+    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
+    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
+    case .monitor: bareMonitor(operations)
+    case .readWriteLock: bareReadWriteLock(operations)
+    case .mutex: bareMutex(operations)
+    case .actor: bareActor(operations)
+    case .snapshot: nil
+    }
+}
+
+private func bareQueue(of kind: StrategyKind, _ operations: Int) -> Contender {
+    let counter = BareCounter()
+    guard kind.traits.allowsConcurrentReaders else {
+        let queue = DispatchQueue(label: "benchmark", target: .global())
+        return bare("DispatchQueue.sync", operations) {
+            for _ in 0..<operations {
+                queue.sync { counter.increment() }
+            }
+        }
+    }
+    let queue = DispatchQueue(label: "benchmark", attributes: .concurrent, target: .global())
+    return bare("DispatchQueue.sync(flags: .barrier)", operations) {
+        for _ in 0..<operations {
+            queue.sync(flags: .barrier) { counter.increment() }
+        }
+    }
+}
+
+/// A raw lock is the primitive itself: its calls are inlined.
+private func bareLock<Lock: RawLock>(
+    _ lock: Lock,
+    _ name: String,
+    _ operations: Int
+) -> Contender {
+    let counter = BareCounter()
+    return bare(name, operations) {
+        for _ in 0..<operations {
+            lock.lock()
+            counter.increment()
+            lock.unlock()
+        }
+    }
+}
+
+private func bareMonitor(_ operations: Int) -> Contender {
+    let counter = BareCounter()
+    return bare("Monitor.synchronized", operations) {
+        for _ in 0..<operations {
+            Monitor.synchronized(on: counter) { counter.increment() }
+        }
+    }
+}
+
+private func bareReadWriteLock(_ operations: Int) -> Contender {
+    let counter = BareCounter()
+    let lock = ReadWriteLock()
+    return bare("pthread_rwlock_t", operations) {
+        for _ in 0..<operations {
+            lock.lock()
+            counter.increment()
+            lock.unlock()
+        }
+    }
+}
+
+private func bareMutex(_ operations: Int) -> Contender {
+    let mutex = BareMutex()
+    return bare("Mutex.withLock", operations) {
+        for _ in 0..<operations {
+            mutex.value.withLock { $0 &+= 1 }
+        }
+    }
+}
+
+private func bareActor(_ operations: Int) -> Contender {
+    let actor = BareActor()
+    return Contender(name: "an actor's method in Task.immediate") {
+        submitting(operations) { (completion) throws(BacklogFull) in
+            Task.immediate {
+                await actor.increment()
+                completion()
+            }
+        }
+    }
+}
+
+private func bare(_ name: String, _ operations: Int, _ body: @escaping () -> Void) -> Contender {
+    Contender(name: name) { nanoseconds(for: operations, body) }
+}
+
+private final class BareMutex: Sendable {
+    let value = Mutex(0)
+}
+
+private actor BareActor {
+    private var value = 0
+
+    func increment() {
+        value &+= 1
+    }
+}

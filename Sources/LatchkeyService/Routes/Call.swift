@@ -1,0 +1,106 @@
+internal import LatchkeyHTTP
+
+/// What all calls of a service have in common.
+final class CallContext: Sendable {
+    let metrics: RequestMetrics
+    let sendsServerTiming: Bool
+
+    init(metrics: RequestMetrics, sendsServerTiming: Bool) {
+        self.metrics = metrics
+        self.sendsServerTiming = sendsServerTiming
+    }
+}
+
+/// A request on its way through the service, and the ways to answer it. Every answer is counted
+/// here, and only here are errors turned into problem details.
+struct Call: Sendable {
+    let exchange: Exchange
+    let series: RequestMetrics.Series
+    let context: CallContext
+    /// Nil unless the service sends `Server-Timing`.
+    let timing: RequestTiming?
+
+    init(_ exchange: Exchange, series: RequestMetrics.Series, context: CallContext) {
+        self.exchange = exchange
+        self.series = series
+        self.context = context
+        timing = context.sendsServerTiming ? RequestTiming() : nil
+    }
+
+    /// Answers. The bytes of the request are gone afterwards.
+    func respond(
+        _ status: HTTPStatus,
+        body: consuming ResponseBody = .none,
+        fields: (inout ResponseFields) -> Void = { _ in }
+    ) {
+        context.metrics.record(
+            series,
+            status: status,
+            startedNanoseconds: exchange.startedNanoseconds,
+            receivedByteCount: exchange.body.count,
+            sentByteCount: exchange.method == .head ? 0 : body.count
+        )
+        let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
+        exchange.respond(status, body: body) { answer in
+            fields(&answer)
+            if let timing {
+                answer.add("Server-Timing", timing)
+            }
+        }
+    }
+
+    func respond(json: [UInt8]) {
+        respond(.ok, body: .bytes(json)) { $0.add("Content-Type", "application/json") }
+    }
+
+    func respond(html: String) {
+        respond(.ok, body: .bytes(Array(html.utf8))) {
+            $0.add("Content-Type", "text/html; charset=utf-8")
+        }
+    }
+
+    /// Answers with a problem.
+    func fail(
+        _ problem: Problem,
+        detail: String? = nil,
+        fields: (inout ResponseFields) -> Void = { _ in }
+    ) {
+        respond(
+            HTTPStatus(rawValue: UInt16(problem.status)),
+            body: .bytes(problem.json(detail: detail))
+        ) { answer in
+            answer.add("Content-Type", "application/problem+json")
+            if let seconds = problem.retryAfterSeconds {
+                answer.add("Retry-After", UInt64(seconds))
+            }
+            fields(&answer)
+        }
+    }
+
+    func fail(_ failure: RequestFailure) {
+        fail(failure.problem, detail: failure.detail)
+    }
+}
+
+/// A request that cannot be served as it is.
+struct RequestFailure: Error {
+    let problem: Problem
+    /// About this occurrence. What the client sent stays out of it.
+    var detail: String?
+
+    init(_ problem: Problem, _ detail: String? = nil) {
+        self.problem = problem
+        self.detail = detail
+    }
+}
+
+extension ResponseBody {
+    var count: Int {
+        switch self {
+        case .none: 0
+        case .text(let text): text.utf8CodeUnitCount
+        case .bytes(let bytes): bytes.count
+        case .owned(let bytes, _): bytes.count
+        }
+    }
+}

@@ -1,0 +1,140 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import LatchkeySync
+
+/// The routes to single properties.
+struct PropertyRoutes<Guard: Strategy>: Sendable {
+    let store: PropertyStore<Guard>
+    let depthMax: Int
+
+    func add(to table: inout RouteTable) {
+        let property = "/v1/properties/{name}"
+        table.add(.get, property) { call, match throws(RequestFailure) in try get(call, match) }
+        table.add(.put, property) { call, match throws(RequestFailure) in try put(call, match) }
+        table.add(.delete, property) { call, match throws(RequestFailure) in
+            try delete(call, match)
+        }
+        table.add(.post, "\(property)/increment") { call, match throws(RequestFailure) in
+            try increment(call, match)
+        }
+    }
+
+    private func get(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
+        try call.noQuery()
+        let name = try call.name(match.capture)
+        let conditions = try call.conditions()
+        store.get(name, observer: TimingObserver(timing: call.timing)) { property in
+            guard let property else {
+                call.fail(.notFound)
+                return
+            }
+            // RFC 9110 section 13.2.2: If-Match first, then If-None-Match.
+            if let ifMatch = conditions.ifMatch, !ifMatch.match(property.revision) {
+                call.fail(.preconditionFailed)
+            } else if let ifNoneMatch = conditions.ifNoneMatch,
+                ifNoneMatch.match(property.revision)
+            {
+                call.respond(.notModified) { $0.add("ETag", quoted: property.revision) }
+            } else {
+                call.respond(value: property)
+            }
+        }
+    }
+
+    private func put(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
+        try call.noQuery()
+        let name = try call.name(match.capture)
+        let conditions = try call.conditions()
+        try call.jsonBody(depthMax: depthMax)
+        try submitting { () throws(BacklogFull) in
+            try unsafe call.exchange.body.withUnsafeBytes { (value) throws(BacklogFull) in
+                try unsafe store.put(
+                    name,
+                    value: value,
+                    conditions: conditions,
+                    observer: TimingObserver(timing: call.timing)
+                ) { result in
+                    switch result {
+                    case .created(let revision):
+                        call.respond(.created) { $0.add("ETag", quoted: revision) }
+                    case .replaced(let revision):
+                        call.respond(.noContent) { $0.add("ETag", quoted: revision) }
+                    case .preconditionFailed: call.fail(.preconditionFailed)
+                    case .full(let bound): call.fail(bound.failure)
+                    }
+                }
+            }
+        }
+    }
+
+    private func delete(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
+        try call.noQuery()
+        let name = try call.name(match.capture)
+        let conditions = try call.conditions()
+        try submitting { () throws(BacklogFull) in
+            try store.delete(
+                name,
+                conditions: conditions,
+                observer: TimingObserver(timing: call.timing)
+            ) { result in
+                switch result {
+                case .deleted: call.respond(.noContent)
+                case .missing: call.fail(.notFound)
+                case .preconditionFailed: call.fail(.preconditionFailed)
+                }
+            }
+        }
+    }
+
+    private func increment(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
+        try call.noQuery()
+        let name = try call.name(match.capture)
+        let conditions = try call.conditions()
+        let step = try call.incrementStep(depthMax: depthMax)
+        try submitting { () throws(BacklogFull) in
+            try store.increment(
+                name,
+                by: step,
+                conditions: conditions,
+                observer: TimingObserver(timing: call.timing)
+            ) { result in
+                switch result {
+                case .incremented(let property): call.respond(value: property)
+                case .preconditionFailed: call.fail(.preconditionFailed)
+                case .notAnInteger: call.fail(.notAnInteger)
+                case .overflow: call.fail(.overflow)
+                case .full(let bound): call.fail(bound.failure)
+                }
+            }
+        }
+    }
+
+    private func submitting(
+        _ submit: () throws(BacklogFull) -> Void
+    ) throws(RequestFailure) {
+        do {
+            try submit()
+        } catch {
+            throw RequestFailure(.backlogFull)
+        }
+    }
+}
+
+extension Call {
+    /// Answers with a property's value, whose bytes go to the network from where they are stored.
+    fileprivate func respond(value property: Property) {
+        respond(.ok, body: unsafe .owned(property.valueBytes, owner: property.owner)) { answer in
+            answer.add("Content-Type", "application/json")
+            answer.add("ETag", quoted: property.revision)
+        }
+    }
+}
+
+extension StoreFull {
+    fileprivate var failure: RequestFailure {
+        switch self {
+        case .properties: RequestFailure(.storeFull, "There are as many properties as allowed.")
+        case .bytes: RequestFailure(.storeFull, "Names and values have as many bytes as allowed.")
+        }
+    }
+}

@@ -1,0 +1,58 @@
+internal import CLatchkeySystem
+internal import LatchkeySync
+internal import Synchronization
+
+/// How long one request waited for the guards and held them, for `Server-Timing`.
+///
+/// **Design.** Atomics, because the waiting and the holding may happen on other threads than the
+/// one that answers. Relaxed, because the answer comes after both: the strategy orders them.
+final class RequestTiming: Sendable {
+    let waitNanoseconds = Atomic<UInt64>(0)
+    let holdNanoseconds = Atomic<UInt64>(0)
+
+    /// The field's value (W3C Server Timing): milliseconds.
+    func field(startedNanoseconds: UInt64) -> String {
+        let total = latchkey_system_nanoseconds() &- startedNanoseconds
+        return "wait;dur=\(Self.milliseconds(waitNanoseconds.load(ordering: .relaxed))), "
+            + "hold;dur=\(Self.milliseconds(holdNanoseconds.load(ordering: .relaxed))), "
+            + "total;dur=\(Self.milliseconds(total))"
+    }
+
+    private static func milliseconds(_ nanoseconds: UInt64) -> Double {
+        (Double(nanoseconds) / 1000).rounded() / 1000
+    }
+}
+
+/// Adds up the wait and hold times of a request's accesses, if they are wanted.
+struct TimingObserver: EntryObserver {
+    struct Entry: BitwiseCopyable, Sendable {
+        var nanoseconds: UInt64 = 0
+    }
+
+    let timing: RequestTiming?
+
+    static var isActive: Bool { false }
+
+    func asks(_ mode: AccessMode) -> Entry {
+        Entry(nanoseconds: timing == nil ? 0 : latchkey_system_nanoseconds())
+    }
+
+    func isBlocked(_ entry: inout Entry) {}
+
+    func enters(_ entry: inout Entry) {
+        guard let timing else {
+            return
+        }
+        let now = latchkey_system_nanoseconds()
+        timing.waitNanoseconds.wrappingAdd(now &- entry.nanoseconds, ordering: .relaxed)
+        entry.nanoseconds = now
+    }
+
+    func leaves(_ entry: Entry) {
+        guard let timing else {
+            return
+        }
+        let now = latchkey_system_nanoseconds()
+        timing.holdNanoseconds.wrappingAdd(now &- entry.nanoseconds, ordering: .relaxed)
+    }
+}

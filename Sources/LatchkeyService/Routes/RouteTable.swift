@@ -1,0 +1,81 @@
+internal import LatchkeyHTTP
+
+/// The service's routes, with the series that each one is counted in.
+struct RouteTable {
+    typealias Handler = @Sendable (Call, RouteMatch) throws(RequestFailure) -> Void
+
+    let context: CallContext
+    private(set) var routes: [Route] = []
+
+    init(context: CallContext) {
+        self.context = context
+    }
+
+    mutating func add(_ method: HTTPMethod, _ pattern: String, handle: @escaping Handler) {
+        let series = context.metrics.series(method: method, route: pattern)
+        let headSeries =
+            method == .get ? context.metrics.series(method: .head, route: pattern) : series
+        let context = context
+        let route = Route(method, pattern) { exchange, match in
+            let call = Call(
+                exchange,
+                series: match.method == .head ? headSeries : series,
+                context: context
+            )
+            do throws(RequestFailure) {
+                try handle(call, match)
+            } catch {
+                call.fail(error)
+            }
+        }
+        routes.append(route)
+    }
+
+    /// The router, which answers what matches no route with a problem.
+    func router() -> Router {
+        let context = context
+        let series = HTTPMethod.allCases.map { method in
+            context.metrics.series(method: method, route: "none")
+        }
+        let router = try? Router(routes) { exchange, unmatched in
+            let call = Call(
+                exchange,
+                series: series[Int(exchange.method.rawValue)],
+                context: context
+            )
+            switch unmatched {
+            case .rejected(let rejection):
+                call.fail(rejection.problem)
+            case .notFound where exchange.path.first != UInt8(ascii: "/"):
+                call.fail(.invalidTarget, detail: "The target is not a path.")
+            case .notFound:
+                call.fail(.noRoute)
+            case .methodNotAllowed(let allow):
+                call.fail(.methodNotAllowed) { $0.add("Allow", allow) }
+            case .options(let allow):
+                call.respond(.noContent) { $0.add("Allow", allow) }
+            }
+        }
+        guard let router else {
+            preconditionFailure("The service's table of routes is valid.")
+        }
+        return router
+    }
+}
+
+extension Rejection {
+    /// The problem that a request is answered with that must not be served.
+    var problem: Problem {
+        switch self {
+        case .malformed: .malformedRequest
+        case .transferCoding: .unsupportedTransferCoding
+        case .targetTooLong: .targetTooLong
+        case .headTooLarge: .headersTooLarge
+        case .bodyTooLarge: .bodyTooLarge
+        case .connections: .tooManyConnections
+        case .connectionsOfAddress: .tooManyConnectionsPerAddress
+        case .draining: .draining
+        case .memory: .outOfMemory
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// The strategy chosen by name.
+@Suite(.timeLimit(.minutes(1)))
+struct AnySynchronizedTests {
+    @Test(arguments: StrategyKind.allCases)
+    func `every strategy can be chosen by name`(kind: StrategyKind) async throws {
+        let scores = AnySynchronized<[String: Int]>([:], kind: kind)
+        #expect(scores.kind == kind)
+        for _ in 0..<10 {
+            try await scores.asyncWrite { $0["ada", default: 0] += 1 }
+        }
+        #expect(await scores.asyncRead { $0["ada"] } == 10)
+        #expect(scores.backlogCount == 0)
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `the blocking doors exist where the strategy can block`(kind: StrategyKind) {
+        let scores = AnySynchronized<Int>(1, kind: kind)
+        #expect((scores.blocking != nil) == kind.traits.blocksCaller)
+        if let blocking = scores.blocking {
+            blocking.write { $0 += 1 }
+            #expect(blocking.read { $0 } == 2)
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `a submitted write completes`(kind: StrategyKind) async throws {
+        let scores = AnySynchronized<Int>(1, kind: kind)
+        let completed = Gate()
+        try scores.submitWrite({ $0 += 1 }, completion: { completed.open() })
+        #expect(await TestThread.result { completed.pass() })
+        let seen = Guarded(0)
+        let keep: @Sendable (Int) -> Void = { value in
+            seen.with { $0 = value }
+            completed.open()
+        }
+        scores.submitRead({ $0 }, completion: keep)
+        #expect(await TestThread.result { completed.pass() })
+        #expect(seen.with { $0 } == 2)
+    }
+}

@@ -1,0 +1,68 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// The bound of the asynchronous strategies.
+@Suite(.timeLimit(.minutes(1)))
+struct BacklogTests {
+    @Test(arguments: [1, 2, 7])
+    func `a serial queue accepts as many writes as its bound`(bound: Int) async {
+        let violations = await TestThread.result {
+            StrategyLaws.backlogIsBounded(
+                { SerialQueueAsyncStrategy(backlogMax: $0) },
+                bound: bound
+            )
+        }
+        #expect(violations == [])
+    }
+
+    @Test(arguments: [1, 2, 7])
+    func `a barrier queue accepts as many writes as its bound`(bound: Int) async {
+        let violations = await TestThread.result {
+            StrategyLaws.backlogIsBounded(
+                { BarrierQueueAsyncStrategy(backlogMax: $0) },
+                bound: bound
+            )
+        }
+        #expect(violations == [])
+    }
+
+    @Test(arguments: [1, 2, 7])
+    func `an actor accepts as many writes as its bound`(bound: Int) async {
+        let violations = await TestThread.result {
+            StrategyLaws.backlogIsBounded({ ActorStrategy(backlogMax: $0) }, bound: bound)
+        }
+        #expect(violations == [])
+    }
+
+    @Test func `the standard bound is 4096 writes`() async {
+        #expect(BacklogBound.standard == 4096)
+        let violations = await TestThread.result {
+            StrategyLaws.backlogIsBounded({ _ in SerialQueueAsyncStrategy() }, bound: 4096)
+        }
+        #expect(violations == [])
+    }
+
+    @Test func `a strategy that blocks has no backlog`() throws {
+        let value = Synchronized<Int, LockStrategy>(0)
+        try value.submitWrite({ $0 += 1 }, completion: {})
+        #expect(value.backlogCount == 0)
+    }
+
+    @Test func `a task hears that the backlog is full`() async {
+        let value = Synchronized(0, strategy: SerialQueueAsyncStrategy(backlogMax: 1))
+        let (inside, leave) = (Gate(), Gate())
+        try? value.submitWrite(
+            { _ in
+                inside.open()
+                leave.pass()
+            },
+            completion: {}
+        )
+        #expect(await TestThread.result { inside.pass() })
+        await #expect(throws: BacklogFull()) {
+            try await value.asyncWrite { $0 += 1 }
+        }
+        leave.open()
+    }
+}

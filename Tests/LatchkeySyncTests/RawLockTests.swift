@@ -1,0 +1,154 @@
+import Foundation
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeySync
+
+/// The locks below the strategies.
+@Suite(.timeLimit(.minutes(1)))
+struct RawLockTests {
+    @Test func `a held lock cannot be tried by another thread`() {
+        check(FoundationLock())
+        check(FoundationRecursiveLock())
+        check(SpinLock())
+        check(AdaptiveLock())
+        check(MonitorLock())
+        check(SemaphoreLock())
+    }
+
+    private func check<Lock: RawLock>(_ lock: Lock) {
+        let tried = Guarded<[Bool]>([])
+        let attempt: @Sendable () -> Void = {
+            let succeeded = lock.tryLock()
+            if succeeded {
+                lock.unlock()
+            }
+            tried.with { $0.append(succeeded) }
+        }
+        lock.lock()
+        #expect(TestThread(attempt).join())
+        lock.unlock()
+        #expect(TestThread(attempt).join())
+        #expect(tried.with { $0 } == [false, true], "\(Lock.self)")
+    }
+
+    @Test func `an adaptive lock that nobody sleeps on is free after it is unlocked`() {
+        let lock = AdaptiveLock()
+        lock.lock()
+        #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.locked)
+        lock.unlock()
+        #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.unlocked)
+    }
+
+    /// Whoever sleeps on the lock is woken.
+    ///
+    ///     holder                   waiter
+    ///     ------                   ------
+    ///     locks
+    ///                              spins, marks the word, sleeps
+    ///     sees the mark, unlocks
+    ///                              is woken, holds the lock as contended
+    @Test func `an adaptive lock wakes who sleeps on it`() {
+        let lock = AdaptiveLock()
+        lock.lock()
+        let held = Guarded<UInt32>(0)
+        let waiter = TestThread {
+            lock.lock()
+            held.with { $0 = lock.word.load(ordering: .relaxed) }
+            lock.unlock()
+        }
+        #expect(eventually { lock.word.load(ordering: .relaxed) == AdaptiveLock.contended })
+        lock.unlock()
+        #expect(waiter.join())
+        #expect(held.with { $0 } == AdaptiveLock.contended)
+        #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.unlocked)
+    }
+}
+
+/// Locks for objects that have none.
+@Suite(.timeLimit(.minutes(1)))
+struct MonitorTests {
+    private final class Account: Sendable {}
+
+    @Test func `a monitor excludes another thread`() {
+        let account = Account()
+        let (inside, leave, entered) = (Gate(), Gate(), Gate())
+        let holder = TestThread {
+            Monitor.synchronized(on: account) {
+                inside.open()
+                leave.pass()
+            }
+        }
+        inside.pass()
+        let other = TestThread {
+            Monitor.synchronized(on: account) { entered.open() }
+        }
+        #expect(entered.staysClosed)
+        leave.open()
+        #expect(holder.join() && other.join())
+    }
+
+    @Test func `a monitor lets its own thread in again`() {
+        let account = Account()
+        let depth = Monitor.synchronized(on: account) {
+            Monitor.synchronized(on: account) { 2 }
+        }
+        #expect(depth == 2)
+    }
+
+    @Test func `two objects do not wait for each other, whatever their bucket`() {
+        let accounts = (0..<200).map { _ in Account() }
+        @Sendable func enter(_ rest: ArraySlice<Account>) -> Int {
+            guard let first = rest.first else {
+                return 0
+            }
+            return Monitor.synchronized(on: first) { 1 + enter(rest.dropFirst()) }
+        }
+        let done = Gate()
+        let (inside, leave) = (Gate(), Gate())
+        let holder = TestThread {
+            Monitor.synchronized(on: accounts[0]) {
+                inside.open()
+                leave.pass()
+            }
+        }
+        inside.pass()
+        let other = TestThread {
+            #expect(enter(accounts[1...]) == 199)
+            done.open()
+        }
+        #expect(done.pass())
+        leave.open()
+        #expect(holder.join() && other.join())
+    }
+
+    @Test func `a throwing body leaves the monitor`() {
+        struct Refusal: Error {}
+        let account = Account()
+        #expect(throws: Refusal.self) {
+            try Monitor.synchronized(on: account) { () throws(Refusal) in throw Refusal() }
+        }
+        #expect(TestThread { Monitor.synchronized(on: account) {} }.join())
+    }
+
+    @Test func `an entry that nobody uses serves the next object`() {
+        let bucket = MonitorBucket()
+        let accounts = (0..<10).map { _ in Account() }
+        for account in accounts {
+            let entry = bucket.entry(for: ObjectIdentifier(account))
+            entry.lock.lock()
+            entry.leave()
+        }
+        #expect(bucket.entryCount == 1)
+    }
+
+    @Test func `an entry is not given away while somebody uses it`() {
+        let bucket = MonitorBucket()
+        let (first, second) = (Account(), Account())
+        let entry = bucket.entry(for: ObjectIdentifier(first))
+        #expect(bucket.entry(for: ObjectIdentifier(second)) !== entry)
+        #expect(bucket.entry(for: ObjectIdentifier(first)) === entry)
+        #expect(bucket.entryCount == 2)
+    }
+}

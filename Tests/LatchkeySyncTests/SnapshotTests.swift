@@ -1,0 +1,146 @@
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeySync
+
+/// When a snapshot's old values are freed, and that they are.
+///
+/// Each test counts its own readers: those of other tests hold old values too.
+@Suite(.timeLimit(.minutes(1)))
+struct SnapshotTests {
+    @Test func `an old value is freed at once when nobody reads`() {
+        let freed = Arrivals()
+        let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
+        value.write { $0 = Tracked(freed) }
+        #expect(freed.value == 1)
+        value.write { $0 = Tracked(freed) }
+        #expect(freed.value == 2)
+    }
+
+    /// The value goes when its last reader does.
+    ///
+    ///     reader                   writer
+    ///     ------                   ------
+    ///     enters
+    ///     inside ────────────────▶ replaces the value
+    ///                              the old one is not freed
+    ///     sees the old one ◀──────
+    ///     leaves: the old one is freed
+    @Test func `an old value lives as long as a reader is inside, and no longer`() {
+        let freed = Arrivals()
+        let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
+        let (inside, replaced) = (Gate(), Gate())
+        let reader = TestThread {
+            value.read { _ in
+                inside.open()
+                replaced.pass()
+                #expect(freed.value == 0)
+            }
+        }
+        inside.pass()
+        value.write { $0 = Tracked(freed) }
+        #expect(freed.value == 0)
+        replaced.open()
+        #expect(reader.join())
+        #expect(freed.value == 1)
+    }
+
+    @Test func `a nested read holds what the outer one saw`() {
+        let freed = Arrivals()
+        let strategy = SnapshotStrategy(epochs: Epochs())
+        let cell = Cell(Tracked(freed))
+        strategy.read(cell, observer: NoObserver()) { _ in
+            strategy.read(cell, observer: NoObserver()) { _ in }
+            strategy.write(cell, observer: NoObserver()) { $0 = Tracked(freed) }
+            strategy.read(cell, observer: NoObserver()) { _ in }
+            #expect(freed.value == 0)
+        }
+        #expect(freed.value == 1)
+    }
+
+    @Test func `a writer that throws publishes nothing`() {
+        struct Refusal: Error {}
+        let value = Synchronized(1, strategy: SnapshotStrategy(epochs: Epochs()))
+        #expect(throws: Refusal.self) {
+            try value.write { number throws(Refusal) in
+                number = 2
+                throw Refusal()
+            }
+        }
+        #expect(value.read { $0 } == 1)
+    }
+
+    /// Below the doors: a checked build takes the `deinit` for a part of the write that frees.
+    @Test func `a value's deinit may enter the guard that frees it`() {
+        let ended = Arrivals()
+        let strategy = SnapshotStrategy(epochs: Epochs())
+        let cell = Cell<AtEnd?>(nil)
+        strategy.write(cell, observer: NoObserver()) { value in
+            value = AtEnd {
+                strategy.write(cell, observer: NoObserver()) { _ in }
+                ended.arrive()
+            }
+        }
+        strategy.write(cell, observer: NoObserver()) { $0 = nil }
+        #expect(ended.value == 1)
+    }
+
+    @Test func `readers and writers at full speed free all but one`() {
+        let freed = Arrivals()
+        let rounds = 300
+        do {
+            let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
+            let ended = TestThread.run(4) { index in
+                for _ in 0..<rounds {
+                    if index == 0 {
+                        value.write { $0 = Tracked(freed) }
+                    } else {
+                        value.read { held in
+                            Yield.now()
+                            #expect(held.isAlive)
+                        }
+                    }
+                }
+            }
+            #expect(ended)
+            value.write { _ in }
+            #expect(freed.value == rounds)
+        }
+        // The threads let go of the value some time after they ended.
+        #expect(freed.wait(for: rounds + 1))
+    }
+
+    @Test func `a writer holds other writers up, not readers`() {
+        let value = Synchronized(1, strategy: SnapshotStrategy(epochs: Epochs()))
+        let (inside, leave, written) = (Gate(), Gate(), Gate())
+        let holder = TestThread {
+            value.readHoldingWriters { _ in
+                inside.open()
+                leave.pass()
+            }
+        }
+        inside.pass()
+        let writer = TestThread {
+            value.write { $0 = 2 }
+            written.open()
+        }
+        #expect(value.read { $0 } == 1)
+        #expect(written.staysClosed)
+        leave.open()
+        #expect(holder.join() && writer.join())
+        #expect(value.read { $0 } == 2)
+    }
+}
+
+/// Runs something when it is freed.
+private final class AtEnd: Sendable {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        self.body = body
+    }
+
+    deinit {
+        body()
+    }
+}

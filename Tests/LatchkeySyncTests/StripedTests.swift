@@ -1,0 +1,116 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Several values, each behind a guard of its own.
+@Suite(.timeLimit(.minutes(1)), .serialized)
+struct StripedTests {
+    @Test func `there are 128 stripes unless told otherwise`() {
+        let values = Striped<Int, LockStrategy> { $0 }
+        #expect(values.count == 128)
+        #expect(values.readAll { $0 } == Array(0..<128))
+    }
+
+    @Test(arguments: [1, 2, 64, 1024])
+    func `every hash has a stripe`(count: Int) {
+        let values = Striped<Int, LockStrategy>(count: count) { $0 }
+        for hash in [0, 1, -1, .max, .min, 4711] {
+            let stripe = values.index(hash: hash)
+            #expect(values.read(stripe) { $0 } == stripe)
+        }
+    }
+
+    @Test func `the number of stripes is a power of two within bounds`() {
+        #expect([1, 2, 128, 1024].allSatisfy(StripeCount.isValid))
+        #expect(![-1, 0, 3, 127, 1025, 2048].contains(where: StripeCount.isValid))
+    }
+
+    @Test(arguments: [0, 3, 2048])
+    func `another number of stripes stops`(count: Int) async {
+        await #expect(processExitsWith: .failure) { [count] in
+            _ = Striped<Int, LockStrategy>(count: count) { $0 }
+        }
+    }
+
+    @Test func `a stripe that is not there stops`() async {
+        await #expect(processExitsWith: .failure) {
+            Striped<Int, LockStrategy>(count: 4) { $0 }.write(4) { $0 += 1 }
+        }
+    }
+
+    /// Under every strategy, one writer goes through the stripes in order, adding one to each.
+    ///
+    /// At one moment they are the same up to some stripe and one less from there on.
+    @Test(arguments: StrategyKind.allCases.filter { $0 != .actor })
+    func `reading all stripes is a consistent cut`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(ConsistentCut()) } == 0)
+    }
+
+    @Test func `an actor has one stripe, which can be read as all`() async {
+        let values = Striped<Int, ActorStrategy>(count: 1) { _ in 7 }
+        let all = await withCheckedContinuation { continuation in
+            values.submitReadAll({ $0 }, completion: { continuation.resume(returning: $0) })
+        }
+        #expect(all == [7])
+    }
+
+    @Test func `reading all of several stripes under an actor stops`() async {
+        await #expect(processExitsWith: .failure) {
+            Striped<Int, ActorStrategy>(count: 2) { $0 }
+                .submitReadAll({ $0 }, completion: { _ in })
+        }
+    }
+
+    @Test func `the observer hears of each stripe`() {
+        let observer = RecordingObserver()
+        let values = Striped<Int, LockStrategy>(count: 4) { $0 }
+        values.readAll(observer: observer) { _ in }
+        #expect(observer.accesses == Array(repeating: [.asks(.read), .enters, .leaves], count: 4))
+    }
+
+    @Test func `the values are freed with the stripes`() {
+        let freed = Arrivals()
+        do {
+            let values = Striped<Tracked, SnapshotStrategy>(count: 8) { _ in Tracked(freed) }
+            values.write(3) { $0 = Tracked(freed) }
+        }
+        #expect(freed.value == 9)
+    }
+}
+
+/// Counts the cuts that no moment of the writer explains.
+private struct ConsistentCut: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Int {
+        let values = Striped<Int, Guard>(count: 8) { _ in 0 }
+        let (torn, written) = (Arrivals(), Arrivals())
+        let ended = TestThread.run(3) { index in
+            for round in 0..<40 {
+                if index == 0 {
+                    for stripe in 0..<values.count {
+                        try? values.submitWrite(
+                            stripe,
+                            { $0 += 1 },
+                            completion: { written.arrive() }
+                        )
+                        // An asynchronous write is waited for, so that the next follows it.
+                        written.wait(for: round * values.count + stripe + 1)
+                    }
+                } else {
+                    let seen = Gate()
+                    values.submitReadAll(
+                        { values in
+                            let isOrdered = zip(values, values.dropFirst()).allSatisfy { $0 >= $1 }
+                            let spread = (values.first ?? 0) - (values.last ?? 0)
+                            if !isOrdered || spread > 1 {
+                                torn.arrive()
+                            }
+                        },
+                        completion: { seen.open() }
+                    )
+                    seen.pass()
+                }
+            }
+        }
+        return ended ? torn.value : -1
+    }
+}

@@ -1,0 +1,78 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// The doors of a guarded value.
+@Suite(.timeLimit(.minutes(1)))
+struct SynchronizedTests {
+    @Test func `a body's result and error come out with their types`() throws {
+        struct Refusal: Error, Equatable {
+            let reason: Int
+        }
+        let value = Synchronized<Int, LockStrategy>(1)
+        let text: String = value.read { "\($0)" }
+        #expect(text == "1")
+        do throws(Refusal) {
+            try value.write { _ throws(Refusal) in throw Refusal(reason: 7) }
+        } catch {
+            #expect(error.reason == 7)
+        }
+    }
+
+    @Test func `a held lock refuses a try, and its observer does not hear of it`() {
+        let value = Synchronized<Int, LockStrategy>(1)
+        let observer = RecordingObserver()
+        let (inside, leave) = (Gate(), Gate())
+        let holder = TestThread {
+            value.write { _ in
+                inside.open()
+                leave.pass()
+            }
+        }
+        inside.pass()
+        #expect(value.tryWrite(observer: observer) { $0 += 1 } == nil)
+        #expect(observer.accesses == [])
+        leave.open()
+        #expect(holder.join())
+        #expect(value.tryWrite(observer: observer) { $0 + 1 } == 2)
+        #expect(observer.accesses == [[.asks(.write), .enters, .leaves]])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `tasks can enter`(kind: StrategyKind) async throws {
+        #expect(try await kind.accept(AsyncDoors())() == 100)
+    }
+
+    @Test func `the summaries and names are distinct`() {
+        #expect(Set(StrategyKind.allCases.map(\.summary)).count == 14)
+        #expect(Set(StrategyKind.allCases.map(\.rawValue)).count == 14)
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `a name leads to the strategy of that name`(kind: StrategyKind) {
+        #expect(kind.accept(NameVisitor()) == kind.rawValue)
+    }
+}
+
+private struct NameVisitor: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> String {
+        Guard.name
+    }
+}
+
+private struct AsyncDoors: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(
+        _ strategy: Guard.Type
+    ) -> @Sendable () async throws -> Int {
+        {
+            let value = Synchronized<Int, Guard>(0)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<100 {
+                    group.addTask { try await value.asyncWrite { $0 += 1 } }
+                }
+                try await group.waitForAll()
+            }
+            return await value.asyncRead { $0 }
+        }
+    }
+}

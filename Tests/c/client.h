@@ -1,0 +1,49 @@
+// A client that can misbehave: raw bytes on a socket, and answers read one at a time.
+
+#ifndef LATCHKEY_TEST_CLIENT_H
+#define LATCHKEY_TEST_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLIENT_HEAD_BYTES_MAX = 4096, CLIENT_BODY_BYTES_MAX = 1 << 16 };
+
+typedef struct client {
+    int socket;
+    char buffer[1 << 17];  // received, not yet given out
+    size_t count;
+} client;
+
+typedef struct reply {
+    int status;  // 0: the connection was closed, or nothing came in time
+    bool closes;
+    char head[CLIENT_HEAD_BYTES_MAX];
+    char body[CLIENT_BODY_BYTES_MAX];
+    size_t body_count;
+} reply;
+
+// Connects to 127.0.0.1. Returns false if that is refused. Reading waits for 5 seconds at most.
+bool client_open(client *c, uint16_t port);
+void client_close(client *c);
+
+// Closes with a reset instead of an orderly end.
+void client_reset(client *c);
+
+// Ends our half of the stream.
+void client_end(client *c);
+
+// Sends everything, or as much as the other side takes before it closes.
+void client_send_bytes(client *c, const void *bytes, size_t count);
+void client_send(client *c, const char *text);
+
+// Reads an answer. `head_only` for the answer to a HEAD request.
+reply *client_read(client *c, bool head_only);
+
+// Sends, reads, and returns the status.
+int client_ask(client *c, const char *text);
+
+// Whether the other side ends the stream before it sends anything more. A reset counts.
+bool client_sees_end(client *c);
+
+#endif

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Builds the C wrapper with its test program and runs it.
+#
+#   Tests/c/run.sh [asan | tsan | valgrind]...     (without a word: all of them)
+#
+# asan      AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
+# tsan      ThreadSanitizer. libmicrohttpd itself is not instrumented; its locks are seen.
+# valgrind  memcheck with a full check for leaks
+#
+# Each run goes through both thread modes and takes well under a minute.
+set -eu
+cd "$(dirname "$0")/../.."
+build=.build-c
+mkdir -p "$build"
+
+build_test() {
+    cc=$1
+    shift
+    # shellcheck disable=SC2046
+    "$cc" -std=gnu17 -g -Wall -Wextra -Werror -fno-omit-frame-pointer "$@" \
+        -ISources/CLatchkeyHTTP/include -ITests/c Sources/CLatchkeyHTTP/*.c Tests/c/*.c \
+        $(pkg-config --cflags --libs libmicrohttpd) -pthread
+}
+
+run() {
+    printf '%s\n' "c wrapper: $1"
+    case $1 in
+    asan)
+        build_test gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+            -o "$build/http_test_asan"
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 timeout 60 "$build/http_test_asan"
+        ;;
+    tsan)
+        build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
+        TSAN_OPTIONS=halt_on_error=0:exitcode=1 timeout 60 "$build/http_test_tsan"
+        ;;
+    valgrind)
+        build_test gcc -O1 -o "$build/http_test"
+        timeout 100 valgrind --quiet --error-exitcode=1 --leak-check=full \
+            --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
+            "$build/http_test"
+        ;;
+    *)
+        printf '%s\n' "run.sh: asan, tsan or valgrind, not $1" >&2
+        exit 2
+        ;;
+    esac
+}
+
+[ $# -gt 0 ] || set -- asan tsan valgrind
+for kind; do
+    run "$kind"
+done

@@ -1,0 +1,236 @@
+#include "subject.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WAITING_MAX = 256, BIG_BYTES = 8 << 20, PATIENCE_MILLISECONDS = 5000 };
+
+static atomic_uint created;
+static atomic_uint released;
+
+// Requests that another thread answers. (lock)
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wakes = PTHREAD_COND_INITIALIZER;
+static latchkey_http_request *later[WAITING_MAX];
+static latchkey_http_request *held[WAITING_MAX];
+static uint32_t later_count;
+static uint32_t held_count;
+static bool ends;
+static pthread_t answerer;
+
+void pause_milliseconds(uint32_t milliseconds) {
+    struct timespec time = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000};
+    nanosleep(&time, NULL);
+}
+
+static void release(void *bytes) {
+    atomic_fetch_add(&released, 1);
+    free(bytes);
+}
+
+static void respond(latchkey_http_request *request, uint32_t status, const void *bytes,
+                    size_t count) {
+    char *body = malloc(count + 1);
+    memcpy(body, bytes, count);
+    atomic_fetch_add(&created, 1);
+    latchkey_http_response *response = latchkey_http_response_create(body, count, release, body);
+    latchkey_http_response_add(response, "Content-Type", "text/plain");
+    latchkey_http_respond(request, status, response, false);
+}
+
+static void respond_text(latchkey_http_request *request, uint32_t status, const char *text) {
+    respond(request, status, text, strlen(text));
+}
+
+static void respond_target(latchkey_http_request *request) {
+    char text[SUBJECT_TARGET_BYTES_MAX + 16];
+    snprintf(text, sizeof(text), "%.*s %.*s", (int)request->path.count, request->path.bytes,
+             (int)request->query.count, request->query.bytes ? request->query.bytes : "");
+    respond_text(request, 200, text);
+}
+
+static void respond_fields(latchkey_http_request *request) {
+    char text[SUBJECT_HEAD_BYTES_MAX * 2] = "";
+    size_t count = 0;
+    for (size_t i = 0; i < request->field_count; i++) {
+        latchkey_http_field field = request->fields[i];
+        count += (size_t)snprintf(text + count, sizeof(text) - count, "%.*s=%.*s\n",
+                                  (int)field.name.count, field.name.bytes, (int)field.value.count,
+                                  field.value.bytes);
+    }
+    respond(request, 200, text, count);
+}
+
+static void respond_big(latchkey_http_request *request) {
+    char *body = calloc(1, BIG_BYTES);
+    atomic_fetch_add(&created, 1);
+    latchkey_http_respond(request, 200,
+                          latchkey_http_response_create(body, BIG_BYTES, release, body), false);
+}
+
+static void *answer(void *context) {
+    (void)context;
+    pthread_mutex_lock(&lock);
+    while (true) {
+        while (later_count == 0 && !ends) {
+            pthread_cond_wait(&wakes, &lock);
+        }
+        if (later_count == 0) {
+            break;
+        }
+        latchkey_http_request *request = later[--later_count];
+        pthread_mutex_unlock(&lock);
+        respond_text(request, 200, "later");
+        pthread_mutex_lock(&lock);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void put(latchkey_http_request **queue, uint32_t *count, latchkey_http_request *request) {
+    pthread_mutex_lock(&lock);
+    queue[(*count)++] = request;
+    pthread_cond_broadcast(&wakes);
+    pthread_mutex_unlock(&lock);
+}
+
+static const uint32_t rejected_status[] = {
+    [LATCHKEY_HTTP_REJECTION_MALFORMED] = 400,
+    [LATCHKEY_HTTP_REJECTION_TRANSFER_CODING] = 501,
+    [LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG] = 414,
+    [LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE] = 431,
+    [LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE] = 413,
+    [LATCHKEY_HTTP_REJECTION_CONNECTIONS] = 503,
+    [LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS] = 429,
+    [LATCHKEY_HTTP_REJECTION_DRAINING] = 503,
+    [LATCHKEY_HTTP_REJECTION_MEMORY] = 503,
+};
+
+static bool is(const latchkey_http_request *request, const char *path) {
+    return request->path.count == strlen(path) &&
+           memcmp(request->path.bytes, path, request->path.count) == 0;
+}
+
+static void handle(void *context, latchkey_http_request *request) {
+    (void)context;
+    if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE) {
+        respond_text(request, rejected_status[request->rejection], "rejected");
+    } else if (is(request, "/now")) {
+        respond_text(request, 200, "now");
+    } else if (is(request, "/echo")) {
+        respond(request, 200, request->body.bytes ? request->body.bytes : "", request->body.count);
+    } else if (is(request, "/fields")) {
+        respond_fields(request);
+    } else if (is(request, "/big")) {
+        respond_big(request);
+    } else if (is(request, "/later")) {
+        put(later, &later_count, request);
+    } else if (is(request, "/hold")) {
+        put(held, &held_count, request);
+    } else {
+        respond_target(request);
+    }
+}
+
+static void log_message(void *context, const char *message) {
+    (void)context;
+    if (getenv("LATCHKEY_TEST_VERBOSE") != NULL) {
+        fprintf(stderr, "    log: %s\n", message);
+    }
+}
+
+latchkey_http_options subject_options(bool thread_per_connection) {
+    return (latchkey_http_options){
+        .host = "127.0.0.1",
+        .listen_backlog = 128,
+        .thread_per_connection = thread_per_connection,
+        .threads = 2,
+        .connections_max = 64,
+        .target_bytes_max = SUBJECT_TARGET_BYTES_MAX,
+        .head_bytes_max = SUBJECT_HEAD_BYTES_MAX,
+        .body_bytes_max = SUBJECT_BODY_BYTES_MAX,
+        .idle_milliseconds = 20000,
+        .request_milliseconds = 20000,
+        .handler = handle,
+        .log = log_message,
+    };
+}
+
+void subject_start(subject *s, latchkey_http_options options) {
+    latchkey_http_failure failure;
+    s->server = latchkey_http_start(&options, &failure);
+    if (s->server == NULL) {
+        fprintf(stderr, "cannot start: %s %d\n", failure.call, failure.code);
+        exit(1);
+    }
+    s->port = latchkey_http_port(s->server);
+    ends = false;
+    later_count = 0;
+    held_count = 0;
+    created = 0;
+    released = 0;
+    pthread_create(&answerer, NULL, answer, NULL);
+}
+
+uint32_t subject_stop(subject *s, uint32_t milliseconds) {
+    uint32_t abandoned = latchkey_http_stop(s->server, milliseconds);
+    pthread_mutex_lock(&lock);
+    ends = true;
+    pthread_cond_broadcast(&wakes);
+    pthread_mutex_unlock(&lock);
+    pthread_join(answerer, NULL);
+    subject_let_go(0);
+    if (created != released) {
+        fprintf(stderr, "%u bodies were handed over, %u released\n", created, released);
+        exit(1);
+    }
+    return abandoned;
+}
+
+bool subject_await_held(uint32_t count) {
+    for (uint32_t waited = 0; waited < PATIENCE_MILLISECONDS; waited++) {
+        pthread_mutex_lock(&lock);
+        bool there = held_count >= count;
+        pthread_mutex_unlock(&lock);
+        if (there) {
+            return true;
+        }
+        pause_milliseconds(1);
+    }
+    return false;
+}
+
+bool subject_let_go(uint32_t count) {
+    bool there = subject_await_held(count);
+    pthread_mutex_lock(&lock);
+    while (held_count > 0) {
+        latchkey_http_request *request = held[--held_count];
+        respond(request, 200, request->body.bytes ? request->body.bytes : "", request->body.count);
+    }
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+bool subject_await_connections(subject *s, uint32_t count) {
+    for (uint32_t waited = 0; waited < PATIENCE_MILLISECONDS; waited++) {
+        if (latchkey_http_measure(s->server).connections == count) {
+            return true;
+        }
+        pause_milliseconds(1);
+    }
+    return false;
+}
+
+bool subject_await_suspended(subject *s, uint32_t count) {
+    for (uint32_t waited = 0; waited < PATIENCE_MILLISECONDS; waited++) {
+        if (latchkey_http_measure(s->server).suspended == count) {
+            return true;
+        }
+        pause_milliseconds(1);
+    }
+    return false;
+}

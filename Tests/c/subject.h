@@ -1,0 +1,54 @@
+// The server under test, with a handler that does what the path says.
+
+#ifndef LATCHKEY_TEST_SUBJECT_H
+#define LATCHKEY_TEST_SUBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "CLatchkeyHTTP.h"
+
+enum {
+    SUBJECT_TARGET_BYTES_MAX = 256,
+    SUBJECT_HEAD_BYTES_MAX = 1024,
+    SUBJECT_BODY_BYTES_MAX = 1000,
+};
+
+// What the handler does:
+//
+//   /now     answers at once with the body "now"
+//   /echo    answers at once with the body of the request
+//   /target  answers at once with path, a space and query
+//   /fields  answers at once with all fields, one a line
+//   /big     answers at once with 8 MiB
+//   /later   answers from another thread, soon
+//   /hold    answers from another thread when subject_let_go() is called; then with the body of the
+//            request
+//
+// A rejected request is answered with its status and the body "rejected".
+typedef struct subject {
+    latchkey_http_server *server;
+    uint16_t port;
+} subject;
+
+// The options that the tests start from: event loops, wide deadlines, the bounds above.
+latchkey_http_options subject_options(bool thread_per_connection);
+
+void subject_start(subject *s, latchkey_http_options options);
+
+// Stops and checks that every body that was handed over was released. Returns what stop returned.
+uint32_t subject_stop(subject *s, uint32_t milliseconds);
+
+// Answers the held requests, once there are `count`. False if that takes more than 5 seconds.
+bool subject_let_go(uint32_t count);
+
+// Waits until `count` requests are held; the same.
+bool subject_await_held(uint32_t count);
+
+// Waits until the server has `count` connections, or `count` suspended requests.
+bool subject_await_connections(subject *s, uint32_t count);
+bool subject_await_suspended(subject *s, uint32_t count);
+
+void pause_milliseconds(uint32_t milliseconds);
+
+#endif
