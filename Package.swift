@@ -79,11 +79,14 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
-            dependencies: ["LatchkeyMetrics", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyContentionTests",
-            dependencies: ["LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMetrics", "LatchkeySync",
+                "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyStoreTests",
@@ -107,7 +110,10 @@ let package = Package(
             name: "LatchkeyReportTests",
             dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
         ),
-        .testTarget(name: "LatchkeyIntegrationTests", dependencies: ["LatchkeyTestSupport"]),
+        .testTarget(
+            name: "LatchkeyIntegrationTests",
+            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport", "latchkey"]
+        ),
         .testTarget(name: "TidyTests"),
     ]
 )
