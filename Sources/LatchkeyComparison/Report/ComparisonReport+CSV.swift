@@ -93,9 +93,3 @@ extension ComparisonReport {
         return "\"" + text.replacing("\"", with: "\"\"") + "\""
     }
 }
-
-extension ComparisonReport.Repeat {
-    package var operationsPerSecond: Double {
-        seconds > 0 ? Double(operations) / seconds : 0
-    }
-}
