@@ -28,6 +28,14 @@ package enum ReportFile {
         }
     }
 
+    /// Finds out whether a report can be written, without writing one.
+    package static func checkCanWrite(_ path: String) throws(ReportFileError) {
+        let isRegular = [nil, S_IFREG].contains(kind(of: path))
+        let place = isRegular ? folder(of: path) : path
+        guard unsafe access(place, W_OK) == 0 else { throw failure("written", path, errno) }
+        guard kind(of: path) != S_IFDIR else { throw failure("written", path, EISDIR) }
+    }
+
     package static func read(_ path: String) throws(ReportFileError) -> [UInt8] {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure("read", path, errno) }
@@ -48,6 +56,10 @@ package enum ReportFile {
                 throw ReportFileError(message: "\(path) is too long to be a report.")
             }
         }
+    }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     }
 
     private static func kind(of path: String) -> mode_t? {
@@ -103,8 +115,7 @@ package enum ReportFile {
     ///
     /// The file is whole without it, so a folder that cannot be synced is no failure.
     private static func syncFolder(of path: String) {
-        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeySync
 
 /// The report as one page of HTML: no script, nothing from the network, drawings inside.
 ///
@@ -143,11 +144,15 @@ package struct ReportPage {
     }
 }
 
-/// The order in which strategies stand everywhere on a page: the best first, then what is not
+/// The order in which strategies stand everywhere in a report: the best first, then what is not
 /// ranked, then the baselines.
+///
+/// Where ranking is refused, the order they were named in.
 enum StrategyOrder {
     static func names(_ report: ComparisonReport) -> [String] {
-        let ranked = Ranking(report).overall.map(\.strategy)
-        return (ranked + report.cases.map(\.strategy) + report.baselines.map(\.strategy)).uniqued()
+        let isRanked = report.conditions.ranking != .refused
+        let ranked = isRanked ? Ranking(report).overall.map(\.strategy) : []
+        let named = report.settings.strategies.map(\.rawValue)
+        return (ranked + named + report.baselines.map(\.strategy)).uniqued()
     }
 }

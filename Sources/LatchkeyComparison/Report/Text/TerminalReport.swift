@@ -90,9 +90,10 @@ package struct TerminalReport {
         let fitting = tables.first { $0.width <= style.width } ?? table([])
         let unit = workload.threadMode == nil ? "threads" : "connections"
         let title = style.paragraph(WorkloadText.description(workload), .strong)
+        let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
         let legend =
-            "Operations per second by \(unit), the median; ~ had two modes, = cannot be told from "
-            + "the best. The columns after them are for \(greatest) \(unit)."
+            "Operations per second by \(unit), the median; ~ had two modes\(best). The columns after "
+            + "them are for \(greatest) \(unit)."
         return title + fitting.text(style: style) + style.paragraph(legend)
     }
 
