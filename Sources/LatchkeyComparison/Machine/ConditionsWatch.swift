@@ -6,9 +6,7 @@ import Glibc
 struct MachineReading: Sendable, Equatable {
     var nanoseconds: UInt64 = 0
     /// Time of all processors together, in seconds: spent on any process, and given to other
-    /// guests by the hypervisor.
-    ///
-    /// `nil` where the kernel does not say.
+    /// guests by the hypervisor. `nil` where the kernel does not say.
     var busySeconds: Double?
     var stealSeconds: Double?
     /// Time that this process used, in seconds.
@@ -60,9 +58,8 @@ struct MachineReading: Sendable, Equatable {
 
 /// Watches the machine during a run and says whether its figures can be ranked.
 struct ConditionsWatch {
-    /// How many processors other processes may keep busy in the mean.
-    ///
-    /// What a quiet machine does by itself is below; a build or a browser is above.
+    /// How many processors other processes may keep busy in the mean. What a quiet machine does by
+    /// itself is below; a build or a browser is above.
     static let foreignProcessorsMax = 0.15
     /// The share of the processors' time that other guests may take.
     static let stealRatioMax = 0.02

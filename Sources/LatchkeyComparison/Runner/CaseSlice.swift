@@ -10,9 +10,7 @@ struct CaseSlice: StrategyVisitor {
 
     let slice: Slice
     let workload: ComparisonReport.Workload
-    /// Whether contention is metered.
-    ///
-    /// The throughput is taken without.
+    /// Whether contention is metered. The throughput is taken without.
     let isMetered: Bool
 
     /// What the slice found, and whether the work came out as it must.

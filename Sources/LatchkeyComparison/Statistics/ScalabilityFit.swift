@@ -64,9 +64,7 @@ struct ScalabilityCurve: Sendable, Equatable {
     }
 
     /// The least squares solution of `rows · x = 1` with all but the named columns at 0, by the
-    /// normal equations and elimination.
-    ///
-    /// `nil` if they are singular.
+    /// normal equations and elimination. `nil` if they are singular.
     private static func solve(_ rows: [[Double]], columns: [Int]) -> [Double]? {
         var matrix = columns.map { column in
             columns.map { other in rows.reduce(0) { $0 + $1[column] * $1[other] } }
