@@ -61,11 +61,17 @@ let package = Package(
         ),
         .executableTarget(
             name: "latchkey",
+<<<<<<< HEAD
             dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
+=======
+            dependencies: [
+                "LatchkeyContention", "LatchkeyService", "LatchkeyStore", "LatchkeySync",
+            ]
+>>>>>>> origin/main
         ),
         .executableTarget(
             name: "LatchkeySyncBenchmark",
-            dependencies: ["LatchkeySync"],
+            dependencies: ["LatchkeyContention", "LatchkeySync"],
             path: "Benchmarks/SyncBenchmark"
         ),
         .target(

@@ -6,7 +6,8 @@ internal import Synchronization
 ///
 /// Epoch-based reclamation (K. Fraser, "Practical lock-freedom", Cambridge 2004, section 5.2.3):
 /// a reader announces the time at which it came in, and what was replaced at some time is freed
-/// when every reader that is inside came later. `docs/decisions` says why not a reference count.
+/// when every reader that is inside came later. Why not a reference count is said in
+/// `docs/decisions/0010-snapshots-are-freed-by-epochs.md`.
 ///
 /// **Design.** One domain for the whole process, which has:
 ///
