@@ -61,13 +61,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "latchkey",
-<<<<<<< HEAD
-            dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
-=======
             dependencies: [
-                "LatchkeyContention", "LatchkeyService", "LatchkeyStore", "LatchkeySync",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
+                "LatchkeySync",
             ]
->>>>>>> origin/main
         ),
         .executableTarget(
             name: "LatchkeySyncBenchmark",

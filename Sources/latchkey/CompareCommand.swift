@@ -49,13 +49,7 @@ enum CompareCommand {
         checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
-        var report: ComparisonReport
-        do {
-            report = try run(settings) { line.show($0) }
-        } catch {
-            line.finish()
-            fail(error.message)
-        }
+        var report = run(settings) { line.show($0) }
         line.finish()
         guard !report.cases.isEmpty else {
             say("latchkey: interrupted before anything was finished.\n", to: 2)
@@ -70,15 +64,27 @@ enum CompareCommand {
     private static func run(
         _ settings: ComparisonSettings,
         progress: (ComparisonProgress) -> Void
-    ) throws(ComparisonSettingsError) -> ComparisonReport {
+    ) -> ComparisonReport {
         let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
-        switch settings.transport {
-        case .memory:
-            return try ComparisonRun(settings, version: Latchkey.version)
-                .run(isInterrupted: isInterrupted, progress: progress)
-        case .http:
-            return try HTTPComparison(settings, version: Latchkey.version)
-                .run(isInterrupted: isInterrupted, progress: progress)
+        do {
+            switch settings.transport {
+            case .memory:
+                return try ComparisonRun(settings, version: Latchkey.version)
+                    .run(isInterrupted: isInterrupted, progress: progress)
+            case .http:
+                let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+                return try HTTPComparison(
+                    settings,
+                    version: Latchkey.version,
+                    executable: program.path
+                ).run(isInterrupted: isInterrupted, progress: progress)
+            }
+        } catch let error as ComparisonSettingsError {
+            fail(error.message)
+        } catch let error as WireError {
+            fail(error.message)
+        } catch {
+            fail("\(error)")
         }
     }
 

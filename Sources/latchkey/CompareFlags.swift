@@ -186,10 +186,16 @@ enum CompareFlags {
         settings.transport = values.choice("transport")
         if settings.transport == .http {
             settings.useHTTPDefaults()
+            for flag in [section, outside] where values.isGiven(flag.name) {
+                throw UsageError("--\(flag.name) has no meaning over HTTP.")
+            }
+        } else if values.isGiven(threadMode.name) {
+            throw UsageError("--thread-mode has a meaning over HTTP only.")
         }
         if values.isGiven("preset") {
             let preset: ComparisonPreset = values.choice("preset")
             preset.apply(to: &settings)
+            if settings.transport == .http { settings.haveNoWork() }
         }
         func set<Item>(
             _ flag: Flag,

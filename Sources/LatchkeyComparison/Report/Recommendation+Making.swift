@@ -182,10 +182,10 @@ extension ComparisonReport.Recommendation {
                     + "`\(own.strategy)` \(FigureText.duration(nanoseconds: ours * 1_000))."
             )
         }
-        if own.summary.jainIndex < 0.9 {
+        if let jainIndex = own.summary.jainIndex, jainIndex < 0.9 {
             notes.append(
                 "`\(own.strategy)` shares unevenly \(place): its Jain index is "
-                    + "\(FigureText.fixed(own.summary.jainIndex, 2))."
+                    + "\(FigureText.fixed(jainIndex, 2))."
             )
         }
         return notes

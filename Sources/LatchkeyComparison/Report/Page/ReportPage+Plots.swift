@@ -18,7 +18,8 @@ extension ReportPage {
             throughput,
             waits(last, id: id + "p2", place: place),
             cpu(last, id: id + "p3", place: place),
-            fairness(last, id: id + "p4", place: place),
+            last.contains { $0.summary.jainIndex != nil }
+                ? fairness(last, id: id + "p4", place: place) : "",
         ].joined()
     }
 

@@ -32,7 +32,7 @@ extension ReportPage {
         var names: [String] = []
         let situation = Ranking.Situation(threads: entry.threads, workload: entry.workload)
         let leaders = Ranking.leaders(ranking.standings[situation] ?? [])
-        if ComparisonReport.Baseline(rawValue: entry.strategy) != nil {
+        if ComparisonReport.isBaseline(entry.strategy) {
             names.append("base")
         } else if report.conditions.ranking != .refused,
             leaders.contains(where: { $0.strategy == entry.strategy })
@@ -109,7 +109,7 @@ extension ReportPage {
             Column(heading: "Futex calls/op") {
                 $0.futexCallsPerOperation.map { FigureText.fixed($0, 3) }
             },
-            Column(heading: "Jain") { FigureText.fixed($0.jainIndex, 2) },
+            Column(heading: "Jain") { $0.jainIndex.map { FigureText.fixed($0, 2) } },
         ]
     }
 }

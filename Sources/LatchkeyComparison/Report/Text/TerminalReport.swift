@@ -101,7 +101,7 @@ package struct TerminalReport {
         guard let entry else { return TextTable.Cell("–", .faint) }
         let text = FigureText.count(entry.summary.operationsPerSecond.median)
         let mode = entry.summary.isBistable ? "~" : ""
-        let isBaseline = ComparisonReport.Baseline(rawValue: entry.strategy) != nil
+        let isBaseline = ComparisonReport.isBaseline(entry.strategy)
         guard !isBaseline, report.conditions.ranking != .refused,
             leaders(of: entry).contains(entry.strategy)
         else { return TextTable.Cell(mode + text, isBaseline ? .faint : .none) }
@@ -131,7 +131,7 @@ package struct TerminalReport {
             Column(heading: "cpu/op") {
                 time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 })
             },
-            Column(heading: "Jain") { FigureText.fixed($0.jainIndex, 2) },
+            Column(heading: "Jain") { $0.jainIndex.map { FigureText.fixed($0, 2) } },
             Column(heading: "cont.") { $0.contendedRatio.map(FigureText.percent) },
             Column(heading: "wait max") { time($0.wait?.maxNanoseconds) },
             Column(heading: "wait p50") { time($0.wait?.p50Nanoseconds) },
