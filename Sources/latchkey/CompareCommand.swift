@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// `latchkey compare`: which strategy, and why.
 ///
-/// **Design.** The run is on the main thread. SIGINT only counts: the run asks for the count between
-/// its slices, and the report then has what is finished. The second SIGINT ends the process at
-/// once, because the handler gives the signal back to the system.
+/// **Design.** The run is on the main thread. SIGINT and SIGTERM only count: the run asks for the count
+/// between its slices, and the report then has what is finished. The second one ends the process
+/// at once, because the handler gives the signal back to the system.
 enum CompareCommand {
     static let manual = """
         latchkey compare: measures what each strategy costs, and says which one to use
@@ -91,9 +91,11 @@ enum CompareCommand {
     /// The count is made before the handler can be called, since making it is not for a handler.
     private static func watchInterrupts() {
         interrupts.store(0, ordering: .relaxed)
-        signal(SIGINT) { _ in
-            CompareCommand.interrupts.add(1, ordering: .relaxed)
-            signal(SIGINT, SIG_DFL)
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { number in
+                CompareCommand.interrupts.add(1, ordering: .relaxed)
+                signal(number, SIG_DFL)
+            }
         }
     }
 

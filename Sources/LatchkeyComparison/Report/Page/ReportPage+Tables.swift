@@ -52,8 +52,9 @@ extension ReportPage {
     ) -> String {
         let cells = heads.map { "<th scope=\"col\">\(Markup.escape($0))</th>" }.joined()
         return """
+            <p class="soft">\(Markup.sentence(caption))</p>
             <div class="wide" role="region" tabindex="0" aria-label="\(Markup.escape(label))">
-            <table><caption>\(Markup.sentence(caption))</caption>
+            <table><caption class="hidden">\(Markup.escape(label))</caption>
             <thead><tr>\(cells)</tr></thead>
             <tbody>
             \(rows)</tbody></table></div>

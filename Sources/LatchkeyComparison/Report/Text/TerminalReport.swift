@@ -179,9 +179,9 @@ package struct TerminalReport {
         guard !report.verdicts.isEmpty else { return "" }
         guard !failed.isEmpty else {
             let names = report.verdicts.map(\.strategy).uniqued()
+            let checks = report.verdicts.map(\.check.rawValue).uniqued().joined(separator: ", ")
             return style.paragraph(
-                "All \(report.verdicts.count) checks passed (\(names.count) strategies: counts, "
-                    + "torn reads, linearizability)."
+                "All \(report.verdicts.count) checks passed (\(checks); \(names.count) strategies)."
             )
         }
         return failed.map { verdict in
