@@ -107,7 +107,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyComparisonTests",
-            dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyReportTests",

@@ -5,8 +5,10 @@ import Glibc
 /// What the machine has done so far, as far as the kernel counts it.
 struct MachineReading: Sendable, Equatable {
     var nanoseconds: UInt64 = 0
-    /// Time of all processors together, in seconds: spent on any process, and given to other
-    /// guests by the hypervisor. `nil` where the kernel does not say.
+    /// Time of all processors together, in seconds: spent on any process, and given to other guests
+    /// by the hypervisor.
+    ///
+    /// `nil` where the kernel does not say.
     var busySeconds: Double?
     var stealSeconds: Double?
     /// Time that this process used, in seconds.
@@ -58,8 +60,9 @@ struct MachineReading: Sendable, Equatable {
 
 /// Watches the machine during a run and says whether its figures can be ranked.
 struct ConditionsWatch {
-    /// How many processors other processes may keep busy in the mean. What a quiet machine does by
-    /// itself is below; a build or a browser is above.
+    /// How many processors other processes may keep busy in the mean.
+    ///
+    /// What a quiet machine does by itself is below; a build or a browser is above.
     static let foreignProcessorsMax = 0.15
     /// The share of the processors' time that other guests may take.
     static let stealRatioMax = 0.02

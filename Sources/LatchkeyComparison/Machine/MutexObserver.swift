@@ -58,8 +58,9 @@ extension ComparisonReport.MutexObservation {
     }
 
     /// Reads a line of `/proc/<thread>/syscall`: the call's number and its arguments in
-    /// hexadecimal, of which the second is the futex operation. `nil` if the thread is not in a
-    /// futex call.
+    /// hexadecimal, of which the second is the futex operation.
+    ///
+    /// `nil` if the thread is not in a futex call.
     init?(systemCall line: String) {
         let words = line.split(separator: " ")
         guard words.count > 2, words[0] == "\(SYS_futex)",

@@ -10,7 +10,9 @@ struct CaseSlice: StrategyVisitor {
 
     let slice: Slice
     let workload: ComparisonReport.Workload
-    /// Whether contention is metered. The throughput is taken without.
+    /// Whether contention is metered.
+    ///
+    /// The throughput is taken without.
     let isMetered: Bool
 
     /// What the slice found, and whether the work came out as it must.
@@ -68,15 +70,11 @@ struct CaseSlice: StrategyVisitor {
         let cost = slice.cost
         if workload.keys == 1 {
             let striped: Striped<OneSlot, Guard> = striped(guarding)
-            let result = try slice.run(whenMeasuring: { meter?.reset() }) { _ in
-                BlockingOperator(striped, cost)
-            }
+            let result = try run(meter) { BlockingOperator(striped, cost) }
             return output(striped, result, meter)
         }
         let striped: Striped<ManySlots, Guard> = striped(guarding)
-        let result = try slice.run(whenMeasuring: { meter?.reset() }) { _ in
-            BlockingOperator(striped, cost)
-        }
+        let result = try run(meter) { BlockingOperator(striped, cost) }
         return output(striped, result, meter)
     }
 
@@ -87,16 +85,22 @@ struct CaseSlice: StrategyVisitor {
         let cost = slice.cost
         if workload.keys == 1 {
             let striped: Striped<OneSlot, Guard> = striped(guarding)
-            let result = try slice.run(whenMeasuring: { meter?.reset() }) { _ in
-                SubmittingOperator(striped, cost)
-            }
+            let result = try run(meter) { SubmittingOperator(striped, cost) }
             return output(striped, result, meter)
         }
         let striped: Striped<ManySlots, Guard> = striped(guarding)
-        let result = try slice.run(whenMeasuring: { meter?.reset() }) { _ in
-            SubmittingOperator(striped, cost)
-        }
+        let result = try run(meter) { SubmittingOperator(striped, cost) }
         return output(striped, result, meter)
+    }
+
+    /// Runs the threads.
+    ///
+    /// What was metered during their warm-up is forgotten.
+    private func run<Performer: Operator>(
+        _ meter: ContentionMeter?,
+        _ performer: @escaping @Sendable () -> Performer
+    ) throws(SliceFailure) -> SliceResult {
+        try slice.run(whenMeasuring: { meter?.reset() }, performer: { _ in performer() })
     }
 
     private func striped<Value: Slots, Guard: Strategy>(
@@ -130,10 +134,14 @@ struct CaseSlice: StrategyVisitor {
     ) -> Value {
         let found = Synchronized<Value, LockStrategy>(Value(count: 0))
         let completed = DispatchSemaphore(value: 0)
-        striped.submitRead(stripe) { $0 } completion: { value in
-            found.write { $0 = value }
-            completed.signal()
-        }
+        striped.submitRead(
+            stripe,
+            { $0 },
+            completion: { value in
+                found.write { $0 = value }
+                completed.signal()
+            }
+        )
         completed.wait()
         return found.read { $0 }
     }

@@ -37,6 +37,7 @@ package struct ComparisonRun: Sendable {
     ///   - isInterrupted: Asked every few milliseconds, on the calling thread. Once it says true,
     ///     the slice that runs is thrown away and the report has what was finished before.
     ///   - progress: Called on the calling thread, at the start and whenever a repeat is done.
+    /// - Returns: The report. Of an interrupted run it has what was finished.
     package func run(
         isInterrupted: @escaping @Sendable () -> Bool = { false },
         progress: (ComparisonProgress) -> Void = { _ in }

@@ -15,7 +15,9 @@ package struct ComparisonSettingsError: Error, Hashable, CustomStringConvertible
 package enum ComparisonBounds {
     /// More threads than this are no comparison of locks any more.
     package static let threadsMax = 256
-    /// 10 ms. A slower section is better measured with a stopwatch.
+    /// 10 ms.
+    ///
+    /// A slower section is better measured with a stopwatch.
     package static let workNanosecondsMax = 10_000_000
     package static let keysMax = 1 << 20
     package static let repeatsMax = 1_000

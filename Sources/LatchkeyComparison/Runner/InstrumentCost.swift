@@ -5,8 +5,10 @@ extension ComparisonReport.InstrumentCost {
     /// Measures what the runner itself costs.
     ///
     /// - Parameters:
-    ///   - meteredRatios: Metered throughput over unmetered, of single-threaded cases, with the
-    ///     nanoseconds that an operation takes there.
+    ///   - metered: Of single-threaded cases: the nanoseconds that an operation takes, and the
+    ///     metered throughput over the unmetered, for each repeat.
+    ///   - systemCallsMissing: Why system calls were not counted, if they were not.
+    /// - Returns: The costs. Takes some twenty milliseconds.
     static func measure(
         metered: [(nanosecondsPerOperation: Double, ratios: [Double])],
         systemCallsMissing: String?
@@ -48,7 +50,7 @@ extension ComparisonReport.InstrumentCost {
             isInterrupted: { false }
         )
         let rates = (0..<5).compactMap { _ in
-            try? slice.run { _ in IdleOperator() }.operationsPerSecond
+            try? slice.run(performer: { _ in IdleOperator() }).operationsPerSecond
         }
         return rates.max().map { 1e9 / $0 } ?? 0
     }

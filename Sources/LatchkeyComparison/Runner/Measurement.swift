@@ -48,7 +48,9 @@ struct Measurement {
         }
     }
 
-    /// Takes one repeat of a case. Nothing is kept of one that was interrupted.
+    /// Takes one repeat of a case.
+    ///
+    /// Nothing is kept of one that was interrupted.
     mutating func measure(_ caseIndex: Int, repeatIndex: Int) {
         let planned = schedule.cases[caseIndex]
         do throws(SliceFailure) {

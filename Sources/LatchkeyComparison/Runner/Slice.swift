@@ -30,9 +30,11 @@ struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage: Usage
 
-    /// The sum of the threads' own rates. Each is measured from the common start to the end of the
-    /// thread's last operation, so that one which waits for long at the end neither loses that
-    /// time nor makes the others' count for longer than they worked.
+    /// The sum of the threads' own rates.
+    ///
+    /// Each is measured from the common start to the end of the thread's last operation, so that
+    /// one which waits for long at the end neither loses that time nor makes the others' count for
+    /// longer than they worked.
     var operationsPerSecond: Double { tallies.reduce(0) { $0 + $1.operationsPerSecond } }
     var operations: Int { tallies.reduce(0) { $0 + $1.operations } }
 }
@@ -45,8 +47,9 @@ enum SliceFailure: Error {
 }
 
 extension Slice {
-    /// After how many seconds a thread that does not leave is given up. The longest wait that a
-    /// starving strategy has shown is under two.
+    /// After how many seconds a thread that does not leave is given up.
+    ///
+    /// The longest wait that a starving strategy has shown is under two.
     static let stuckSeconds = 60.0
 
     /// Runs `workers` threads, each on an operator that it makes itself, and returns what they did.
@@ -58,9 +61,11 @@ extension Slice {
     /// - Parameters:
     ///   - whenMeasuring: Called on the calling thread when the warm-up is over.
     ///   - performer: Called on each worker's thread, with the worker's number from 0.
+    /// - Returns: What each of them did.
+    /// - Throws: ``SliceFailure`` if there is nothing to return.
     func run<Performer: Operator>(
         whenMeasuring: () -> Void = {},
-        _ performer: @escaping @Sendable (_ thread: Int) -> Performer
+        performer: @escaping @Sendable (_ thread: Int) -> Performer
     ) throws(SliceFailure) -> SliceResult {
         try run(whenMeasuring: whenMeasuring) { (thread, board) in
             var worker = Worker(

@@ -28,8 +28,10 @@ struct Usage: Sendable, Equatable {
         left.combined(right, &+)
     }
 
-    /// What came after `right`. The kernel's process times can lag behind those of a thread by a
-    /// tick, so nothing goes below 0.
+    /// What came after `right`.
+    ///
+    /// The kernel's process times can lag behind those of a thread by a tick, so nothing goes below
+    /// 0.
     static func - (left: Usage, right: Usage) -> Usage {
         left.combined(right) { $0 > $1 ? $0 - $1 : 0 }
     }

@@ -3,7 +3,9 @@ import Glibc
 
 /// What one thread of a slice did.
 struct WorkerTally: Sendable {
-    /// While it counted. A thread that is still waiting for its first operation has 0.
+    /// While it counted.
+    ///
+    /// A thread that is still waiting for its first operation has 0.
     var operations = 0
     /// From the start of measuring to the end of the last operation.
     var nanoseconds: UInt64 = 0

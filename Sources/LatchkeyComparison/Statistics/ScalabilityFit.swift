@@ -9,9 +9,9 @@ import Foundation
 struct ScalabilityCurve: Sendable, Equatable {
     /// λ, in operations per second.
     var single: Double
-    /// σ
+    /// σ, as a share.
     var contention: Double
-    /// κ
+    /// κ, as a share.
     var coherency: Double
 
     /// How many different numbers of threads are needed.
@@ -64,7 +64,9 @@ struct ScalabilityCurve: Sendable, Equatable {
     }
 
     /// The least squares solution of `rows · x = 1` with all but the named columns at 0, by the
-    /// normal equations and elimination. `nil` if they are singular.
+    /// normal equations and elimination.
+    ///
+    /// `nil` if they are singular.
     private static func solve(_ rows: [[Double]], columns: [Int]) -> [Double]? {
         var matrix = columns.map { column in
             columns.map { other in rows.reduce(0) { $0 + $1[column] * $1[other] } }
@@ -72,10 +74,9 @@ struct ScalabilityCurve: Sendable, Equatable {
         }
         let size = columns.count
         for pivot in 0..<size {
-            guard let best = (pivot..<size).max(by: {
-                abs(matrix[$0][pivot]) < abs(matrix[$1][pivot])
-            }), abs(matrix[best][pivot]) > 0
-            else { return nil }
+            let sizes = (pivot..<size).map { abs(matrix[$0][pivot]) }
+            guard let greatest = sizes.max(), greatest > 0 else { return nil }
+            let best = pivot + (sizes.firstIndex(of: greatest) ?? 0)
             matrix.swapAt(pivot, best)
             for row in 0..<size where row != pivot {
                 let factor = matrix[row][pivot] / matrix[pivot][pivot]

@@ -11,8 +11,8 @@
 /// next that was invoked before the first response among those that are left. Operations that
 /// change nothing and agree with the value (reads that find it, compare-and-sets that had to
 /// fail) are taken at once: doing so cannot make anything impossible. The others are tried in the
-/// order of their responses, and a configuration that was tried before is not tried again. In
-/// the worst case the search is exponential, so it is bounded; the histories of a correct strategy
+/// order of their responses, unless they would replace a value that somebody still has to find;
+/// and a configuration that was tried before is not tried again. In the worst case the search is exponential, so it is bounded; the histories of a correct strategy
 /// are walked nearly straight through.
 package enum LinearizabilityCheck {
     package enum Outcome: Sendable, Equatable {
@@ -29,7 +29,11 @@ package enum LinearizabilityCheck {
     /// Checks the operations, whose clients each wait for one to end before the next begins.
     ///
     /// - Parameters:
+    ///   - history: The operations, in any order.
     ///   - start: The value of every property before the first operation.
+    ///   - configurationsMax: The bound on the search, for each property.
+    /// - Returns: ``Outcome/linearizable`` if every property is; ``Outcome/violated(_:)`` for the
+    ///   first one that is not.
     package static func check(
         _ history: [RecordedOperation],
         start: UInt64,
@@ -50,34 +54,56 @@ package enum LinearizabilityCheck {
 }
 
 /// The search for an order of one property's operations.
+///
+/// Values are numbered from 0, so that what is known about each is in an array.
 private struct LinearizationSearch {
-    /// What has been ordered so far, and what it led to.
-    private struct Configuration: Hashable {
-        var positions: [Int32]
-        var value: UInt64
+    /// An operation, as the search sees it.
+    fileprivate struct Step {
+        let invokedAt: UInt64
+        let respondedAt: UInt64
+        /// The value that must be there: what a read found, what a compare-and-set replaced.
+        var needed: Int?
+        /// The value that must not be there: what a failed compare-and-set expected.
+        var forbidden: Int?
+        /// The value afterwards, if it changes.
+        var left: Int?
     }
 
-    /// A configuration and what may still be tried from it, the last one first.
+    /// A configuration: how many operations of each client have been ordered, and the value.
+    private struct Configuration: Hashable {
+        var positions: [Int32]
+        var value: Int
+    }
+
+    /// A place in the order at which there was a choice.
     private struct Branch {
-        var configuration: Configuration
+        var orderedCount: Int
+        /// What has not been tried yet, the next one last.
         var choices: [Int]
     }
 
-    private let clients: [[RecordedOperation]]
+    private let operations: [[RecordedOperation]]
+    private let steps: [[Step]]
+    private let count: Int
+    private let values: [UInt64]
+
     private var current: Configuration
-    private var visited: Set<Configuration> = []
+    /// The clients in the order found so far, and the value before each of their operations.
+    private var order: [(client: Int, before: Int)] = []
     private var branches: [Branch] = []
-    private var orderedCount = 0
+    private var visited: Set<Configuration> = []
+    /// For each value: how many of the operations that are left need it, and how many leave it.
+    private var needs: [Int]
+    private var sources: [Int]
     /// The furthest that any order came.
     private var furthest: (orderedCount: Int, configuration: Configuration)
-    private let count: Int
 
-    init(_ operations: [RecordedOperation], start: UInt64) {
-        let byClient = Dictionary(grouping: operations, by: \.client)
-        clients = byClient.sorted { $0.key < $1.key }.map { _, operations in
+    init(_ history: [RecordedOperation], start: UInt64) {
+        let byClient = Dictionary(grouping: history, by: \.client)
+        operations = byClient.sorted { $0.key < $1.key }.map { _, operations in
             operations.sorted { $0.invokedAt < $1.invokedAt }
         }
-        for list in clients {
+        for list in operations {
             for (earlier, later) in zip(list, list.dropFirst()) {
                 precondition(
                     earlier.respondedAt < later.invokedAt,
@@ -85,10 +111,24 @@ private struct LinearizationSearch {
                 )
             }
         }
-        count = operations.count
+        count = history.count
+        var numbers = ValueNumbers()
+        let first = numbers.number(start)
+        steps = operations.map { list in list.map { Step($0, &numbers) } }
+        values = numbers.values
+        needs = [Int](repeating: 0, count: values.count)
+        sources = needs
+        for step in steps.joined() {
+            if let needed = step.needed {
+                needs[needed] += 1
+            }
+            if let left = step.left {
+                sources[left] += 1
+            }
+        }
         current = Configuration(
-            positions: [Int32](repeating: 0, count: clients.count),
-            value: start
+            positions: [Int32](repeating: 0, count: operations.count),
+            value: first
         )
         furthest = (0, current)
     }
@@ -96,46 +136,43 @@ private struct LinearizationSearch {
     mutating func run(configurationsMax: Int) -> LinearizabilityCheck.Outcome {
         while true {
             takeWhatChangesNothing()
-            if orderedCount == count {
+            if order.count == count {
                 return .linearizable
             }
-            if orderedCount > furthest.orderedCount {
-                furthest = (orderedCount, current)
+            if order.count >= furthest.orderedCount {
+                furthest = (order.count, current)
             }
-            let choices = choices()
-            if choices.count > 1 {
-                if visited.count >= configurationsMax {
-                    return .undecided
+            var choices = choices()
+            if choices.count > 1, !visited.insert(current).inserted {
+                choices = []
+            }
+            if visited.count > configurationsMax {
+                return .undecided
+            }
+            if let choice = choices.popLast() {
+                if !choices.isEmpty {
+                    branches.append(Branch(orderedCount: order.count, choices: choices))
                 }
-                if visited.insert(current).inserted {
-                    branches.append(Branch(configuration: current, choices: choices))
-                } else if !backtrack() {
-                    return .violated(explanation)
-                }
-                if !takeNextChoice() {
-                    return .violated(explanation)
-                }
-            } else if let only = choices.first {
-                take(only)
-            } else if !backtrack() || !takeNextChoice() {
+                take(choice)
+            } else if !tryAnotherChoice() {
                 return .violated(explanation)
             }
         }
     }
 
     /// The operation that a client would have to be next with.
-    private func next(_ client: Int) -> RecordedOperation? {
+    private func next(_ client: Int) -> Step? {
         let position = Int(current.positions[client])
-        return position < clients[client].count ? clients[client][position] : nil
+        return position < steps[client].count ? steps[client][position] : nil
     }
 
     /// The first response among the operations that are left: what was invoked after it cannot
     /// come next.
     private var horizon: UInt64 {
         var first = UInt64.max
-        for client in clients.indices {
-            if let operation = next(client), operation.respondedAt < first {
-                first = operation.respondedAt
+        for client in steps.indices {
+            if let step = next(client), step.respondedAt < first {
+                first = step.respondedAt
             }
         }
         return first
@@ -146,9 +183,9 @@ private struct LinearizationSearch {
         while hasTaken {
             hasTaken = false
             let horizon = horizon
-            for client in clients.indices {
-                guard let operation = next(client), operation.invokedAt < horizon,
-                    operation.action.agreesWithoutChanging(current.value)
+            for client in steps.indices {
+                guard let step = next(client), step.invokedAt < horizon,
+                    step.left == nil, step.agrees(with: current.value)
                 else { continue }
                 take(client)
                 hasTaken = true
@@ -159,79 +196,125 @@ private struct LinearizationSearch {
 
     /// The clients whose next operation may come next and changes the value, the one that
     /// responded first last.
+    ///
+    /// None may while an operation that is left needs the value and nothing that is left would
+    /// bring it back.
     private func choices() -> [Int] {
         let horizon = horizon
+        let value = current.value
         var found: [(client: Int, respondedAt: UInt64)] = []
-        for client in clients.indices {
-            guard let operation = next(client), operation.invokedAt < horizon,
-                operation.action.change(of: current.value) != nil
+        for client in steps.indices {
+            guard let step = next(client), step.invokedAt < horizon, let left = step.left,
+                step.agrees(with: value)
             else { continue }
-            found.append((client, operation.respondedAt))
+            let needed = needs[value] - (step.needed == value ? 1 : 0)
+            let comesBack = left == value || sources[value] - (left == value ? 1 : 0) > 0
+            if needed == 0 || comesBack {
+                found.append((client, step.respondedAt))
+            }
         }
         return found.sorted { $0.respondedAt > $1.respondedAt }.map(\.client)
     }
 
     private mutating func take(_ client: Int) {
-        if let operation = next(client), let value = operation.action.change(of: current.value) {
-            current.value = value
-        }
+        guard let step = next(client) else { return }
+        order.append((client, current.value))
         current.positions[client] += 1
-        orderedCount += 1
-    }
-
-    /// Drops the branches from which nothing is left to try; false if none remains.
-    private mutating func backtrack() -> Bool {
-        while let branch = branches.last, branch.choices.isEmpty {
-            branches.removeLast()
+        count(step, by: -1)
+        if let left = step.left {
+            current.value = left
         }
-        return !branches.isEmpty
     }
 
-    /// Goes on from the last branch with what is to be tried next there.
-    private mutating func takeNextChoice() -> Bool {
-        guard !branches.isEmpty, let choice = branches[branches.count - 1].choices.popLast() else {
+    /// Goes back to the last place with a choice that was not tried, and tries it; false if there
+    /// is none.
+    private mutating func tryAnotherChoice() -> Bool {
+        guard var branch = branches.popLast(), let choice = branch.choices.popLast() else {
             return false
         }
-        current = branches[branches.count - 1].configuration
-        orderedCount = current.positions.reduce(0) { $0 + Int($1) }
+        while order.count > branch.orderedCount, let last = order.popLast() {
+            current.positions[last.client] -= 1
+            current.value = last.before
+            if let step = next(last.client) {
+                count(step, by: 1)
+            }
+        }
+        if !branch.choices.isEmpty {
+            branches.append(branch)
+        }
         take(choice)
         return true
     }
 
-    private var explanation: String {
-        let left = clients.indices.compactMap { client -> String? in
-            let position = Int(furthest.configuration.positions[client])
-            guard position < clients[client].count else { return nil }
-            return clients[client][position].description
+    private mutating func count(_ step: Step, by change: Int) {
+        if let needed = step.needed {
+            needs[needed] += change
         }
+        if let left = step.left {
+            sources[left] += change
+        }
+    }
+
+    private var explanation: String {
+        let (orderedCount, configuration) = furthest
+        var next: [String] = []
+        // What comes latest of all that still has to find the value.
+        var keeper: RecordedOperation?
+        for client in operations.indices {
+            let position = Int(configuration.positions[client])
+            let left = operations[client].indices.dropFirst(position)
+            next += left.prefix(1).map { operations[client][$0].description }
+            for index in left where steps[client][index].needed == configuration.value {
+                let operation = operations[client][index]
+                if keeper.map({ $0.invokedAt < operation.invokedAt }) ?? true {
+                    keeper = operation
+                }
+            }
+        }
+        let why = keeper.map { " That value must stay, because \($0)." } ?? ""
         return """
-            no order explains the history. The longest one has \(furthest.orderedCount) of \
-            \(count) operations and ends with the value \(furthest.configuration.value); next \
-            would be one of: \(left.joined(separator: "; ")).
+            no order explains the history. The longest one has \(orderedCount) of \(count) \
+            operations and ends with the value \(values[configuration.value]).\(why) Next would \
+            be one of: \(next.joined(separator: "; ")).
             """
     }
 }
 
-extension RecordedOperation.Action {
-    /// Whether the operation agrees with the value and leaves it as it is.
-    fileprivate func agreesWithoutChanging(_ value: UInt64) -> Bool {
-        switch self {
-        case .read(let found): found == value
-        case .write: false
-        case .compareAndSet(let expected, let new, let succeeded):
-            succeeded ? expected == value && new == value : expected != value
+extension LinearizationSearch.Step {
+    fileprivate init(_ operation: RecordedOperation, _ numbers: inout ValueNumbers) {
+        invokedAt = operation.invokedAt
+        respondedAt = operation.respondedAt
+        switch operation.action {
+        case .read(let found):
+            needed = numbers.number(found)
+        case .write(let new):
+            left = numbers.number(new)
+        case .compareAndSet(let expected, let new, succeeded: true):
+            needed = numbers.number(expected)
+            left = numbers.number(new)
+        case .compareAndSet(let expected, _, succeeded: false):
+            forbidden = numbers.number(expected)
         }
     }
 
-    /// The value after the operation, or `nil` if it cannot have been what happened, or changes
-    /// nothing.
-    fileprivate func change(of value: UInt64) -> UInt64? {
-        switch self {
-        case .read: nil
-        case .write(let new): new
-        case .compareAndSet(let expected, let new, let succeeded):
-            succeeded && expected == value ? new : nil
+    /// Whether the operation can have been what happened when the value was there.
+    fileprivate func agrees(with value: Int) -> Bool {
+        (needed == nil || needed == value) && forbidden != value
+    }
+}
+
+/// The values of a history, each with a number.
+private struct ValueNumbers {
+    private(set) var values: [UInt64] = []
+    private var numbers: [UInt64: Int] = [:]
+
+    mutating func number(_ value: UInt64) -> Int {
+        if let number = numbers[value] {
+            return number
         }
+        numbers[value] = values.count
+        values.append(value)
+        return values.count - 1
     }
 }
 

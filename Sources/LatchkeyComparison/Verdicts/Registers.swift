@@ -67,7 +67,7 @@ enum Pause: Sendable {
 
     /// `yield` now and then, else `work`.
     init(_ random: inout SeededRandom) {
-        self = random.next().isMultiple(of: 16) ? .yield : .work
+        self = random.next().isMultiple(of: 4) ? .yield : .work
     }
 
     /// Not inlined, so that the steps around it stay apart.

@@ -41,7 +41,9 @@ package enum StrategyVerdicts {
         return verdicts(Guard.name, records, final: guarded.read { $0 })
     }
 
-    /// Checks a strategy through its submitting doors. Each client waits for its completion.
+    /// Checks a strategy through its submitting doors.
+    ///
+    /// Each client waits for its completion.
     package static func check<Guard: Strategy>(
         submitting strategy: Guard,
         seed: UInt64

@@ -65,7 +65,9 @@ struct OperationPlan: Sendable {
 
 /// Draws keys, all as likely or the first ones more often.
 struct KeyDistribution: Sendable {
-    /// The chance that a key or one before it is drawn. Empty where all are as likely.
+    /// The chance that a key or one before it is drawn.
+    ///
+    /// Empty where all are as likely.
     private let cumulative: [Double]
     private let count: Int
 

@@ -31,7 +31,9 @@ struct OneSlot: Slots {
     func value(_ slot: Int) -> UInt64 { value }
 }
 
-/// Values in an array. A strategy that copies on writing copies all of them.
+/// Values in an array.
+///
+/// A strategy that copies on writing copies all of them.
 struct ManySlots: Slots {
     private var values: [UInt64]
 

@@ -61,8 +61,9 @@ struct Work: Sendable, Equatable {
 struct WorkCalibration: Sendable, Equatable {
     let stepNanoseconds: Double
 
-    /// Measures for some ten milliseconds. The least of several rounds: whatever else the machine
-    /// does only adds.
+    /// Measures for some ten milliseconds.
+    ///
+    /// The least of several rounds: whatever else the machine does only adds.
     static func measure(_ work: Work) -> WorkCalibration {
         let steps = 100_000
         var value: UInt64 = 1
