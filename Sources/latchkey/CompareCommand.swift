@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// `latchkey compare`: which strategy, and why.
 ///
-/// **Design.** The run is on the main thread. SIGINT and SIGTERM only count: the run asks for the count
-/// between its slices, and the report then has what is finished. The second one ends the process
-/// at once, because the handler gives the signal back to the system.
+/// **Design.** The run is on the main thread. SIGINT and SIGTERM only count: the run asks for the
+/// count between its slices, and the report then has what is finished. The second one ends the
+/// process at once, because the handler gives the signal back to the system.
 enum CompareCommand {
     static let manual = """
         latchkey compare: measures what each strategy costs, and says which one to use

@@ -82,8 +82,8 @@ extension ComparisonReport.Recommendation {
         guard !phrases.isEmpty else {
             return count == 1
                 ? "Nothing in this run flips it; only one case was measured."
-                : "Nothing in this run flips it: no other strategy is ahead beyond the noise in any "
-                    + "of the \(count) cases."
+                : "Nothing in this run flips it: no other strategy is ahead beyond the noise in "
+                    + "any of the \(count) cases."
         }
         let shown = phrases.prefix(flipCountMax).joined(separator: "; ")
         let left = phrases.count - flipCountMax
@@ -133,7 +133,8 @@ extension ComparisonReport.Recommendation {
         let bistable = report.cases.filter(\.summary.isBistable).map(\.strategy).uniqued()
         if !bistable.isEmpty {
             notes.append(
-                "\(FigureText.names(bistable)) had two modes; such a case is ranked by its worse one."
+                "\(FigureText.names(bistable)) had two modes; such a case is ranked by its worse "
+                    + "one."
             )
         }
         guard let situation = ranking.situations.max(by: { $0.threads < $1.threads }),

@@ -8,9 +8,9 @@ internal import LatchkeySync
 ///
 /// The service is started once for each strategy, number of stripes and thread mode; all of them
 /// stay up, idle, while `wrk` drives one after the other, so that repeats are interleaved as they
-/// are in process. What `wrk` saw (throughput, response times) and what the service saw (wait, hold,
-/// contention, hand-offs, processor time) make one repeat. The load generator and the service share
-/// the processors.
+/// are in process. What `wrk` saw (throughput, response times) and what the service saw (wait,
+/// hold, contention, hand-offs, processor time) make one repeat. The load generator and the service
+/// share the processors.
 package struct HTTPComparison {
     /// The first load on a service is thrown away.
     static let warmUpSeconds = 1

@@ -92,8 +92,8 @@ package struct TerminalReport {
         let title = style.paragraph(WorkloadText.description(workload), .strong)
         let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
         let legend =
-            "Operations per second by \(unit), the median; ~ had two modes\(best). The columns after "
-            + "them are for \(greatest) \(unit)."
+            "Operations per second by \(unit), the median; ~ had two modes\(best). The columns "
+            + "after them are for \(greatest) \(unit)."
         return title + fitting.text(style: style) + style.paragraph(legend)
     }
 
