@@ -102,7 +102,8 @@ enum CompareCommand {
     // MARK: Files
 
     private static func readFiles(_ values: FlagValues) throws(UsageError) {
-        for flag in CompareFlags.workload + CompareFlags.run where values.isGiven(flag.name) {
+        let measuring = CompareFlags.workload + CompareFlags.run
+        for flag in measuring where values.isGiven(flag.name) && flag.name != "force" {
             throw UsageError("--from measures nothing, so --\(flag.name) has no meaning with it.")
         }
         guard values.isGiven("from") else {
@@ -119,7 +120,11 @@ enum CompareCommand {
             for name in ["json", "csv", "html"] where values.isGiven(name) {
                 throw UsageError("--\(name) has no meaning with --against.")
             }
-            let difference = try ReportDifference(from: report, against: later)
+            let difference = try ReportDifference(
+                from: report,
+                against: later,
+                isForced: values.isOn("force")
+            )
             say(difference.text(style: TerminalStyle(descriptor: 1)))
             exit(difference.isWorse ? 1 : 0)
         } catch let error as ReportFileError {

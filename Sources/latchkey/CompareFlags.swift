@@ -134,7 +134,8 @@ enum CompareFlags {
             "force",
             .toggle,
             default: "false",
-            "Ranks even a debug build or a machine that is busy with something else, and says so."
+            "Ranks even a debug build or a machine that is busy with something else, and says so; "
+                + "with --against, compares all figures of such reports."
         ),
     ]
 

@@ -70,6 +70,36 @@ struct ReportDifferenceTests {
         )
     }
 
+    /// As if another process had taken half of the machine during one of the runs.
+    private func busy(_ sample: SampleReport) -> ComparisonReport {
+        var report = sample.make()
+        report.conditions.ranking = .refused
+        report.conditions.findings = ["Other processes kept 1.20 processors busy."]
+        return report
+    }
+
+    @Test func `on a busy machine only the processor time of one thread is compared`() throws {
+        let before = SampleReport(seed: 1, processorTime: { _ in 1 }).make()
+        var starved = SampleReport(seed: 2, processorTime: { $0 == 1 ? 1 : 1.5 })
+        starved.speed = { _, _ in 0.5 }
+        let same = try ReportDifference(from: before, against: busy(starved))
+        #expect(same.rows.allSatisfy { $0.figure == .processorTime && $0.verdict == .same })
+        #expect(same.notes.contains { $0.contains("--force compares everything") })
+        let forced = try ReportDifference(from: before, against: busy(starved), isForced: true)
+        #expect(forced.rows.contains { $0.figure == .throughput && $0.verdict == .worse })
+        starved.processorTime = { _ in 1.18 }
+        let worse = try ReportDifference(from: before, against: busy(starved))
+        #expect(worse.rows.contains { $0.figure == .processorTime && $0.verdict == .worse })
+    }
+
+    @Test func `on a busy machine without a case of one thread nothing can be compared`() {
+        let sample = SampleReport(threads: [2, 4])
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ReportDifference(from: sample.make(), against: busy(sample))
+        }
+        #expect(error?.message.contains("Other processes kept 1.20 processors busy.") == true)
+    }
+
     @Test func `reports without a common case cannot be compared`() {
         let error = #expect(throws: ReportFileError.self) {
             _ = try ReportDifference(

@@ -18,6 +18,8 @@ struct SampleReport {
     var outlierShare = 0.0
     /// Multiplies throughput.
     var speed: (StrategyKind, _ threads: Int) -> Double = { _, _ in 1 }
+    /// Multiplies the processor time of an operation, which otherwise follows throughput.
+    var processorTime: ((_ threads: Int) -> Double)?
 
     static func workload(
         readRatio: Double = 0.5,
@@ -106,6 +108,9 @@ struct SampleReport {
             let rate = rate * round * exp(noise * random.normal()) * slow
             let operations = Int(rate * 0.2)
             let wait = 1e9 * Double(threads * threads) / rate
+            let processorNanoseconds =
+                processorTime.map { 300 * $0(threads) * exp(noise * random.normal()) }
+                ?? (wait + 200) / Double(threads)
             return ComparisonReport.Repeat(
                 index: index,
                 operations: operations,
@@ -115,7 +120,7 @@ struct SampleReport {
                 hold: .sample(p50: 50),
                 contended: operations / 3,
                 handOffs: operations / 10,
-                cpuSeconds: Double(operations) * (wait + 200) / 1e9 / Double(threads),
+                cpuSeconds: Double(operations) * processorNanoseconds / 1e9,
                 voluntarySwitches: operations / 1_000,
                 involuntarySwitches: 12,
                 minorFaults: 3,

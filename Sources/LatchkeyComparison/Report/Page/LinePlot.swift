@@ -27,7 +27,7 @@ struct LinePlot {
     var series: [Series]
 
     private static let width = 460.0
-    private static let labelWidth = 142.0
+    private static let labelWidth = 150.0
     private static let labelHeight = 13.0
     private static let left = 46.0
     private static let top = 24.0

@@ -19,6 +19,7 @@ enum PageStyle {
         font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
         main,header,footer{max-width:75rem;margin:0 auto;padding:0 1rem}
         header{padding-top:1.5rem}
+        header p{max-width:none}
         h1{font-size:1.5rem;line-height:1.25;margin:0 0 .25rem}
         h2{font-size:1.2rem;line-height:1.3;margin:2.5rem 0 .5rem}
         h3{font-size:1rem;margin:1.5rem 0 .25rem}

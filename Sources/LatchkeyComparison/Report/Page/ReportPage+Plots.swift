@@ -17,7 +17,15 @@ extension ReportPage {
             : throughputRows(last, id: id + "p1", place: place)
         return [
             throughput,
-            waits(last, id: id + "p2", place: place),
+            durations(
+                last,
+                id: id + "p5",
+                "Response time",
+                "What the client saw",
+                place,
+                \.response
+            ),
+            durations(last, id: id + "p2", "Wait", "From asking to entering", place, \.wait),
             cpu(last, id: id + "p3", place: place),
             last.contains { $0.summary.jainIndex != nil }
                 ? fairness(last, id: id + "p4", place: place) : "",
@@ -119,23 +127,31 @@ extension ReportPage {
         )
     }
 
-    private func waits(_ entries: [Case], id: String, place: String) -> String {
-        let isWire = entries.contains { $0.summary.response != nil && $0.summary.wait == nil }
+    /// Quantiles of a kind of durations, if there are any.
+    private func durations(
+        _ entries: [Case],
+        id: String,
+        _ name: String,
+        _ meaning: String,
+        _ place: String,
+        _ durations: (Summary) -> ComparisonReport.Durations?
+    ) -> String {
+        guard entries.contains(where: { durations($0.summary) != nil }) else { return "" }
         return figure(
-            isWire ? "Response time \(place)" : "Wait \(place)",
-            (isWire ? "What the client saw." : "From asking to entering.") + " Less is better.",
+            "\(name) \(place)",
+            "\(meaning). Less is better.",
             rows(
                 entries,
                 id: id,
-                title: "Wait quantiles \(place)",
-                xName: isWire ? "response time" : "wait",
+                title: "\(name) quantiles \(place)",
+                xName: name.lowercased(),
                 xText: FigureText.duration,
                 kinds: ["p50", "p90", "p99", "max"]
             ) { summary in
-                let wait = isWire ? summary.response : summary.wait
+                let found = durations(summary)
                 return [
-                    wait?.p50Nanoseconds, wait?.p90Nanoseconds, wait?.p99Nanoseconds,
-                    wait?.maxNanoseconds,
+                    found?.p50Nanoseconds, found?.p90Nanoseconds, found?.p99Nanoseconds,
+                    found?.maxNanoseconds,
                 ]
             }
         )

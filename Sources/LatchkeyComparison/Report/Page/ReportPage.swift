@@ -42,7 +42,7 @@ package struct ReportPage {
             <p class="soft">\(Markup.escape(subtitle))</p>
             </header>
             <main>
-            \(answer)\(warnings)\(workloads)\(findings)\(details)</main>
+            \(warnings)\(answer)\(workloads)\(findings)\(details)</main>
             <footer><p>Made by latchkey \(Markup.escape(report.fingerprint.latchkeyVersion)). \
             The page has no script and loads nothing; it can be kept and sent as it is.</p></footer>
             </body>
