@@ -64,6 +64,11 @@ let package = Package(
             dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
         ),
         .executableTarget(
+            name: "AgreementBenchmark",
+            dependencies: ["LatchkeyComparison", "LatchkeySync"],
+            path: "Benchmarks/AgreementBenchmark"
+        ),
+        .executableTarget(
             name: "LatchkeySyncBenchmark",
             dependencies: ["LatchkeySync"],
             path: "Benchmarks/SyncBenchmark"
