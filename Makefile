@@ -92,9 +92,7 @@ test-threads: ## strategies, store and meters under the thread sanitizer, with a
 .PHONY: test-example
 test-example: ## the example package, which imports LatchkeySync as an outsider
 	scripts/require build
-	set -e; for package in Examples/*/Package.swift; do \
-	    swift run --package-path "$$(dirname "$$package")" --scratch-path .build-example; \
-	done
+	Examples/run.sh
 
 .PHONY: contract
 contract: build ## the running service against openapi.yaml, its metrics against promtool

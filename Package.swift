@@ -84,11 +84,14 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
-            dependencies: ["LatchkeyMetrics", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyContentionTests",
-            dependencies: ["LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMetrics", "LatchkeySync",
+                "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyStoreTests",
@@ -114,7 +117,10 @@ let package = Package(
             name: "LatchkeyReportTests",
             dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
         ),
-        .testTarget(name: "LatchkeyIntegrationTests", dependencies: ["LatchkeyTestSupport"]),
+        .testTarget(
+            name: "LatchkeyIntegrationTests",
+            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport", "latchkey"]
+        ),
         .testTarget(name: "TidyTests"),
     ]
 )

@@ -41,10 +41,11 @@ def main():
     rows += measure_micro(arguments)
     progress("")
     print_table(rows)
-    missed = sum(1 for row in rows if row["met"] is False)
+    missed = sum(1 for each in rows if each["met"] is False)
+    targets = sum(1 for each in rows if each["met"] is not None)
     print(f"\n{arguments.rounds} rounds of {arguments.seconds:g} s, wrk -t1 -c{CONNECTIONS}, "
           f"{os.cpu_count()} cores, load average before {BEFORE[0]:.1f}. "
-          f"{missed} of {len(rows)} targets missed.")
+          f"{missed} of {targets} targets missed.")
     return 0
 
 
@@ -55,7 +56,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
-    parser.add_argument("--micro", help="the program that measures LatchkeySync alone")
+    parser.add_argument("--micro", action="append", default=[],
+                        help="a program that measures without HTTP; more than once if you like")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2, help="per load")
     return parser.parse_args()
@@ -66,14 +68,17 @@ def measure_requests(arguments):
     threads = str(os.cpu_count())
     with Latchkey(arguments.binary, "--http-threads", threads) as one, \
             Latchkey(arguments.binary, "--http-threads", threads) as many, \
-            Server(arguments.floor, "--port", "0", "--threads", threads) as floor:
+            floor_program(arguments, "per-request") as floor, \
+            floor_program(arguments, "shared") as shared:
         one.ask("PUT", "/v1/properties/get", VALUE)
         loader.fill(many.address, MANY, lambda index: b"random%d" % index, VALUE)
         cases = {
             "get": (one, "get", "get", ()),
             "get floor": (floor, "get", "get", ()),
+            "get shared": (shared, "get", "get", ()),
             "put": (one, "put", "put", ()),
             "put floor": (floor, "put", "put", ()),
+            "put shared": (shared, "put", "put", ()),
             "random": (many, "random", "random", (MANY,)),
             "random one": (many, "random", "random", (1,)),
         }
@@ -91,13 +96,23 @@ def measure_requests(arguments):
     return [
         ratio("GET one property ÷ floor", rates, "get", "get floor", 0.95),
         ratio("PUT one property ÷ floor", rates, "put", "put floor", 0.90),
-        ratio("GET 100,000 at random ÷ one", rates, "random", "random one", 0.85)]
+        ratio("GET 100,000 at random ÷ one", rates, "random", "random one", 0.85),
+        ratio("GET ÷ floor that never makes a response", rates, "get", "get shared"),
+        ratio("PUT ÷ floor that never makes a response", rates, "put", "put shared")]
 
 
-def ratio(name, rates, numerator, denominator, target):
+def floor_program(arguments, response):
+    """The floor with as many threads as the service, and the same value."""
+    return Server(arguments.floor, "--port", "0", "--threads", str(os.cpu_count()),
+                  "--value", VALUE.decode(), "--response", response)
+
+
+def ratio(name, rates, numerator, denominator, target=None):
     values = [over / under for over, under in zip(rates[numerator], rates[denominator])]
     note = (f"{statistics.median(rates[numerator]):,.0f}/s ÷ "
             f"{statistics.median(rates[denominator]):,.0f}/s")
+    if target is None:
+        return row(name, values, "", "", None, note)
     return row(name, values, "", f"≥ {target}", statistics.median(values) >= target, note)
 
 
@@ -133,15 +148,22 @@ def page_milliseconds(service, index):
 
 
 def measure_micro(arguments):
-    """The rows of the program that measures the strategies without HTTP: one JSON object a line."""
-    if not arguments.micro:
-        return []
-    progress("the strategies without HTTP")
-    output = subprocess.run([arguments.micro], capture_output=True, text=True, check=True,
-                            stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
-    found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return [row(each["name"], [each["min"], each["median"], each["max"]], each.get("unit", ""),
-                each.get("target", ""), each.get("met"), each.get("note", "")) for each in found]
+    """The rows of the programs that measure without HTTP: one JSON object a line."""
+    rows = []
+    for program in arguments.micro:
+        progress(pathlib.Path(program).name)
+        output = subprocess.run([program], capture_output=True, text=True, check=True,
+                                stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
+        for line in output.splitlines():
+            if line.startswith("{"):
+                found = json.loads(line)
+                target = found.get("target") or ""
+                rows.append(row(
+                    found["measure"], [found["low"], found["ratio"], found["high"]],
+                    "ns" if found["unit"] == "nanoseconds" else "",
+                    target.replace("at least", "≥").replace("at most", "≤"), found.get("isMet"),
+                    f"{found['subject']}: {found['nanosecondsPerOperation']:.3g} ns"))
+    return rows
 
 
 def row(name, values, unit, target, met, note):

@@ -34,7 +34,7 @@ class Server:
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.log,
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             text=True)
         started = threading.Event()
         threading.Thread(target=self._read_output, args=(started,), daemon=True).start()
@@ -46,7 +46,7 @@ class Server:
         return self
 
     def __exit__(self, kind, *_):
-        self.process.send_signal(signal.SIGTERM)
+        self.ask_to_end()
         try:
             status = self.process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
@@ -54,7 +54,11 @@ class Server:
             self.process.wait()
             status = "none; it had to be killed"
         if kind is None and status != 0:
-            raise Failure(f"{' '.join(self.command)} ended with status {status} after SIGTERM")
+            raise Failure(f"{' '.join(self.command)} ended with status {status}")
+
+    def ask_to_end(self):
+        """Most programs end with their standard input."""
+        self.process.stdin.close()
 
     def _read_output(self, started):
         for line in self.process.stdout:
@@ -98,6 +102,9 @@ class Latchkey(Server):
 
     def __init__(self, binary, *options, log=subprocess.DEVNULL):
         super().__init__(binary, "serve", "--port", "0", *options, log=log)
+
+    def ask_to_end(self):
+        self.process.send_signal(signal.SIGTERM)
 
     def metrics(self):
         """The samples of /metrics: the name with its labels, as written, and the value."""

@@ -29,7 +29,8 @@
 
 enum {
     LINGER_MILLISECONDS = 1000,
-    RAW_BYTES_MAX = 512,
+    // The head of a raw answer is well below 256 bytes.
+    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + 256,
     // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
     // which alone has the whole of tcp_info.
     KERNEL_CLOSE_WAIT = 8,
@@ -67,16 +68,14 @@ static bool expire(connection *c, unsigned phase) {
 
 void deadline_refuse_body(connection *c) {
     if (expire(c, atomic_load_explicit(&c->phase, memory_order_relaxed))) {
-        send_raw(c, "413 Content Too Large",
-                 "{\"type\":\"about:blank\",\"title\":\"Content Too Large\",\"status\":413}");
+        send_raw(c, "413 Content Too Large", c->server->too_large_body);
         shutdown(c->socket, SHUT_WR);
     }
 }
 
 static void refuse_slow_request(connection *c, unsigned phase) {
     if (expire(c, phase)) {
-        send_raw(c, "408 Request Timeout",
-                 "{\"type\":\"about:blank\",\"title\":\"Request Timeout\",\"status\":408}");
+        send_raw(c, "408 Request Timeout", c->server->timeout_body);
         shutdown(c->socket, SHUT_WR);
         atomic_fetch_add_explicit(&c->server->timed_out_total, 1, memory_order_relaxed);
     }

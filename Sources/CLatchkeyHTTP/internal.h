@@ -144,6 +144,8 @@ struct latchkey_http_server {
     latchkey_http_options options;
     struct MHD_Daemon *daemon;
     struct MHD_Response *unavailable;  // what abandoned requests get
+    char *timeout_body;
+    char *too_large_body;
     uint16_t port;
     int listener;  // libmicrohttpd's; replaced by plug[0] when quiesced
     int plug[2];

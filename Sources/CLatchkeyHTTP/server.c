@@ -137,9 +137,16 @@ void server_release(latchkey_http_server *server) {
         }
     }
     free(server->addresses);
+    free(server->timeout_body);
+    free(server->too_large_body);
     pthread_cond_destroy(&server->wakes);
     pthread_mutex_destroy(&server->lock);
     free(server);
+}
+
+// A copy of the body of an answer that is made here, or NULL without memory.
+static char *copy_body(const char *body, const char *otherwise) {
+    return strndup(body != NULL ? body : otherwise, LATCHKEY_HTTP_RAW_BODY_BYTES_MAX);
 }
 
 // The object with everything that does not need a descriptor, or NULL without memory.
@@ -160,7 +167,13 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     pthread_cond_init(&server->wakes, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&server->lock, NULL);
-    bool has_memory = true;
+    server->options.timeout_body = NULL;
+    server->options.too_large_body = NULL;
+    server->timeout_body =
+        copy_body(options->timeout_body, "{\"title\":\"Request Timeout\",\"status\":408}");
+    server->too_large_body =
+        copy_body(options->too_large_body, "{\"title\":\"Content Too Large\",\"status\":413}");
+    bool has_memory = server->timeout_body != NULL && server->too_large_body != NULL;
     if (options->connections_per_address_max > 0) {
         uint32_t chains = 16;
         while (chains < options->connections_max / 4 && chains < 1u << 16) {
@@ -168,7 +181,7 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
         }
         server->address_mask = chains - 1;
         server->addresses = calloc(chains, sizeof(connection *));
-        has_memory = server->addresses != NULL;
+        has_memory = has_memory && server->addresses != NULL;
     }
     server->unavailable = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     if (!has_memory || server->unavailable == NULL ||
@@ -188,9 +201,10 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     } else {
         flags |= MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     }
-    // The library's memory of a connection holds the head, the descriptions of its lines, and the
-    // head of the answer. It is zeroed between two requests, so it should not be generous.
-    size_t pool_bytes = (size_t)options->head_bytes_max * 2 + 4096;
+    // The library's memory of a connection holds the head, 56 bytes for each of its lines, and the
+    // head of the answer. All of it is zeroed between two requests, which is the dearest thing that
+    // happens to a request outside of the kernel, so it must not be generous.
+    size_t pool_bytes = (size_t)options->head_bytes_max * 3 / 2 + 4096;
     struct MHD_OptionItem pool_of_threads[] = {
         {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options->threads, NULL},
         {MHD_OPTION_END, 0, NULL},

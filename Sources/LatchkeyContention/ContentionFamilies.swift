@@ -18,19 +18,19 @@ enum ContentionFamilies {
     private static let wait = MetricFamily(
         "latchkey_lock_wait_seconds",
         .histogram,
-        help: "From asking to entering, scaled up from those that were timed.",
+        help: "From asking to entering, scaled up from those timed.",
         unit: "seconds"
     )
     private static let hold = MetricFamily(
         "latchkey_lock_hold_seconds",
         .histogram,
-        help: "From entering to leaving, scaled up from those that were timed.",
+        help: "From entering to leaving, scaled up from those timed.",
         unit: "seconds"
     )
     private static let waitMax = MetricFamily(
         "latchkey_lock_wait_max_seconds",
         .gauge,
-        help: "Longest timed wait of the current minute and the one before.",
+        help: "Longest timed wait of this minute and the last.",
         unit: "seconds"
     )
     private static let waiters = MetricFamily(
@@ -41,24 +41,24 @@ enum ContentionFamilies {
     private static let ownerChanges = MetricFamily(
         "latchkey_lock_owner_changes_total",
         .counter,
-        help: "Exclusive entries that came after one of another thread."
+        help: "Exclusive entries that came after another thread's."
     )
     private static let samplingRatio = MetricFamily(
         "latchkey_lock_sampling_ratio",
         .gauge,
-        help: "Share of the acquisitions that is timed. 0 if only contended ones are.",
+        help: "Share of the entries that is timed, 0 if only contended.",
         unit: "ratio"
     )
     private static let backlog = MetricFamily(
         "latchkey_strategy_backlog_operations",
         .gauge,
-        help: "Accepted asynchronous writes that are not yet applied.",
+        help: "Accepted writes that are not yet applied.",
         unit: "operations"
     )
     private static let overhead = MetricFamily(
         "latchkey_lock_metering_overhead_seconds",
         .gauge,
-        help: "What metering adds to an uncontended acquisition, as measured in this process.",
+        help: "What metering adds to an uncontended entry.",
         unit: "seconds"
     )
     private static let build = MetricFamily(

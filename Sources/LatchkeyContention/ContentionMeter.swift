@@ -47,7 +47,9 @@ import Synchronization
     /// other.
     static let windowNanoseconds: UInt64 = 60_000_000_000
 
-    /// Makes a meter without figures. The sampling mean is for level `sampled` only.
+    /// Makes a meter without figures.
+    ///
+    /// The sampling mean is for level `sampled` only.
     package init(
         strategy: StrategyKind,
         traits: StrategyTraits,

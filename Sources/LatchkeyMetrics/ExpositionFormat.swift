@@ -51,9 +51,11 @@ private struct MediaRange {
         guard let type = parts.first, !type.isEmpty else { return nil }
         self.type = type
         for parameter in parts.dropFirst() {
-            let sides = parameter.split(separator: "=", maxSplits: 1).map {
-                Self.trimmed(String($0))
-            }
+            let sides = parameter.split(
+                separator: "=",
+                maxSplits: 1,
+                omittingEmptySubsequences: false
+            ).map { Self.trimmed(String($0)) }
             guard sides.count == 2 else { continue }
             let value = Self.trimmed(sides[1], of: ["\""])
             if sides[0] == "q" {

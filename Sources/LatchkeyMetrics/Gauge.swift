@@ -2,6 +2,7 @@ public import Synchronization
 
 /// A value that goes up and down: one atomic number, for things that change seldom.
 ///
+/// **Design.** Any thread changes the number by one atomic operation, which orders nothing else.
 /// What changes at every operation belongs in a ``Counter``, or into a collector that computes it
 /// when it is read.
 @usableFromInline package final class Gauge: Sendable {

@@ -2,8 +2,9 @@ import Glibc
 
 /// State behind a pthread mutex, for what happens at start and at a scrape.
 ///
-/// Not `Synchronization.Mutex`: under ThreadSanitizer a contended one raises false reports with
-/// the toolchains that this package supports, and metrics are read under ThreadSanitizer.
+/// **Design.** The mutex guards `state` and nothing else; who holds it calls nothing that could ask
+/// for it again. It is not `Synchronization.Mutex`: under ThreadSanitizer a contended one raises
+/// false reports with the toolchains that this package supports.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because the class alone allocates and frees the mutex
 /// and `state` is touched only while the mutex is held.

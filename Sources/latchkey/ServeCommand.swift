@@ -173,15 +173,12 @@ enum ServeCommand {
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
-        let configuration = try configuration(
-            FlagValues(flags, command: "serve", arguments: arguments)
-        )
+        let configuration = try configuration(arguments)
         exit(Service.run(configuration, announce: { say($0) }))
     }
 
-    private static func configuration(
-        _ values: FlagValues
-    ) throws(UsageError) -> ServiceConfiguration {
+    static func configuration(_ arguments: [String]) throws(UsageError) -> ServiceConfiguration {
+        let values = try FlagValues(flags, command: "serve", arguments: arguments)
         var configuration = ServiceConfiguration()
         configuration.version = Latchkey.version
         configuration.strategy = values.choice("strategy")

@@ -17,7 +17,9 @@ struct SettingsSpellingTests {
         #expect(try #require(Arrival(text)).description == text)
     }
 
-    @Test(arguments: ["", "x", "-1", "scaled:", "zipf:0", "zipf:-1", "zipf:nan", "open:inf", "open:0"])
+    @Test(arguments: [
+        "", "x", "-1", "scaled:", "zipf:0", "zipf:-1", "zipf:nan", "open:inf", "open:0",
+    ])
     func `what has no meaning has no value`(text: String) {
         #expect(OutsideWork(text) == nil)
         #expect(KeySkew(text) == nil)

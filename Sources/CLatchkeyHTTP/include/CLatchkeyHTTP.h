@@ -48,8 +48,8 @@ typedef enum latchkey_http_rejection {
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
     // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. A head
-    // that does not even fit into the memory of a connection, which is about twice
-    // `head_bytes_max`, gets 414 or 431 from libmicrohttpd, which closes.
+    // that does not even fit into the memory of a connection gets 414 or 431 from libmicrohttpd,
+    // which closes: one of half more than `head_bytes_max`, or of very many short lines.
     LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG,
     // Request line and headers together are longer than `head_bytes_max`. 431.
     LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE,
@@ -78,7 +78,9 @@ enum {
     LATCHKEY_HTTP_REFUSAL_MILLISECONDS = 1000,
     // Deadlines are looked at this often, or four times in the shortest of them. A deadline takes
     // effect at most two such ticks late and never early.
-    LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 500,
+    LATCHKEY_HTTP_TICK_MILLISECONDS_MAX = 250,
+    // How long the body of an answer can be that is made here.
+    LATCHKEY_HTTP_RAW_BODY_BYTES_MAX = 1024,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
 };
@@ -121,7 +123,7 @@ typedef struct latchkey_http_options {
     uint32_t
         connections_per_address_max;  // 0: no bound. IPv6 addresses count by their first 64 bits
     uint32_t target_bytes_max;        // path and query
-    uint32_t head_bytes_max;          // request line and headers
+    uint32_t head_bytes_max;          // request line and headers; a KiB costs about 30 ns
     uint64_t body_bytes_max;
     // From an answer, or the start of the connection, to the next byte; and from one piece of an
     // answer that the client takes to the next. 0: no bound.
@@ -129,6 +131,10 @@ typedef struct latchkey_http_options {
     // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
     // connection is closed. 0: no bound.
     uint32_t request_milliseconds;
+    // The bodies of the 408 and the 413 that are made here: a problem's JSON each, of at most
+    // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
+    const char *timeout_body;
+    const char *too_large_body;
     latchkey_http_handler handler;
     latchkey_http_log log;  // may be NULL
     void *context;          // given to both; must live until latchkey_http_stop() has returned

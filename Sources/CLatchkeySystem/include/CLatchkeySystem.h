@@ -78,6 +78,10 @@ static inline void latchkey_system_hold_accesses(void *innermost) {
     latchkey_system_thread_held = innermost;
 }
 
+// How many columns the terminal behind the descriptor has; 0 if it is none or does not know. Swift
+// cannot call the variadic ioctl().
+int latchkey_system_terminal_columns(int descriptor);
+
 // What a thread, or a process, has used of the machine so far.
 struct latchkey_system_usage {
     uint64_t processor_nanoseconds;  // user and system time together

@@ -22,7 +22,9 @@ package enum ComparisonPreset: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// Puts the preset's workload into the settings. Flags of their own win afterwards.
+    /// Puts the preset's workload into the settings.
+    ///
+    /// Flags of their own win afterwards.
     package func apply(to settings: inout ComparisonSettings) {
         settings.preset = self
         func set(_ readRatio: Double, section: Int, outside: Int, keys: Int = 1) {

@@ -21,13 +21,17 @@ extension ComparisonReport {
         package var skew: KeySkew
         package var stripes: Int
         package var arrival: Arrival
-        /// How the service gives connections to threads. Left out in process.
+        /// How the service gives connections to threads.
+        ///
+        /// Left out in process.
         package var threadMode: ThreadMode?
     }
 
     /// One measurement of a case.
     package struct Repeat: Codable, Sendable, Equatable {
-        /// From 0. Repeats with the same index were taken next to each other, in rotated order.
+        /// From 0.
+        ///
+        /// Repeats with the same index were taken next to each other, in rotated order.
         package var index: Int
         package var operations: Int
         package var seconds: Double
@@ -38,10 +42,14 @@ extension ComparisonReport {
         package var hold: Durations?
         /// From the start of an operation to its end: over the wire, what the client saw.
         package var response: Durations?
-        /// The same from the *intended* start, so that a stall is not hidden. Open loop only.
+        /// The same from the *intended* start, so that a stall is not hidden.
+        ///
+        /// Open loop only.
         package var responseFromIntendedStart: Durations?
-        /// How many operations the metered part of the repeat did. Wait, hold, contention, hand-offs
-        /// and system calls are of these; everything else is of `operations`, without a meter.
+        /// How many operations the metered part of the repeat did.
+        ///
+        /// Wait, hold, contention, hand-offs and system calls are of these; everything else is of
+        /// `operations`, without a meter.
         package var meteredOperations: Int?
         package var contended: Int?
         package var handOffs: Int?
@@ -52,7 +60,9 @@ extension ComparisonReport {
         package var majorFaults: Int?
         package var futexCalls: Int?
         package var systemCalls: Int?
-        /// Operations that were refused because a backlog was full. They are not in `operations`.
+        /// Operations that were refused because a backlog was full.
+        ///
+        /// They are not in `operations`.
         package var refused: Int?
     }
 
@@ -68,7 +78,9 @@ extension ComparisonReport {
         package var maxNanoseconds: Double
     }
 
-    /// A case in few figures. Where nothing else is said, the median over the repeats.
+    /// A case in few figures.
+    ///
+    /// Where nothing else is said, the median over the repeats.
     package struct Summary: Codable, Sendable, Equatable {
         package var operationsPerSecond: Spread
         /// Wall time over all operations of all threads.
@@ -87,9 +99,13 @@ extension ComparisonReport {
         package var futexCallsPerOperation: Double?
         /// Jain's index of the threads' operations: 1 if all did the same, 1/threads if one did all.
         package var jainIndex: Double
-        /// Whether the repeats fall into two groups. The case is ranked by the worse one then.
+        /// Whether the repeats fall into two groups.
+        ///
+        /// The case is ranked by the worse one then.
         package var isBistable: Bool
-        /// The medians of the two groups, the worse one first. Left out unless bistable.
+        /// The medians of the two groups, the worse one first.
+        ///
+        /// Left out unless bistable.
         package var modesOperationsPerSecond: [Double]?
     }
 

@@ -22,7 +22,9 @@ extension ComparisonReport {
         package var outcome: Outcome
         /// How many operations or reads were checked.
         package var checkedCount: Int
-        /// What was found, in a sentence. Left out if nothing is wrong.
+        /// What was found, in a sentence.
+        ///
+        /// Left out if nothing is wrong.
         package var finding: String?
     }
 
@@ -44,7 +46,9 @@ extension ComparisonReport {
         package var contention: Estimate
         /// κ: what threads spend on agreeing with each other.
         package var coherency: Estimate
-        /// Where the fitted curve is highest. Left out if it only rises.
+        /// Where the fitted curve is highest.
+        ///
+        /// Left out if it only rises.
         package var peakThreads: Double?
         package var peakOperationsPerSecond: Double?
         /// The share of the variation that the curve explains.
@@ -59,7 +63,9 @@ extension ComparisonReport {
         }
 
         package var axis: Axis
-        /// Everything but the axis. For `read-ratio`, its own read ratio means nothing.
+        /// Everything but the axis.
+        ///
+        /// For `read-ratio`, its own read ratio means nothing.
         package var workload: Workload
         /// For `read-ratio`: on how many threads.
         package var threads: Int?
@@ -81,11 +87,15 @@ extension ComparisonReport {
         }
 
         package var outcome: Outcome
-        /// The strategies ahead, the one with the highest figure first. Empty if refused.
+        /// The strategies ahead, the one with the highest figure first.
+        ///
+        /// Empty if refused.
         package var strategies: [String]
         /// The whole recommendation, to be read by people.
         package var sentence: String
         /// Under which condition it flips, in a sentence; "nothing in this run" is one too.
         package var flip: String
+        /// What throughput alone does not say, a sentence each.
+        package var notes: [String]
     }
 }

@@ -6,14 +6,17 @@ package import Foundation
 /// describes them and `docs/schemas/comparison-report.schema.json` is their schema. What was not
 /// measured is left out, never 0.
 package struct ComparisonReport: Codable, Sendable, Equatable {
-    /// The name of this form of the report. Adding an optional property keeps the name; anything
-    /// else changes the number.
+    /// The name of this form of the report.
+    ///
+    /// Adding an optional property keeps the name; anything else changes the number.
     package static let schemaName = "latchkey-comparison/1"
 
     package var schema = ComparisonReport.schemaName
     package var startedAt: Date
     package var elapsedSeconds: Double
-    /// Whether the run was ended before all repeats were done. `cases` holds what was finished.
+    /// Whether the run was ended before all repeats were done.
+    ///
+    /// `cases` holds what was finished.
     package var isInterrupted: Bool
     package var settings: ComparisonSettings
     package var fingerprint: Fingerprint
@@ -85,7 +88,9 @@ extension ComparisonReport {
         }
 
         package var ranking: Ranking
-        /// Why the figures cannot be trusted, a sentence each. Empty if they can.
+        /// Why the figures cannot be trusted, a sentence each.
+        ///
+        /// Empty if they can.
         package var findings: [String]
         /// Of the last 1, 5 and 15 minutes, when the run began and when it ended.
         package var loadAverageBefore: [Double]

@@ -25,7 +25,9 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var arrival = Arrival.closed
     /// Over the wire: how the service gives connections to threads.
     package var threadModes = [ThreadMode.eventLoop, .threadPerConnection]
-    /// How long one repeat is measured. Its warm-up comes on top.
+    /// How long one repeat is measured.
+    ///
+    /// Its warm-up comes on top.
     package var durationSeconds = 0.2
     package var repeats = 5
     package var seed: UInt64 = 1
@@ -78,7 +80,9 @@ package struct ComparisonProgress: Sendable, Equatable {
     package var finishedCount: Int
     package var totalCount: Int
     package var elapsedSeconds: Double
-    /// An estimate. `nil` before there is anything to estimate it from.
+    /// An estimate.
+    ///
+    /// `nil` before there is anything to estimate it from.
     package var remainingSeconds: Double?
     /// What is being measured, such as `spin, 4 threads`.
     package var current: String

@@ -1,9 +1,9 @@
 import CLatchkeyHTTP
 
 extension Exchange {
-    /// Answers the request. Do not use the exchange afterwards, on any thread.
+    /// Answers the request.
     ///
-    /// To answer twice is a programmer error, which stops the process as long as it can be seen:
+    /// Do not use the exchange afterwards, on any thread. To answer twice is a programmer error, which stops the process as long as it can be seen:
     /// until the connection has got its next request. `Date`, `Content-Length` and `Connection`
     /// are added. A body is not sent for `HEAD`, 204 and 304, but its length is (RFC 9110, 8.6).
     ///
@@ -79,6 +79,9 @@ package struct ResponseFields: ~Copyable {
     }
 
     /// Adds a field whose value must have no line feed, carriage return or NUL.
+    ///
+    /// Disfavoured, because a literal would be a `String` otherwise, which costs more.
+    @_disfavoredOverload
     package mutating func add(_ name: StaticString, _ value: String) {
         if value.utf8.contains(0) {
             areValid = false

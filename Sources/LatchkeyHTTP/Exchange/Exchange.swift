@@ -27,7 +27,7 @@ package struct Exchange: @unchecked Sendable {
     /// The target up to its first `?`, as it was sent: nothing is decoded.
     @inlinable package var path: Bytes { unsafe Bytes(request.pointee.path) }
 
-    /// The target after its first `?`, as it was sent. Empty if there is none.
+    /// The target after its first `?`, as it was sent; empty if there is none.
     @inlinable package var query: Bytes { unsafe Bytes(request.pointee.query) }
 
     @inlinable package var body: Bytes { unsafe Bytes(request.pointee.body) }
@@ -46,6 +46,7 @@ package struct Exchange: @unchecked Sendable {
     /// The value of the first header field of this name, or nil.
     ///
     /// - Parameter name: lower-case ASCII. The field's case does not matter.
+    /// - Returns: the value, without white space around it.
     @inlinable
     package func header(named name: StaticString) -> Bytes? {
         let index = find(name, from: 0)
@@ -56,6 +57,7 @@ package struct Exchange: @unchecked Sendable {
     /// All values of the header fields of this name, joined by `, ` (RFC 9110, 5.3), or nil.
     ///
     /// - Parameter name: lower-case ASCII. The field's case does not matter.
+    /// - Returns: the joined values.
     package func headers(named name: StaticString) -> [UInt8]? {
         let end = unsafe request.pointee.field_count
         var index = find(name, from: 0)

@@ -37,7 +37,7 @@ package enum HTTPMethod: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// As it stands in a request. ``other`` has no spelling; this is for labels and logs.
+    /// As it stands in a request; for labels and logs, ``other`` has a name too.
     package var name: StaticString {
         switch self {
         case .get: "GET"

@@ -14,7 +14,11 @@ package enum PercentDecodingError: Error, Equatable, Sendable {
 package enum PercentDecoding {
     /// Decodes into bytes that are valid UTF-8.
     ///
-    /// - Parameter plusIsSpace: as in queries. In paths, `+` is a plus sign.
+    /// - Parameters:
+    ///   - bytes: as they were sent.
+    ///   - plusIsSpace: as in queries. In paths, `+` is a plus sign.
+    /// - Returns: the decoded bytes.
+    /// - Throws: what is wrong with them.
     package static func decode(
         _ bytes: Bytes,
         plusIsSpace: Bool = false

@@ -44,7 +44,7 @@ package enum Unmatched: Sendable {
     case options(allow: String)
 }
 
-/// What is wrong with a table of routes. A programmer's error, found at start.
+/// What is wrong with a table of routes, which is a programmer's error and found at start.
 package enum RouteTableError: Error, Equatable, Sendable {
     /// The pattern is not `/` and segments of literal ASCII or one name in braces.
     case badPattern(String)
@@ -54,4 +54,6 @@ package enum RouteTableError: Error, Equatable, Sendable {
     case duplicate(String)
     /// A literal segment and a name in braces stand in the same place. One path could be both.
     case ambiguous(String)
+    /// More than 32767.
+    case tooManyRoutes
 }

@@ -1,9 +1,9 @@
 /// Finds the route of a request by method and path, on raw bytes and without allocation.
 ///
-/// **Design.** The table of routes becomes a tree of segments once, at start. A node is a literal
-/// or the name in braces, and among the children of one node there is never one of each, so that
-/// every path has one way down at most, and the first child that fits is the right one. The tree is
-/// immutable and flat: nodes refer to each other by their index in one array.
+/// **Design.** The table of routes becomes a ``RouteTree`` once, at start, and nothing changes
+/// afterwards, so that all threads share it without a lock. The handlers are in objects that the
+/// router keeps for ever; they are called through unmanaged references, because counting owners of
+/// something that every thread uses for every request is slower than finding it.
 ///
 /// Segments are compared as they were sent. `/v1/%70roperties` is not `/v1/properties`, `//` has an
 /// empty segment, which nothing matches, and `..` is a segment like any other.
@@ -13,21 +13,40 @@
 package final class Router: Sendable {
     package typealias UnmatchedHandler = @Sendable (Exchange, Unmatched) -> Void
 
+    private final class Target: Sendable {
+        let handle: Route.Handler
+
+        init(_ handle: @escaping Route.Handler) {
+            self.handle = handle
+        }
+    }
+
     package let routes: [Route]
 
-    private let nodes: [RouteNode]
+    private let tree: RouteTree
+    private let targets: [Target]
     private let unmatched: UnmatchedHandler
 
     /// - Parameters:
     ///   - routes: at least one.
     ///   - unmatched: called for requests that no route answers. Must answer them.
+    /// - Throws: what is wrong with the table.
     package init(
         _ routes: [Route],
         unmatched: @escaping UnmatchedHandler
     ) throws(RouteTableError) {
         self.routes = routes
         self.unmatched = unmatched
-        nodes = try RouteNode.tree(of: routes)
+        tree = try RouteTree(routes)
+        targets = routes.map { Target($0.handle) }
+    }
+
+    /// What the table says about a method and a path.
+    package enum Resolution: Equatable, Sendable {
+        case route(Int, capture: Bytes)
+        case notFound
+        case methodNotAllowed(allow: String)
+        case options(allow: String)
     }
 
     /// Calls the route's handler, or `unmatched`.
@@ -37,55 +56,25 @@ package final class Router: Sendable {
             return
         }
         let method = exchange.method
+        switch resolve(method, exchange.path) {
+        case .route(let index, let capture):
+            let match = RouteMatch(route: index, method: method, capture: capture)
+            unsafe Unmanaged.passUnretained(targets[index])._withUnsafeGuaranteedRef {
+                $0.handle(exchange, match)
+            }
+        case .notFound: unmatched(exchange, .notFound)
+        case .methodNotAllowed(let allow): unmatched(exchange, .methodNotAllowed(allow: allow))
+        case .options(let allow): unmatched(exchange, .options(allow: allow))
+        }
+    }
+
+    /// Looks a method and a path up.
+    package func resolve(_ method: HTTPMethod, _ path: Bytes) -> Resolution {
         var capture = Bytes("")
-        guard let node = find(exchange.path, &capture) else {
-            unmatched(exchange, .notFound)
-            return
-        }
-        let route = nodes[node].route(for: method)
-        if route >= 0 {
-            routes[route].handle(
-                exchange,
-                RouteMatch(route: route, method: method, capture: capture)
-            )
-        } else if method == .options {
-            unmatched(exchange, .options(allow: nodes[node].allow))
-        } else {
-            unmatched(exchange, .methodNotAllowed(allow: nodes[node].allow))
-        }
-    }
-
-    /// The node that has routes for this path.
-    private func find(_ path: Bytes, _ capture: inout Bytes) -> Int? {
-        guard path.first == UInt8(ascii: "/") else { return nil }
-        if path.count == 1 {
-            return nodes[0].allow.isEmpty ? nil : 0
-        }
-        var node = 0
-        var start = 1
-        while start <= path.count {
-            var end = start
-            while end < path.count && path[end] != UInt8(ascii: "/") {
-                end += 1
-            }
-            guard end > start else { return nil }
-            let segment = path.range(start, end)
-            guard let child = child(of: node, for: segment) else { return nil }
-            if nodes[child].isCapture {
-                capture = segment
-            }
-            node = child
-            start = end + 1
-        }
-        return nodes[node].allow.isEmpty ? nil : node
-    }
-
-    private func child(of node: Int, for segment: Bytes) -> Int? {
-        var index = nodes[node].firstChild
-        while index != RouteNode.noChild {
-            if nodes[index].matches(segment) { return index }
-            index = nodes[index].nextSibling
-        }
-        return nil
+        guard let node = tree.find(path, &capture) else { return .notFound }
+        let route = tree.nodes[node].route(for: method)
+        if route >= 0 { return .route(route, capture: capture) }
+        let allow = tree.nodes[node].allow
+        return method == .options ? .options(allow: allow) : .methodNotAllowed(allow: allow)
     }
 }

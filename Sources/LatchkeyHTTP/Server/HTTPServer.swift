@@ -43,6 +43,7 @@ package final class HTTPServer: @unchecked Sendable {
     ///   - log: called on any thread with a sentence about something unusual that a client or the
     ///     system did.
     ///   - handle: called for each request. Must answer it, then or later.
+    /// - Throws: if the address cannot be listened on, or the configuration is out of bounds.
     package init(
         _ configuration: HTTPServerConfiguration,
         log: @escaping Log = { _ in },
@@ -64,10 +65,7 @@ package final class HTTPServer: @unchecked Sendable {
             unsafe callbacks.takeUnretainedValue().log(text)
         }
         var failure = unsafe latchkey_http_failure()
-        let started = unsafe configuration.host.withCString { host in
-            unsafe options.host = host
-            return unsafe latchkey_http_start(&options, &failure)
-        }
+        let started = unsafe HTTPServer.start(configuration, &options, &failure)
         guard let server = unsafe started else {
             throw unsafe HTTPServerError(failure, configuration)
         }
@@ -76,8 +74,10 @@ package final class HTTPServer: @unchecked Sendable {
         port = unsafe latchkey_http_port(server)
     }
 
-    /// Stops to listen. Requests that have arrived are served; later ones are given to the handler
-    /// as ``Rejection/draining``. Every answer closes its connection. Call it as often as you like.
+    /// Stops to listen.
+    ///
+    /// Requests that have arrived are served; later ones are given to the handler as
+    /// ``Rejection/draining``. Every answer closes its connection. Call it as often as you like.
     package func quiesce() {
         unsafe latchkey_http_quiesce(server)
     }
@@ -94,14 +94,33 @@ package final class HTTPServer: @unchecked Sendable {
         Int(unsafe latchkey_http_stop(server, limit.wholeMilliseconds))
     }
 
-    /// Counts connections and what they do. Locks the list of connections meanwhile; requests are
-    /// not delayed.
+    /// Counts connections and what they do.
+    ///
+    /// Locks the list of connections meanwhile; requests are not delayed.
     package var statistics: HTTPServerStatistics {
         HTTPServerStatistics(unsafe latchkey_http_measure(server))
     }
 }
 
 extension HTTPServer {
+    /// Lends the texts of the configuration for the call that copies them.
+    private static func start(
+        _ configuration: HTTPServerConfiguration,
+        _ options: inout latchkey_http_options,
+        _ failure: inout latchkey_http_failure
+    ) -> OpaquePointer? {
+        unsafe configuration.host.withCString { host in
+            unsafe options.host = unsafe host
+            return unsafe configuration.timeoutBody.withCString { timeoutBody in
+                unsafe options.timeout_body = unsafe timeoutBody
+                return unsafe configuration.tooLargeBody.withCString { tooLargeBody in
+                    unsafe options.too_large_body = unsafe tooLargeBody
+                    return unsafe latchkey_http_start(&options, &failure)
+                }
+            }
+        }
+    }
+
     private static func options(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) -> latchkey_http_options {

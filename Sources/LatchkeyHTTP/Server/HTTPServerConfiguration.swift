@@ -1,4 +1,4 @@
-/// What a server is started with. Every bound has its name here.
+/// What a server is started with, each bound under its name.
 package struct HTTPServerConfiguration: Sendable {
     /// Which threads serve.
     package enum Threads: Sendable, Equatable {
@@ -15,7 +15,7 @@ package struct HTTPServerConfiguration: Sendable {
     /// How many connections the kernel keeps until they are accepted.
     package var listenBacklog = 1024
     package var connectionsMax = 1024
-    /// 0 is no bound. IPv6 addresses count by their first 64 bits.
+    /// 0 is no bound; IPv6 addresses count by their first 64 bits.
     package var connectionsPerAddressMax = 0
     /// Path and query.
     package var targetBytesMax = 4096
@@ -23,12 +23,20 @@ package struct HTTPServerConfiguration: Sendable {
     package var headBytesMax = 8192
     package var bodyBytesMax = 1 << 20
     /// How long a connection may wait for a request, and a client may take nothing of its answer.
+    ///
     /// Zero is no bound. The precision is that of ``requestTimeout``.
     package var idleTimeout = Duration.seconds(60)
-    /// How long a request may arrive, from its first byte to its last. Zero is no bound. It takes
-    /// effect never early, and late by no more than half of the shorter of the two timeouts, at
-    /// most by a second.
+    /// How long a request may arrive, from its first byte to its last.
+    ///
+    /// Zero is no bound. It takes effect never early, and late by no more than half of the shorter
+    /// of the two timeouts, and half a second at most.
     package var requestTimeout = Duration.seconds(30)
+
+    /// The body of the 408 that a request gets which takes too long: a problem's JSON, of at most
+    /// 1024 bytes. The C side sends it by itself, because such a request never reaches the handler.
+    package var timeoutBody = #"{"title":"Request Timeout","status":408}"#
+    /// The same of the 413 for a body that goes on and on after it was refused.
+    package var tooLargeBody = #"{"title":"Content Too Large","status":413}"#
 
     package init() {}
 }

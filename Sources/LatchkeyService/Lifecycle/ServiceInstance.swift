@@ -138,5 +138,7 @@ extension HTTPServerConfiguration {
         bodyBytesMax = configuration.bodyByteCountMax
         idleTimeout = .seconds(configuration.idleTimeoutSeconds)
         requestTimeout = .seconds(configuration.requestTimeoutSeconds)
+        timeoutBody = String(decoding: Problem.requestTimeout.json(), as: UTF8.self)
+        tooLargeBody = String(decoding: Problem.bodyTooLarge.json(), as: UTF8.self)
     }
 }

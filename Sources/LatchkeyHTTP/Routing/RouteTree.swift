@@ -1,0 +1,128 @@
+/// The patterns of a table of routes as a tree of segments, and the checks of the table.
+///
+/// Among the children of one node there is never a literal beside a name in braces, so that every
+/// path has one way down at most, and the first child that fits is the right one.
+struct RouteTree: Sendable {
+    static let routesMax = Int(Int16.max)
+
+    /// The root comes first; the others refer to each other by their index.
+    private(set) var nodes = [RouteNode(literalStart: 0, literalCount: 0, isCapture: false)]
+    private var literals: [UInt8] = []
+
+    init(_ routes: [Route]) throws(RouteTableError) {
+        guard routes.count <= RouteTree.routesMax else { throw .tooManyRoutes }
+        for (index, route) in routes.enumerated() {
+            switch route.method {
+            case .head, .options, .other: throw .badMethod(route.pattern)
+            case .get, .put, .post, .patch, .delete: break
+            }
+            let segments = try RouteTree.segments(of: route.pattern)
+            var node = 0
+            for segment in segments {
+                node = try descend(from: node, to: segment, of: route.pattern)
+            }
+            guard nodes[node].route(for: route.method) < 0 else {
+                throw .duplicate(route.pattern)
+            }
+            nodes[node].setRoute(index, for: route.method)
+        }
+    }
+
+    /// The node that has routes for this path, or nil.
+    ///
+    /// - Parameters:
+    ///   - path: as it was sent.
+    ///   - capture: set to the segment that stands for the name in braces.
+    /// - Returns: the node's index.
+    func find(_ path: Bytes, _ capture: inout Bytes) -> Int? {
+        guard path.first == UInt8(ascii: "/") else { return nil }
+        var node = 0
+        var start = 1
+        while start < path.count || (start == path.count && node != 0) {
+            var end = start
+            while end < path.count && path[end] != UInt8(ascii: "/") {
+                end += 1
+            }
+            guard end > start else { return nil }
+            node = child(of: node, for: path, start, end)
+            guard node != RouteNode.noChild else { return nil }
+            if nodes[node].isCapture {
+                capture = path.range(start, end)
+            }
+            start = end + 1
+        }
+        return nodes[node].hasRoutes ? node : nil
+    }
+
+    private func child(of node: Int, for path: Bytes, _ start: Int, _ end: Int) -> Int {
+        var index = nodes[node].firstChild
+        while index != RouteNode.noChild && !matches(index, path, start, end) {
+            index = nodes[index].nextSibling
+        }
+        return index
+    }
+
+    private func matches(_ node: Int, _ path: Bytes, _ start: Int, _ end: Int) -> Bool {
+        if nodes[node].isCapture { return true }
+        guard nodes[node].literalCount == end - start else { return false }
+        var literal = nodes[node].literalStart
+        for index in start..<end {
+            if literals[literal] != path[index] { return false }
+            literal += 1
+        }
+        return true
+    }
+}
+
+extension RouteTree {
+    /// A literal, or nil for a name in braces.
+    private typealias Segment = [UInt8]?
+
+    /// Goes to the child for this segment, and makes it if it is not there.
+    private mutating func descend(
+        from parent: Int,
+        to segment: Segment,
+        of pattern: String
+    ) throws(RouteTableError) -> Int {
+        var child = nodes[parent].firstChild
+        while child != RouteNode.noChild {
+            let node = nodes[child]
+            guard node.isCapture == (segment == nil) else { throw .ambiguous(pattern) }
+            let literal = literals[node.literalStart...].prefix(node.literalCount)
+            if segment.map({ $0.elementsEqual(literal) }) ?? true {
+                return child
+            }
+            child = node.nextSibling
+        }
+        var added = RouteNode(
+            literalStart: literals.count,
+            literalCount: segment?.count ?? 0,
+            isCapture: segment == nil
+        )
+        literals += segment ?? []
+        added.nextSibling = nodes[parent].firstChild
+        nodes[parent].firstChild = nodes.count
+        nodes.append(added)
+        return nodes.count - 1
+    }
+
+    private static func segments(of pattern: String) throws(RouteTableError) -> [Segment] {
+        let slash = UInt8(ascii: "/")
+        let bytes = Array(pattern.utf8)
+        let isPlain = bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "%") }
+        guard isPlain, bytes.first == slash else { throw .badPattern(pattern) }
+        if bytes.count == 1 { return [] }
+        var result: [Segment] = []
+        for part in bytes.dropFirst().split(separator: slash, omittingEmptySubsequences: false) {
+            let opens = part.first == UInt8(ascii: "{")
+            let closes = part.last == UInt8(ascii: "}")
+            let braces = part.filter { $0 == UInt8(ascii: "{") || $0 == UInt8(ascii: "}") }.count
+            guard !part.isEmpty, opens == closes, braces == (opens ? 2 : 0) else {
+                throw .badPattern(pattern)
+            }
+            result.append(opens ? nil : Array(part))
+        }
+        guard result.count(where: { $0 == nil }) <= 1 else { throw .badPattern(pattern) }
+        return result
+    }
+}

@@ -1,0 +1,141 @@
+import LatchkeyMetrics
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyContention
+
+@Suite struct Families {
+    @Test func `of the meters are these`() {
+        let board = ContentionBoard(Fingerprint.Context(version: "1.2.3"))
+        let serving = ContentionMeter(SerialQueueStrategy.self, level: .full)
+        let shadow = ContentionMeter(
+            SpinStrategy.self,
+            role: .shadow,
+            level: .sampled,
+            samplingMean: 4
+        )
+        serving.observeBacklog { 5 }
+        serving.overhead = MeteringOverhead(
+            strategy: "serial-queue",
+            unmeteredNanoseconds: 1,
+            meteredNanoseconds: 3,
+            overheadNanoseconds: 2,
+            clockNanoseconds: 1
+        )
+        board.add(serving)
+        board.add(shadow)
+        let registry = MetricRegistry()
+        board.register(in: registry)
+        let text = String(decoding: registry.text(.openMetrics), as: UTF8.self)
+        #expect(text == Self.golden)
+    }
+
+    @Test func `count on through a reset`() {
+        let board = ContentionBoard(Fingerprint.Context(version: "1"))
+        let meter = ContentionMeter(LockStrategy.self, level: .full)
+        board.add(meter)
+        Reset.record(150, in: meter)
+        board.reset()
+        Reset.record(250, in: meter)
+        let registry = MetricRegistry()
+        board.register(in: registry)
+        let lines = Set(
+            String(decoding: registry.text(.text), as: UTF8.self).split(separator: "\n")
+        )
+        for line in [
+            #"latchkey_lock_acquisitions_total{strategy="lock",mode="write"} 2"#,
+            #"latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",le="1e-07"} 0"#,
+            #"latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",le="2e-07"} 1"#,
+            #"latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",le="4e-07"} 2"#,
+            #"latchkey_lock_wait_seconds_sum{strategy="lock",mode="write"} 4e-07"#,
+            #"latchkey_lock_wait_seconds_count{strategy="lock",mode="write"} 2"#,
+            #"latchkey_lock_hold_seconds_count{strategy="lock",mode="write"} 2"#,
+            #"latchkey_lock_wait_max_seconds{strategy="lock",mode="write"} 2.5e-07"#,
+        ] {
+            #expect(lines.contains(Substring(line)))
+        }
+    }
+
+    /// All samples of an empty histogram in every mode of both meters.
+    private static func emptyHistogram(_ name: String) -> String {
+        let modes = [
+            #"strategy="serial-queue",mode="read""#,
+            #"strategy="serial-queue",mode="write""#,
+            #"strategy="spin",mode="read",role="shadow""#,
+            #"strategy="spin",mode="write",role="shadow""#,
+        ]
+        let bounds = [
+            "1e-07", "2e-07", "4e-07", "8e-07", "1.6e-06", "3.2e-06", "6.4e-06", "1.28e-05",
+            "2.56e-05", "5.12e-05", "0.0001024", "0.0002048", "0.0004096", "0.0008192",
+            "0.0016384", "0.0032768", "0.0065536", "0.0131072", "0.0262144", "0.0524288",
+            "0.1048576", "0.2097152", "0.4194304", "0.8388608", "1.6777216", "3.3554432",
+            "6.7108864", "13.4217728", "+Inf",
+        ]
+        return modes.flatMap { labels in
+            bounds.map { "\(name)_bucket{\(labels),le=\"\($0)\"} 0" }
+                + ["\(name)_sum{\(labels)} 0.0", "\(name)_count{\(labels)} 0"]
+        }.joined(separator: "\n")
+    }
+
+    private static let build = """
+        version="1.2.3",swift="\(Fingerprint.compilerVersion)",\
+        configuration="\(Fingerprint.configuration)"
+        """
+
+    private static let golden = """
+        # HELP latchkey_lock_acquisitions Entries into the guarded section.
+        # TYPE latchkey_lock_acquisitions counter
+        latchkey_lock_acquisitions_total{strategy="serial-queue",mode="read"} 0
+        latchkey_lock_acquisitions_total{strategy="serial-queue",mode="write"} 0
+        latchkey_lock_acquisitions_total{strategy="spin",mode="read",role="shadow"} 0
+        latchkey_lock_acquisitions_total{strategy="spin",mode="write",role="shadow"} 0
+        # HELP latchkey_lock_contended Entries that were not possible at once. Estimated for mutex.
+        # TYPE latchkey_lock_contended counter
+        latchkey_lock_contended_total{strategy="serial-queue",mode="read"} 0
+        latchkey_lock_contended_total{strategy="serial-queue",mode="write"} 0
+        latchkey_lock_contended_total{strategy="spin",mode="read",role="shadow"} 0
+        latchkey_lock_contended_total{strategy="spin",mode="write",role="shadow"} 0
+        # HELP latchkey_lock_wait_seconds From asking to entering, scaled up from those timed.
+        # TYPE latchkey_lock_wait_seconds histogram
+        # UNIT latchkey_lock_wait_seconds seconds
+        \(emptyHistogram("latchkey_lock_wait_seconds"))
+        # HELP latchkey_lock_hold_seconds From entering to leaving, scaled up from those timed.
+        # TYPE latchkey_lock_hold_seconds histogram
+        # UNIT latchkey_lock_hold_seconds seconds
+        \(emptyHistogram("latchkey_lock_hold_seconds"))
+        # HELP latchkey_lock_wait_max_seconds Longest timed wait of this minute and the last.
+        # TYPE latchkey_lock_wait_max_seconds gauge
+        # UNIT latchkey_lock_wait_max_seconds seconds
+        latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="read"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="write"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="spin",mode="read",role="shadow"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="spin",mode="write",role="shadow"} 0.0
+        # HELP latchkey_lock_waiters Entries that are blocked now.
+        # TYPE latchkey_lock_waiters gauge
+        latchkey_lock_waiters{strategy="serial-queue"} 0
+        latchkey_lock_waiters{strategy="spin",role="shadow"} 0
+        # HELP latchkey_lock_owner_changes Exclusive entries that came after another thread's.
+        # TYPE latchkey_lock_owner_changes counter
+        latchkey_lock_owner_changes_total{strategy="serial-queue"} 0
+        latchkey_lock_owner_changes_total{strategy="spin",role="shadow"} 0
+        # HELP latchkey_lock_sampling_ratio Share of the entries that is timed, 0 if only contended.
+        # TYPE latchkey_lock_sampling_ratio gauge
+        # UNIT latchkey_lock_sampling_ratio ratio
+        latchkey_lock_sampling_ratio{strategy="serial-queue"} 1.0
+        latchkey_lock_sampling_ratio{strategy="spin",role="shadow"} 0.25
+        # HELP latchkey_strategy_backlog_operations Accepted writes that are not yet applied.
+        # TYPE latchkey_strategy_backlog_operations gauge
+        # UNIT latchkey_strategy_backlog_operations operations
+        latchkey_strategy_backlog_operations{strategy="serial-queue"} 5
+        latchkey_strategy_backlog_operations{strategy="spin",role="shadow"} 0
+        # HELP latchkey_lock_metering_overhead_seconds What metering adds to an uncontended entry.
+        # TYPE latchkey_lock_metering_overhead_seconds gauge
+        # UNIT latchkey_lock_metering_overhead_seconds seconds
+        latchkey_lock_metering_overhead_seconds{strategy="serial-queue"} 2e-09
+        # HELP latchkey_build_info The program's version and how it was built.
+        # TYPE latchkey_build_info gauge
+        latchkey_build_info{\(build)} 1
+        # EOF
+
+        """
+}

@@ -1,0 +1,149 @@
+import CLatchkeySystem
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyContention
+
+/// What a probe knows of who is inside.
+@Suite(.timeLimit(.minutes(1))) struct Holders {
+    @Test func `that change are hand-offs`() {
+        let meter = ContentionMeter(LockStrategy.self, level: .counts)
+        let synchronized = Synchronized(0, strategy: meter.metered(LockStrategy()))
+        func enter() { synchronized.write { $0 += 1 } }
+        enter()
+        enter()
+        #expect(meter.reading.handOffs == 0)
+        #expect(TestThread.run(1) { _ in for _ in 0..<3 { synchronized.write { $0 += 1 } } })
+        #expect(meter.reading.handOffs == 1)
+        _ = synchronized.read { $0 }
+        #expect(meter.reading.handOffs == 2)
+    }
+
+    @Test func `that share are not`() {
+        let meter = ContentionMeter(ReadWriteLockStrategy.self, level: .counts)
+        let synchronized = Synchronized(0, strategy: meter.metered(ReadWriteLockStrategy()))
+        synchronized.write { $0 = 1 }
+        #expect(TestThread.run(1) { _ in _ = synchronized.read { $0 } })
+        #expect(meter.reading.handOffs == 0)
+    }
+
+    @Test func `of two guards are two holders`() {
+        let meter = ContentionMeter(LockStrategy.self, level: .counts)
+        let first = Synchronized(0, strategy: meter.metered(LockStrategy()))
+        let second = Synchronized(0, strategy: meter.metered(LockStrategy()))
+        first.write { $0 = 1 }
+        #expect(TestThread.run(1) { _ in second.write { $0 = 1 } })
+        first.write { $0 = 2 }
+        #expect(meter.reading.handOffs == 0)
+    }
+
+    // The strategies' own check is in `Synchronized`, in checked builds: this goes past it.
+    @Test func `that enter again stop with a sentence`() async throws {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            let meter = ContentionMeter(SpinStrategy.self, level: .sampled)
+            let metered = meter.metered(SpinStrategy())
+            let cell = Cell(0)
+            metered.write(cell, observer: NoObserver()) { _ in
+                metered.write(cell, observer: NoObserver()) { $0 += 1 }
+            }
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("guarded by 'spin' entered the same guard again"))
+    }
+
+    @Test func `that submit to a strategy that blocks stop as well`() async {
+        await #expect(processExitsWith: .failure) {
+            let meter = ContentionMeter(SemaphoreStrategy.self, level: .counts)
+            let metered = meter.metered(SemaphoreStrategy())
+            let cell = Cell(0)
+            metered.write(cell, observer: NoObserver()) { _ in
+                metered.submitRead(cell, observer: NoObserver(), { $0 }, completion: { _ in })
+            }
+        }
+    }
+
+    @Test(arguments: [StrategyKind.serialQueueAsync, .barrierQueueAsync, .actor])
+    func `may submit what runs later`(kind: StrategyKind) async {
+        #expect(await offPool { kind.accept(SubmitsFromInside()) })
+    }
+
+    @Test func `may enter a recursive lock again to read`() {
+        let meter = ContentionMeter(RecursiveLockStrategy.self, level: .full)
+        let synchronized = Synchronized(7, strategy: meter.metered(RecursiveLockStrategy()))
+        let sum = synchronized.read { outer in synchronized.read { outer + $0 } }
+        #expect(sum == 14)
+        #expect(meter.reading.read.acquisitions == 2)
+        #expect(meter.reading.read.contended == 0)
+    }
+
+    @Test func `are what mutex is judged by`() {
+        let meter = ContentionMeter(MutexStrategy.self, level: .full)
+        #expect(!meter.countsContendedExactly)
+        let probe = ContentionProbe(meter)
+        var inside = probe.asks(.write)
+        probe.enters(&inside)
+        var outside = probe.asks(.write)
+        #expect(meter.reading.write.contended == 1)
+        #expect(meter.reading.waiters == 1)
+        probe.leaves(inside)
+        probe.enters(&outside)
+        probe.leaves(outside)
+        #expect(meter.reading.waiters == 0)
+        let last = probe.asks(.write)
+        #expect(!last.isBlocked)
+        #expect(meter.reading.write.contended == 1)
+    }
+
+    /// In a process of its own, because it takes every thread index there is.
+    @Test func `without a thread index are counted exactly`() async {
+        await #expect(processExitsWith: .success) {
+            let arrived = Arrivals()
+            let leave = Gate()
+            let count = Int(LATCHKEY_SYSTEM_THREADS_MAX) - 1
+            let holders = (0..<count).map { _ in
+                smallThread {
+                    _ = latchkey_system_thread_index()
+                    arrived.arrive()
+                    leave.pass()
+                }
+            }
+            precondition(arrived.wait(for: count))
+            for level in Waiting.levels {
+                let meter = ContentionMeter(LockStrategy.self, level: level, samplingMean: 4)
+                let synchronized = Synchronized(0, strategy: meter.metered(LockStrategy()))
+                precondition(
+                    TestThread.run(2) { _ in
+                        precondition(latchkey_system_thread_index() == 0)
+                        for _ in 0..<1000 { synchronized.write { $0 += 1 } }
+                    }
+                )
+                let write = meter.reading.write
+                precondition(write.acquisitions == 2000)
+                precondition(meter.reading.waiters == 0)
+                let weight: UInt64 = level == .counts ? write.contended : 2000
+                precondition(write.wait.buckets.reduce(0, +) == weight)
+                precondition(level == .counts || write.wait.maxNanoseconds > 0)
+            }
+            for _ in holders { leave.open() }
+            for holder in holders { holder.pass() }
+        }
+    }
+}
+
+/// Submits a write from inside a write of the same guard; false if either does not complete.
+private struct SubmitsFromInside: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
+        let meter = ContentionMeter(strategy, level: .full)
+        let synchronized = Synchronized(0, strategy: meter.metered(Guard()))
+        let done = Gate()
+        let submit: @Sendable () -> Void = {
+            try? synchronized.submitWrite({ $0 += 1 }, completion: done.open)
+        }
+        try? synchronized.submitWrite({ _ in submit() }, completion: done.open)
+        return done.pass() && done.pass()
+    }
+}

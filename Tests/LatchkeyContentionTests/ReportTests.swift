@@ -1,0 +1,225 @@
+import Foundation
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyContention
+
+@Suite struct Report {
+    @Test func `as JSON is this`() throws {
+        let meter = ContentionMeter(LockStrategy.self, level: .full)
+        for nanoseconds: UInt64 in [1000, 1500] { Reset.record(nanoseconds, in: meter) }
+        meter.overhead = MeteringOverhead(
+            strategy: "lock",
+            unmeteredNanoseconds: 7,
+            meteredNanoseconds: 10.5,
+            overheadNanoseconds: 3.5,
+            clockNanoseconds: 22
+        )
+        var row = ContentionReport.Row(meter, clockNanoseconds: 40)
+        row.since = Date(timeIntervalSince1970: 0)
+        // The holds were real.
+        row.hold = ContentionReport.ByMode()
+        var fingerprint = Fingerprint(Fingerprint.Context(version: "1.2.3"))
+        fingerprint.describeNothing()
+        let report = ContentionReport(
+            generatedAt: Date(timeIntervalSince1970: 1_700_000_000),
+            fingerprint: fingerprint,
+            rows: [row]
+        )
+        let text = String(decoding: try report.json(), as: UTF8.self)
+        #expect(text == Self.golden)
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        #expect(try decoder.decode(ContentionReport.self, from: Data(text.utf8)) == report)
+    }
+
+    @Test func `says null for what was not measured`() {
+        let meter = ContentionMeter(LockStrategy.self, level: .counts)
+        let row = ContentionReport.Row(meter, clockNanoseconds: 40)
+        #expect(row.wait == ContentionReport.ByMode())
+        #expect(row.contendedRatio == nil)
+        #expect(row.overhead == nil)
+    }
+
+    @Test func `says nothing below what reading the clock costs`() throws {
+        let meter = ContentionMeter(LockStrategy.self, level: .full)
+        Reset.record(1, in: meter)
+        let row = ContentionReport.Row(meter, clockNanoseconds: 40)
+        let wait = try #require(row.wait.write)
+        #expect(wait.p50Nanoseconds == 40)
+        #expect(wait.maxNanoseconds == 40)
+        #expect(wait.meanNanoseconds == 40)
+    }
+
+    @Test func `says which contended figures are estimates`() {
+        let lock = ContentionMeter(LockStrategy.self, level: .sampled)
+        let mutex = ContentionMeter(MutexStrategy.self, level: .sampled)
+        #expect(ContentionReport.Row(lock, clockNanoseconds: 0).contendedIsExact)
+        #expect(!ContentionReport.Row(mutex, clockNanoseconds: 0).contendedIsExact)
+    }
+
+    @Test func `has a row for each strategy and role, the newest`() {
+        let board = ContentionBoard(Fingerprint.Context(version: "1"))
+        let old = ContentionMeter(LockStrategy.self, role: .comparison, level: .full)
+        let new = ContentionMeter(LockStrategy.self, role: .comparison, level: .counts)
+        board.add(ContentionMeter(LockStrategy.self, level: .full))
+        board.add(old)
+        board.add(ContentionMeter(SpinStrategy.self, role: .comparison, level: .full))
+        board.add(new)
+        let rows = board.report().rows
+        #expect(rows.map(\.strategy) == ["lock", "spin", "lock"])
+        #expect(rows.map(\.role) == [.serving, .comparison, .comparison])
+        #expect(rows.map(\.level) == [.full, .full, .counts])
+    }
+
+    @Test func `begins anew for all rows at a reset`() {
+        let board = ContentionBoard(Fingerprint.Context(version: "1"))
+        let meter = ContentionMeter(LockStrategy.self, level: .full)
+        board.add(meter)
+        Reset.record(100, in: meter)
+        #expect(board.report().rows[0].acquisitions.all == 1)
+        board.reset()
+        #expect(board.report().rows[0].acquisitions.all == 0)
+    }
+
+    @Test func `shows the backlog that it is told of`() {
+        let meter = ContentionMeter(SerialQueueAsyncStrategy.self, level: .counts)
+        meter.observeBacklog { 3 }
+        #expect(ContentionReport.Row(meter, clockNanoseconds: 0).backlog == 3)
+    }
+
+    private static let golden = """
+        {
+          "fingerprint" : {
+            "configuration" : "debug",
+            "context" : {
+              "version" : "1.2.3"
+            },
+            "loadAverage" : [
+
+            ],
+            "memoryBytes" : 1,
+            "processorsOnline" : 1,
+            "swiftVersionAtLeast" : "6.2"
+          },
+          "generatedAt" : "2023-11-14T22:13:20Z",
+          "rows" : [
+            {
+              "acquisitions" : {
+                "all" : 2,
+                "read" : 0,
+                "write" : 2
+              },
+              "backlog" : 0,
+              "contended" : {
+                "all" : 0,
+                "read" : 0,
+                "write" : 0
+              },
+              "contendedIsExact" : true,
+              "contendedRatio" : 0,
+              "handOffs" : 0,
+              "hold" : {
+                "all" : null,
+                "read" : null,
+                "write" : null
+              },
+              "level" : "full",
+              "overhead" : {
+                "clockNanoseconds" : 22,
+                "meteredNanoseconds" : 10.5,
+                "overheadNanoseconds" : 3.5,
+                "strategy" : "lock",
+                "unmeteredNanoseconds" : 7
+              },
+              "role" : "serving",
+              "samplingMean" : 1,
+              "since" : "1970-01-01T00:00:00Z",
+              "strategy" : "lock",
+              "threads" : 1,
+              "traits" : {
+                "asynchronousWrites" : false,
+                "blocksCaller" : true,
+                "concurrentReaders" : false,
+                "fairHandOff" : false,
+                "reentrant" : false,
+                "spins" : false
+              },
+              "wait" : {
+                "all" : {
+                  "maxNanoseconds" : 1500,
+                  "meanNanoseconds" : 1250,
+                  "p50Nanoseconds" : 1200,
+                  "p90Nanoseconds" : 1500,
+                  "p999Nanoseconds" : 1500,
+                  "p99Nanoseconds" : 1500,
+                  "timedCount" : 2
+                },
+                "read" : null,
+                "write" : {
+                  "maxNanoseconds" : 1500,
+                  "meanNanoseconds" : 1250,
+                  "p50Nanoseconds" : 1200,
+                  "p90Nanoseconds" : 1500,
+                  "p999Nanoseconds" : 1500,
+                  "p99Nanoseconds" : 1500,
+                  "timedCount" : 2
+                }
+              },
+              "waiters" : 0
+            }
+          ]
+        }
+        """
+}
+
+@Suite struct Fingerprints {
+    @Test func `say what they found`() {
+        let context = Fingerprint.Context(version: "1.2.3", httpThreads: "event-loop 2")
+        let fingerprint = Fingerprint(context)
+        #expect(fingerprint.context == context)
+        #expect(fingerprint.processorsOnline >= 1)
+        #expect(fingerprint.memoryBytes > 1 << 20)
+        #expect(fingerprint.loadAverage.count == 3)
+        #expect(fingerprint.kernel?.isEmpty == false)
+        #expect(fingerprint.processorsAllowed?.isEmpty == false)
+    }
+
+    @Test(arguments: [
+        ("200000 100000", 2.0), ("50000 100000", 0.5), ("max 100000", nil), ("", nil),
+        ("1 0", nil),
+    ])
+    func `know a control group's quota`(line: String, quota: Double?) {
+        #expect(Fingerprint.quota(line) == quota)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct Overhead {
+    @Test func `is the difference of what was measured`() {
+        let found = MeteringOverhead.measure(LockStrategy.self, level: .sampled)
+        #expect(found.strategy == "lock")
+        #expect(found.unmeteredNanoseconds > 0)
+        #expect(found.meteredNanoseconds > 0)
+        #expect(found.overheadNanoseconds >= 0)
+        #expect(found.clockNanoseconds > 0)
+    }
+}
+
+extension Fingerprint {
+    /// Leaves nothing of this machine in a golden.
+    fileprivate mutating func describeNothing() {
+        swiftVersionAtLeast = "6.2"
+        configuration = "debug"
+        operatingSystem = nil
+        kernel = nil
+        architecture = nil
+        processorModel = nil
+        processorsOnline = 1
+        processorsAllowed = nil
+        processorQuota = nil
+        memoryBytes = 1
+        clockSource = nil
+        loadAverage = []
+    }
+}

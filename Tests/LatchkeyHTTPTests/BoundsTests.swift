@@ -1,0 +1,143 @@
+import LatchkeyHTTP
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct BoundsTests {
+    typealias Mode = TestServer.Mode
+
+    private func text(_ count: Int) -> String {
+        String(repeating: "a", count: count)
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `a body at the bound is taken, one byte more is 413`(mode: Mode) async throws {
+        let server = try TestServer(mode)
+        let most = text(TestServer.bodyBytesMax)
+        for make in [{ put("/echo", $0) }, { putChunked("/echo", $0) }] {
+            let client = try server.client()
+            #expect(client.ask(make(most)).body == most)
+            let reply = client.ask(make(most + "a"))
+            #expect(reply.status == 413)
+            #expect(reply.body == "bodyTooLarge")
+            #expect(reply.closes && client.seesEnd())
+        }
+        let client = try server.client()
+        let reply = client.ask(
+            "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n"
+        )
+        #expect(reply.status == 413)
+        #expect(reply.closes && client.seesEnd())
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `a target at the bound is taken, one byte more is 414`(mode: Mode) async throws {
+        let server = try TestServer(mode)
+        let client = try server.client()
+        let most = "/p?" + text(TestServer.targetBytesMax - 3)
+        #expect(client.ask(get(most)).status == 200)
+        #expect(client.ask(get(most + "a")).status == 414)
+        #expect(client.ask(get("/now")).status == 200)
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `a head at the bound is taken, one byte more is 431`(mode: Mode) async throws {
+        let server = try TestServer(mode)
+        let client = try server.client()
+        let rest = TestServer.headBytesMax - get("/now", "A: \r\n").utf8.count
+        #expect(client.ask(get("/now", "A: \(text(rest))\r\n")).status == 200)
+        #expect(client.ask(get("/now", "A: \(text(rest + 1))\r\n")).body == "headTooLarge")
+        #expect(client.ask(get("/now")).status == 200)
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `a connection over the bound is told so`(mode: Mode) async throws {
+        let server = try TestServer(mode) { $0.connectionsMax = 2 }
+        let clients = [try server.client(), try server.client(), try server.client()]
+        #expect(clients[0].ask(get("/now")).status == 200)
+        #expect(clients[1].ask(get("/now")).status == 200)
+        let reply = clients[2].ask(get("/now"))
+        #expect(reply.status == 503 && reply.body == "connections")
+        #expect(reply.closes && clients[2].seesEnd())
+        clients[0].close()
+        try await server.await("one connection") { $0.connections == 1 }
+        let next = try server.client()
+        #expect(next.ask(get("/now")).status == 200)
+        #expect(server.server.statistics.refusedTotal == 1)
+        clients[1].close()
+        next.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `connections of one address have a bound of their own`(mode: Mode) async throws {
+        let server = try TestServer(mode) { $0.connectionsPerAddressMax = 1 }
+        let first = try server.client()
+        let second = try server.client()
+        #expect(first.ask(get("/now")).status == 200)
+        let reply = second.ask(get("/now"))
+        #expect(reply.status == 429 && reply.body == "connectionsOfAddress")
+        first.close()
+        second.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `a request that dribbles in is ended with 408`(mode: Mode) async throws {
+        let server = try TestServer(mode) { $0.requestTimeout = .milliseconds(200) }
+        let starts = [
+            "GET /now HT",
+            "GET /now HTTP/1.1\r\nA: ",
+            "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n",
+        ]
+        let clients = try starts.map { start in
+            let client = try server.client()
+            client.send(start)
+            return client
+        }
+        // A byte at a time keeps every idle timer from firing, until the server gives up.
+        for _ in 0..<500 where server.server.statistics.timedOutTotal < clients.count {
+            for client in clients { client.send("a") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        for client in clients {
+            let reply = client.read()
+            #expect(reply.status == 408 && reply.closes)
+            #expect(reply.field("Content-Type") == "application/problem+json")
+            #expect(client.seesEnd())
+        }
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `an idle connection is closed without a word`(mode: Mode) async throws {
+        let server = try TestServer(mode) { $0.idleTimeout = .milliseconds(100) }
+        let fresh = try server.client()
+        let used = try server.client()
+        #expect(used.ask(get("/now")).status == 200)
+        #expect(fresh.seesEnd() && used.seesEnd())
+        #expect(server.server.statistics.timedOutTotal == 2)
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `a handler may take longer than every deadline`(mode: Mode) async throws {
+        let server = try TestServer(mode) {
+            $0.idleTimeout = .milliseconds(60)
+            $0.requestTimeout = .milliseconds(60)
+        }
+        let client = try server.client()
+        client.send(put("/hold", "held"))
+        let other = try server.client()
+        // The other connection shows that the deadlines have passed.
+        #expect(other.seesEnd())
+        server.letGo(1)
+        #expect(client.read().body == "held")
+        client.close()
+        try await server.stop()
+    }
+}

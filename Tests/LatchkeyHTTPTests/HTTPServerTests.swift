@@ -1,0 +1,74 @@
+import LatchkeyHTTP
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct HTTPServerTests {
+    typealias Mode = TestServer.Mode
+
+    @Test(arguments: Mode.allCases)
+    func `a draining server finishes what it has and takes nothing new`(mode: Mode) async throws {
+        let server = try TestServer(mode)
+        let busy = try server.client()
+        let idle = try server.client()
+        #expect(idle.ask(get("/now")).status == 200)
+        busy.send(put("/hold", "held"))
+        try await server.await("a suspended request") { $0.suspended == 1 && $0.inFlight == 1 }
+        server.server.quiesce()
+        server.server.quiesce()
+        #expect(throws: RawClient.Failure.self) { try server.client() }
+        let refused = idle.ask(get("/now"))
+        #expect(refused.status == 503 && refused.body == "draining")
+        #expect(refused.closes && idle.seesEnd())
+        server.letGo(1)
+        let finished = busy.read()
+        #expect(finished.status == 200 && finished.body == "held")
+        #expect(finished.closes && busy.seesEnd())
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
+    func `an answer after the end is given in vain`(mode: Mode) async throws {
+        let server = try TestServer(mode)
+        let client = try server.client()
+        client.send(put("/hold", "held"))
+        try await server.await("a suspended request") { $0.suspended == 1 }
+        #expect(server.server.stop(within: .zero) == 1)
+        let reply = client.read()
+        #expect(reply.status == 503 && reply.closes)
+        #expect(reply.field("Retry-After") != nil)
+        #expect(client.seesEnd())
+        server.letGo(1)
+    }
+
+    @Test func `a port that is taken is an error that says so`() async throws {
+        let server = try TestServer(.eventLoops)
+        let error = #expect(throws: HTTPServerError.self) {
+            try TestServer(.eventLoops) { $0.port = server.port }
+        }
+        #expect(error?.code == .addressInUse)
+        #expect(error?.cause?.call == "bind")
+        try await server.stop()
+    }
+
+    @Test func `a host without an address is an error that says so`() {
+        let error = #expect(throws: HTTPServerError.self) {
+            try TestServer(.eventLoops) { $0.host = "256.0.0.1" }
+        }
+        #expect(error?.code == .addressUnknown)
+    }
+
+    @Test(
+        arguments: [
+            { $0.threads = .eventLoops(0) }, { $0.connectionsMax = 0 }, { $0.bodyBytesMax = -1 },
+            { $0.headBytesMax = 10 }, { $0.listenBacklog = 1 << 20 }, { $0.targetBytesMax = .max },
+        ] as [@Sendable (inout HTTPServerConfiguration) -> Void]
+    )
+    func `a configuration out of its bounds is an error`(
+        adjust: @Sendable (inout HTTPServerConfiguration) -> Void
+    ) {
+        let error = #expect(throws: HTTPServerError.self) {
+            try TestServer(.eventLoops, adjust: adjust)
+        }
+        #expect(error?.code == .configuration)
+    }
+}

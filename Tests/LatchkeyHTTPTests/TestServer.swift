@@ -1,0 +1,166 @@
+import Dispatch
+import LatchkeyHTTP
+import Testing
+
+/// A server whose handler does what the path says.
+///
+/// - `/now` answers at once, `/later` from another thread, both with the name of the thing.
+/// - `/echo` answers with the body, `/owned` with bytes of an object that is ``Owner``.
+/// - `/hold` answers with the body when ``letGo(_:)`` is called.
+/// - `/etags` answers with all `If-None-Match` fields and their count.
+/// - `/bad-field` tries to add a field with a line feed.
+/// - Anything else is answered with its path, a space and its query.
+///
+/// A rejected request is answered with the status of its rejection, and the rejection's name.
+final class TestServer: Sendable {
+    static let targetBytesMax = 256
+    static let headBytesMax = 1024
+    static let bodyBytesMax = 1000
+
+    /// Which threads: a test argument.
+    enum Mode: String, CaseIterable, Sendable {
+        case eventLoops, oneEventLoop, perConnection
+    }
+
+    let server: HTTPServer
+    let held: Held
+
+    var port: UInt16 { server.port }
+
+    init(
+        _ mode: Mode,
+        adjust: (inout HTTPServerConfiguration) -> Void = { _ in }
+    ) throws {
+        var configuration = HTTPServerConfiguration()
+        configuration.threads =
+            switch mode {
+            case .eventLoops: .eventLoops(2)
+            case .oneEventLoop: .eventLoops(1)
+            case .perConnection: .perConnection
+            }
+        configuration.targetBytesMax = TestServer.targetBytesMax
+        configuration.headBytesMax = TestServer.headBytesMax
+        configuration.bodyBytesMax = TestServer.bodyBytesMax
+        adjust(&configuration)
+        let held = Held()
+        self.held = held
+        server = try HTTPServer(configuration) { TestServer.handle($0, held) }
+    }
+
+    private static func handle(_ exchange: Exchange, _ held: Held) {
+        if let rejection = exchange.rejection {
+            exchange.respond(rejection.status, body: .bytes(Array("\(rejection)".utf8)))
+            return
+        }
+        switch String(decoding: exchange.path, as: UTF8.self) {
+        case "/now":
+            exchange.respond(.ok, body: .text("now")) {
+                $0.add("Content-Type", "text/plain")
+                $0.add("ETag", quoted: 18_446_744_073_709_551_615)
+                $0.add("Retry-After", 0)
+                $0.add("X-Text", "a" + "b")
+            }
+        case "/later":
+            DispatchQueue.global().async { exchange.respond(.ok, body: .text("later")) }
+        case "/echo":
+            exchange.respond(.ok, body: .bytes(Array(exchange.body)))
+        case "/owned":
+            let owner = Owner(Array(exchange.query), released: held.released)
+            unsafe exchange.respond(.ok, body: .owned(owner.bytes, owner: owner))
+        case "/hold":
+            held.add(exchange)
+        case "/etags":
+            let joined = exchange.headers(named: "if-none-match") ?? []
+            let count = exchange.headerCount(named: "if-none-match")
+            exchange.respond(.ok, body: .bytes(Array("\(count) ".utf8) + joined))
+        case "/bad-field":
+            exchange.respond(.ok) { $0.add("X-Text", "a\r\nX-Forged: b") }
+        default:
+            let text = Array(exchange.path) + [0x20] + Array(exchange.query)
+            exchange.respond(.ok, body: .bytes(text))
+        }
+    }
+
+    func client() throws -> RawClient {
+        try RawClient(port: port)
+    }
+
+    /// Waits until the statistics are as they should be, and records an issue if they never are.
+    func await(
+        _ expectation: String,
+        sourceLocation: SourceLocation = #_sourceLocation,
+        _ isMet: (HTTPServerStatistics) -> Bool
+    ) async throws {
+        for _ in 0..<2500 {
+            if isMet(server.statistics) { return }
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        Issue.record("never: \(expectation): \(server.statistics)", sourceLocation: sourceLocation)
+    }
+
+    /// Answers the held requests, once there are so many.
+    func letGo(_ count: Int) {
+        held.letGo(count)
+    }
+
+    /// Waits until every connection is gone, and stops.
+    func stop() async throws {
+        try await self.await("no connections") { $0.connections == 0 }
+        #expect(server.stop(within: .seconds(1)) == 0)
+    }
+}
+
+/// Exchanges that wait for their answer.
+///
+/// SAFETY: `@unchecked Sendable` because the queue guards the array.
+final class Held: @unchecked Sendable {
+    let released = DispatchSemaphore(value: 0)
+    private let queue = DispatchQueue(label: "held")
+    private let added = DispatchSemaphore(value: 0)
+    private var exchanges: [Exchange] = []
+
+    func add(_ exchange: Exchange) {
+        queue.sync { exchanges.append(exchange) }
+        added.signal()
+    }
+
+    func letGo(_ count: Int) {
+        for _ in 0..<count {
+            guard added.wait(timeout: .now() + 5) == .success else {
+                Issue.record("fewer than \(count) requests are held")
+                return
+            }
+        }
+        let all = queue.sync {
+            defer { exchanges = [] }
+            return exchanges
+        }
+        for exchange in all {
+            exchange.respond(.ok, body: .bytes(Array(exchange.body)))
+        }
+    }
+}
+
+/// Bytes that say when they are not needed any more.
+///
+/// SAFETY: `@safe` because the memory is the object's own from beginning to end.
+@safe
+private final class Owner {
+    let bytes: UnsafeRawBufferPointer
+    private let released: DispatchSemaphore
+
+    init(_ content: [UInt8], released: DispatchSemaphore) {
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: content.count,
+            alignment: 1
+        )
+        unsafe memory.copyBytes(from: content)
+        unsafe bytes = UnsafeRawBufferPointer(memory)
+        self.released = released
+    }
+
+    deinit {
+        unsafe bytes.deallocate()
+        released.signal()
+    }
+}

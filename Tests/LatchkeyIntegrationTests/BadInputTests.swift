@@ -1,0 +1,247 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// Whatever is wrong with a request: a clear error, nothing changed, the service still up.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct BadInputTests {
+    /// Every case against a service that has one property, `p`, of value 1 and revision 1.
+    private func refuses(
+        _ place: Place,
+        _ problem: String,
+        _ status: Int,
+        _ cases: [BadRequest]
+    ) async throws {
+        try await place.serve { site in
+            let client = try site.client()
+            _ = try client.request("PUT", "/v1/properties/p", body: [0x31])
+            for item in cases {
+                let answer = try client.request(
+                    item.method,
+                    item.target,
+                    headers: item.headers,
+                    body: item.body
+                )
+                #expect(answer.problem == problem, "\(item): \(answer.status) \(answer.text)")
+                #expect(answer.status == status)
+                #expect(try client.request("GET", "/problems/\(problem)").status == 200)
+            }
+            let property = try client.request("GET", "/v1/properties/p")
+            #expect(property.text == "1")
+            #expect(property.headers["etag"] == "\"1\"", "nothing was changed")
+            try site.isWell()
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `a body that is no JSON is malformed`(place: Place) async throws {
+        let bodies: [[UInt8]] = [
+            Array("{".utf8), Array("nul".utf8), Array("1 2".utf8), [], Array("\"\u{1}\"".utf8),
+            [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00], Array("\u{FEFF}1".utf8),
+        ]
+        try await refuses(
+            place,
+            "malformed-json",
+            400,
+            bodies.map { BadRequest("PUT", "/v1/properties/p", body: $0) }
+                + [BadRequest("POST", "/v1/properties/p/increment", body: Array("{".utf8))]
+        )
+    }
+
+    @Test(arguments: Place.allCases)
+    func `a body that nests too deep is refused at the bound and above`(place: Place) async throws {
+        let depths = [65, 10_000]
+        try await refuses(
+            place,
+            "too-deep",
+            400,
+            depths.map { depth in
+                let text =
+                    String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+                return BadRequest("PUT", "/v1/properties/p", body: Array(text.utf8))
+            }
+        )
+        try await place.serve { site in
+            let text = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
+            let answer = try site.ask("PUT", "/v1/properties/deep", text)
+            #expect(answer.status == 201)
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `an increment takes only an object with by`(place: Place) async throws {
+        let bodies = [
+            "1", "[]", "{}", "{\"by\":\"1\"}", "{\"by\":1.5}", "{\"by\":null}", "{\"by\":1,\"x\":2}",
+            "{\"by\":9223372036854775808}", "{\"BY\":1}",
+        ]
+        try await refuses(
+            place,
+            "invalid-body",
+            400,
+            bodies.map { BadRequest("POST", "/v1/properties/p/increment", body: Array($0.utf8)) }
+        )
+    }
+
+    @Test(arguments: Place.allCases)
+    func `names have bounds`(place: Place) async throws {
+        let long = String(repeating: "a", count: 257)
+        try await refuses(
+            place,
+            "invalid-name",
+            400,
+            ["%00", "a%0Ab", "%7F", "%C2%85", long].flatMap { name in
+                [
+                    BadRequest("GET", "/v1/properties/\(name)"),
+                    BadRequest("PUT", "/v1/properties/\(name)", body: [0x31]),
+                    BadRequest("POST", "/v1/properties/\(name)/increment"),
+                    BadRequest("DELETE", "/v1/properties/\(name)"),
+                ]
+            }
+        )
+        try await place.serve { site in
+            let name = String(repeating: "a", count: 256)
+            let answer = try site.ask("PUT", "/v1/properties/\(name)", "1")
+            #expect(answer.status == 201)
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `bad percent-encoding is refused`(place: Place) async throws {
+        try await refuses(
+            place,
+            "invalid-target",
+            400,
+            ["%", "%2", "%zz", "a%", "%FF", "%C3", "%ED%A0%80", "%C0%AF"].map {
+                BadRequest("PUT", "/v1/properties/\($0)", body: [0x31])
+            }
+        )
+    }
+
+    @Test(arguments: Place.allCases)
+    func `queries are strict`(place: Place) async throws {
+        let list = [
+            "?limit=0", "?limit=1001", "?limit=x", "?limit=", "?limit=1&limit=1", "?nope=1",
+            "?values=yes", "?after=%21", "?after=", "?prefix=%FF", "?prefix=%zz", "?&", "?=1",
+            "?prefix=" + String(repeating: "a", count: 257),
+        ].map { BadRequest("GET", "/v1/properties\($0)") }
+        let others = [
+            BadRequest("GET", "/v1/properties/p?x=1"), BadRequest("PUT", "/v1/properties/p?ttl=5", body: [0x32]),
+            BadRequest("DELETE", "/v1/properties/p?x"),
+            BadRequest("POST", "/v1/properties/p/increment?by=2"),
+            BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/metrics?x=1"),
+            BadRequest("GET", "/readyz?verbose=2"),
+        ]
+        try await refuses(place, "invalid-query", 400, list + others)
+    }
+
+    @Test(arguments: Place.allCases)
+    func `conditions are lists of tags`(place: Place) async throws {
+        let values = [
+            "", "x", "1", "\"1", "1\"", "\"1\"x", "w/\"1\"", "W/1", "*,\"1\"", "\"1\" \"2\"", ",",
+            "\"a b\"", "**",
+        ]
+        try await refuses(
+            place,
+            "invalid-condition",
+            400,
+            values.flatMap { value in
+                [
+                    BadRequest("PUT", "/v1/properties/p", headers: ["If-Match: \(value)"], body: [0x32]),
+                    BadRequest("GET", "/v1/properties/p", headers: ["If-None-Match: \(value)"]),
+                ]
+            }
+        )
+    }
+
+    @Test(arguments: Place.allCases)
+    func `media types other than JSON are refused`(place: Place) async throws {
+        let fields = [
+            "Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded",
+            "Content-Type: application/jsonx", "Content-Type: +json", "Content-Encoding: gzip",
+        ]
+        try await refuses(
+            place,
+            "unsupported-media-type",
+            415,
+            fields.map { BadRequest("PUT", "/v1/properties/p", headers: [$0], body: [0x32]) }
+                + fields.map { BadRequest("POST", "/v1/properties/p/increment", headers: [$0], body: Array("{\"by\":1}".utf8)) }
+        )
+        try await place.serve { site in
+            for type in ["application/json", "Application/JSON; charset=utf-8", "application/ld+json"] {
+                let answer = try site.ask(
+                    "PUT",
+                    "/v1/properties/p",
+                    "1",
+                    headers: ["Content-Type: \(type)"]
+                )
+                #expect(answer.status == 201 || answer.status == 204)
+            }
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `methods and paths that are not there are named`(place: Place) async throws {
+        try await refuses(
+            place,
+            "method-not-allowed",
+            405,
+            [
+                BadRequest("POST", "/v1/properties/p"), BadRequest("PATCH", "/v1/properties/p"),
+                BadRequest("GET", "/v1/properties/p/increment"), BadRequest("BREW", "/healthz"),
+                BadRequest("PUT", "/v1/properties"), BadRequest("DELETE", "/metrics"),
+            ]
+        )
+        try await refuses(
+            place,
+            "no-route",
+            404,
+            [
+                BadRequest("GET", "/v1"), BadRequest("GET", "/v1/properties/"),
+                BadRequest("GET", "/v1/properties/a/b"), BadRequest("GET", "//healthz"),
+                BadRequest("GET", "/healthz/"), BadRequest("GET", "/problems/nope"),
+            ]
+        )
+        try await place.serve { site in
+            let answer = try site.ask("POST", "/v1/properties/p")
+            #expect(answer.headers["allow"] == "GET, HEAD, PUT, DELETE, OPTIONS")
+            let options = try site.ask("OPTIONS", "/v1/properties/p")
+            #expect(options.status == 204)
+            #expect(options.headers["allow"] == "GET, HEAD, PUT, DELETE, OPTIONS")
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `numbers that cannot be counted stay`(place: Place) async throws {
+        try await place.serve { site in
+            let client = try site.client()
+            func put(_ value: String) throws {
+                _ = try client.request("PUT", "/v1/properties/n", body: Array(value.utf8))
+            }
+            for value in ["\"1\"", "1.0", "1e3", "null", "[1]", "9223372036854775808"] {
+                try put(value)
+                let answer = try client.request("POST", "/v1/properties/n/increment")
+                #expect(answer.problem == "not-an-integer")
+                #expect(try client.request("GET", "/v1/properties/n").text == value)
+            }
+            try put("9223372036854775807")
+            let answer = try client.request("POST", "/v1/properties/n/increment")
+            #expect(answer.problem == "overflow")
+            #expect(answer.status == 409)
+        }
+    }
+}
+
+/// A request that a server must refuse.
+private struct BadRequest: Sendable {
+    let method: String
+    let target: String
+    let headers: [String]
+    let body: [UInt8]?
+
+    init(_ method: String, _ target: String, headers: [String] = [], body: [UInt8]? = nil) {
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+    }
+}

@@ -1,0 +1,184 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Each bound with a name: taken at the bound, refused above it, and the service still up.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct BoundTests {
+    @Test(arguments: Place.allCases)
+    func `bodies are bounded, declared and chunked`(place: Place) async throws {
+        try await place.serve(["--max-body-bytes", "1000"]) { site in
+            func value(_ count: Int) -> [UInt8] {
+                [0x22] + Array(repeating: 0x61, count: count - 2) + [0x22]
+            }
+            func chunked(_ body: [UInt8]) throws -> HTTPAnswer {
+                let client = try site.client()
+                try client.send(
+                    "PUT /v1/properties/b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                )
+                for start in stride(from: 0, to: body.count, by: 300) {
+                    let piece = body[start..<min(start + 300, body.count)]
+                    try client.send("\(String(piece.count, radix: 16))\r\n")
+                    try client.send(Array(piece) + [0x0D, 0x0A])
+                }
+                try client.send("0\r\n\r\n")
+                return try client.answer()
+            }
+            #expect(try site.client().request("PUT", "/v1/properties/a", body: value(1000)).status == 201)
+            #expect(try chunked(value(1000)).status == 201)
+            for answer in [
+                try site.client().request("PUT", "/v1/properties/a", body: value(1001)),
+                try chunked(value(1001)),
+            ] {
+                #expect(answer.problem == "body-too-large")
+                #expect(answer.status == 413)
+            }
+            let client = try site.client()
+            try client.send(
+                "PUT /v1/properties/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n"
+                    + "Expect: 100-continue\r\n\r\n"
+            )
+            #expect(try client.answer().status == 413, "before the body is sent")
+            #expect(try site.ask("GET", "/v1/properties/a").body == value(1000))
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `targets and header fields are bounded`(place: Place) async throws {
+        let flags = ["--max-target-bytes", "300", "--max-header-bytes", "2000"]
+        try await place.serve(flags) { site in
+            let short = "/v1/properties?prefix=" + String(repeating: "a", count: 300 - 22)
+            #expect(try site.ask("GET", short).status != 414)
+            let answer = try site.ask("GET", short + "a")
+            #expect(answer.problem == "target-too-long")
+            #expect(answer.status == 414)
+            let field = "X-Long: " + String(repeating: "a", count: 1000)
+            #expect(try site.ask("GET", "/healthz", headers: [field]).status == 200)
+            let long = try site.ask("GET", "/healthz", headers: [field, field])
+            #expect(long.problem == "headers-too-large")
+            #expect(long.status == 431)
+            try site.isWell()
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `properties and bytes are bounded`(place: Place) async throws {
+        try await place.serve(["--max-properties", "2", "--max-bytes", "100"]) { site in
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(try site.ask("POST", "/v1/properties/b/increment").status == 200)
+            for answer in [
+                try site.ask("PUT", "/v1/properties/c", "1"),
+                try site.ask("POST", "/v1/properties/c/increment"),
+                try site.ask("PUT", "/v1/properties/a", "\"\(String(repeating: "a", count: 100))\""),
+            ] {
+                #expect(answer.problem == "store-full")
+                #expect(answer.status == 507)
+            }
+            #expect(try site.ask("GET", "/v1/properties/a").text == "1")
+            #expect(try site.ask("DELETE", "/v1/properties/a").status == 204)
+            #expect(try site.ask("PUT", "/v1/properties/c", "1").status == 201)
+        }
+    }
+
+    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
+    func `connections are bounded`(place: Place, flags: [String]) async throws {
+        try await place.serve(flags + ["--max-connections", "3"]) { site in
+            let clients = try (0..<3).map { _ in try site.client() }
+            for client in clients {
+                #expect(try client.request("GET", "/healthz").status == 200)
+            }
+            let refused = try site.client()
+            let answer = try refused.request("GET", "/healthz")
+            #expect(answer.problem == "too-many-connections")
+            #expect(answer.status == 503)
+            #expect(answer.headers["retry-after"] != nil)
+            #expect(try refused.isClosed())
+            for client in clients {
+                #expect(try client.request("GET", "/healthz").status == 200)
+            }
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `connections of one address are bounded`(place: Place) async throws {
+        try await place.serve(["--max-connections-per-address", "1"]) { site in
+            let client = try site.client()
+            #expect(try client.request("GET", "/healthz").status == 200)
+            let answer = try site.client().request("GET", "/healthz")
+            #expect(answer.problem == "too-many-connections-per-address")
+            #expect(answer.status == 429)
+        }
+    }
+
+    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
+    func `a request that dribbles in times out`(place: Place, flags: [String]) async throws {
+        try await place.serve(flags + ["--request-timeout-seconds", "1"]) { site in
+            for start in [
+                "GET /healthz HTT",
+                "PUT /v1/properties/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12",
+            ] {
+                let client = try site.client()
+                try client.send(start)
+                let answer = try client.answer()
+                #expect(answer.problem == "request-timeout")
+                #expect(answer.status == 408)
+                #expect(try client.isClosed())
+            }
+            #expect(try site.ask("GET", "/v1/properties/slow").status == 404)
+            try site.isWell()
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `junk is answered or closed, and nobody else notices`(place: Place) async throws {
+        try await place.serve { site in
+            let other = try site.client()
+            let junk: [[UInt8]] = [
+                Array("hello\r\n\r\n".utf8), Array("GET\r\n\r\n".utf8), [0x16, 0x03, 0x01, 0x02, 0x00],
+                Array("GET /healthz\u{0} HTTP/1.1\r\nHost: x\r\n\r\n".utf8),
+                Array("GET /healthz HTTP/1.1\r\n\r\n".utf8),
+                Array("GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n".utf8),
+                Array("GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n".utf8),
+                Array(repeating: 0x0A, count: 5000), Array(repeating: 0xFF, count: 100_000),
+            ]
+            for bytes in junk {
+                let client = try site.client()
+                try? client.send(bytes)
+                client.endSending()
+                if let answer = try? client.answer() {
+                    #expect((400...505).contains(answer.status), "\(bytes.prefix(20))")
+                }
+                #expect(try other.request("GET", "/healthz").status == 200)
+            }
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `a full backlog is refused and applied later`(place: Place) async throws {
+        let flags = ["--backlog", "1", "--stripes", "1", "--strategy", "serial-queue-async"]
+        try await place.serve(flags) { site in
+            let refused = Arrivals()
+            let applied = Arrivals()
+            let haveEnded = TestThread.run(8) { _ in
+                guard let client = try? site.client() else {
+                    return
+                }
+                for _ in 0..<200 {
+                    guard let answer = try? client.request("POST", "/v1/properties/n/increment")
+                    else {
+                        return
+                    }
+                    if answer.status == 200 {
+                        applied.arrive()
+                    } else if answer.problem == "backlog-full", answer.headers["retry-after"] == "1" {
+                        refused.arrive()
+                    }
+                }
+            }
+            #expect(haveEnded)
+            #expect(applied.value + refused.value == 1600)
+            let count = try site.ask("GET", "/v1/properties/n").text
+            #expect(count == "\(applied.value)")
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// The program's flags, output, status and signals.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct CommandLineTests {
+    private func run(
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) async throws -> (status: Int32, output: String, errors: String) {
+        let program = try Program(arguments, environment: environment)
+        return try await offPool { program.finish() }
+    }
+
+    @Test(arguments: [
+        ([], "no command is given."),
+        (["fly"], "'fly' is no command."),
+        (["serve", "--nope"], "'--nope' is no flag of 'latchkey serve'."),
+        (["serve", "nope"], "'nope' is no flag of 'latchkey serve'."),
+        (["serve", "-p", "1"], "'-p' is no flag of 'latchkey serve'."),
+        (["serve", "--port"], "--port needs a value."),
+        (["serve", "--port", "1", "--port=2"], "--port is given twice."),
+        (["serve", "--port", "65536"], "--port takes a whole number from 0 to 65535, not '65536'."),
+        (["serve", "--port=-1"], "--port takes a whole number from 0 to 65535, not '-1'."),
+        (["serve", "--port="], "--port takes a whole number from 0 to 65535, not ''."),
+        (["serve", "--stripes", "3"], "--stripes takes a power of two, not 3."),
+        (["serve", "--stripes", "0"], "--stripes takes a whole number from 1 to 1024, not '0'."),
+        (["serve", "--host="], "--host needs a value."),
+        (["serve", "--server-timing=yes"], "--server-timing takes true or false, not 'yes'."),
+        (["strategies", "--format", "xml"], "--format takes one of text, json, not 'xml'."),
+    ])
+    func `a bad command line is a sentence and status 2`(
+        arguments: [String],
+        sentence: String
+    ) async throws {
+        let result = try await run(arguments)
+        #expect(result.status == 2)
+        #expect(result.errors == "latchkey: \(sentence)\nTry 'latchkey --help'.\n")
+        #expect(result.output.isEmpty)
+    }
+
+    @Test func `an unknown strategy is answered with the list`() async throws {
+        let result = try await run(["serve", "--strategy", "hope"])
+        #expect(result.status == 2)
+        for kind in StrategyKind.allCases {
+            #expect(result.errors.contains(kind.rawValue))
+        }
+    }
+
+    @Test func `the environment stands in for flags and is checked like them`() async throws {
+        let bad = try await run(["serve"], environment: ["LATCHKEY_DRAIN_SECONDS": "soon"])
+        #expect(bad.status == 2)
+        #expect(bad.errors.contains("LATCHKEY_DRAIN_SECONDS takes a whole number"))
+        let program = try Program(
+            ["serve", "--port=0"],
+            environment: ["LATCHKEY_STRATEGY": "spin", "LATCHKEY_PORT": "1"]
+        )
+        let port = try await offPool { try program.awaitPort() }
+        #expect(port > 1, "a flag on the command line wins")
+        let text = try await offPool { try Site(port: port).ask("GET", "/v1/strategies").text }
+        #expect(text.contains(#""serving":"spin""#))
+        #expect(try await offPool { program.end() } == 0)
+    }
+
+    @Test func `every flag is in the manual, with its bounds`() async throws {
+        let manual = try await run(["serve", "--help"])
+        #expect(manual.status == 0)
+        for flag in ServeCommand.flags {
+            #expect(manual.output.contains("  --\(flag.name)"))
+        }
+        #expect(manual.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
+        #expect(try await run(["--help"]).output.contains("serve"))
+        #expect(try await run(["health", "--help"]).status == 0)
+    }
+
+    @Test func `version and strategies are printed`() async throws {
+        #expect(try await run(["--version"]).output == "latchkey \(Latchkey.version)\n")
+        let text = try await run(["strategies"]).output
+        let json = try await run(["strategies", "--format=json"]).output
+        let table = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+        #expect((table?["strategies"] as? [Any])?.count == 14)
+        for kind in StrategyKind.allCases {
+            #expect(text.contains("\(kind.rawValue)\n"))
+        }
+    }
+
+    @Test func `health tells a running service from none`() async throws {
+        let program = try Program(["serve", "--port", "0"])
+        let port = try await offPool { try program.awaitPort() }
+        let well = try await run(["health", "--port", "\(port)"])
+        #expect(well.status == 0)
+        #expect(well.output == "latchkey: healthy\n")
+        let elsewhere = try await run(["health", "--port", "\(port)", "--path", "/nowhere"])
+        #expect(elsewhere.status == 1)
+        #expect(try await offPool { program.end() } == 0)
+        let gone = try await run(["health", "--port", "\(port)"])
+        #expect(gone.status == 1)
+        #expect(gone.errors.contains("connect"))
+    }
+
+    @Test func `a port that is taken is an error with a reason`() async throws {
+        let program = try Program(["serve", "--port", "0"])
+        let port = try await offPool { try program.awaitPort() }
+        let second = try await run(["serve", "--port", "\(port)"])
+        #expect(second.status == 1)
+        #expect(second.errors.contains("cannot start"))
+        #expect(second.errors.contains("\(port)"))
+        #expect(try await offPool { program.end() } == 0)
+    }
+
+    @Test func `an address that is none is an error with a reason`() async throws {
+        let result = try await run(["serve", "--host", "not.a.host.invalid", "--port", "0"])
+        #expect(result.status == 1)
+        #expect(result.errors.contains("cannot start"))
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT], [[], ["--thread-per-connection"]])
+    func `a signal drains: what is in flight finishes, and nothing new is taken`(
+        signal: Int32,
+        flags: [String]
+    ) async throws {
+        let program = try Program(["serve", "--port", "0"] + flags)
+        try await offPool {
+            let port = try program.awaitPort()
+            let client = try HTTPClient(port: port)
+            // The head has arrived, the body has not: the request is in flight.
+            try client.send(
+                "PUT /v1/properties/late HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+                    + "Expect: 100-continue\r\n\r\n"
+            )
+            #expect(try client.answer().status == 100)
+            let idle = try HTTPClient(port: port)
+            #expect(try idle.request("GET", "/healthz").status == 200)
+            program.signal(signal)
+            while (try? HTTPClient(port: port)) != nil {
+                Yield.now()
+            }
+            try client.send("1234")
+            let answer = try client.answer()
+            #expect(answer.status == 201)
+            #expect(answer.headers["connection"]?.lowercased() == "close")
+            #expect(try idle.isClosed())
+        }
+        #expect(try await offPool { program.wait() } == 0)
+    }
+
+    @Test func `a request that does not arrive holds the drain up no longer than allowed`() async throws {
+        let program = try Program(["serve", "--port", "0", "--drain-seconds", "0"])
+        try await offPool {
+            let client = try HTTPClient(port: try program.awaitPort())
+            try client.send(
+                "PUT /v1/properties/late HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+                    + "Expect: 100-continue\r\n\r\n"
+            )
+            #expect(try client.answer().status == 100)
+            let status = program.end()
+            #expect(status == 0)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import LatchkeyTestSupport
+
+/// The real program as a child process.
+///
+/// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
+final class Program: @unchecked Sendable {
+    private let process = Process()
+    private let output = Pipe()
+    private let errors = Pipe()
+
+    /// The program that was built with these tests, or the one that LATCHKEY_TEST_PROGRAM names.
+    private static let path =
+        ProcessInfo.processInfo.environment["LATCHKEY_TEST_PROGRAM"]
+        ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().appendingPathComponent("latchkey").path
+
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        process.executableURL = URL(fileURLWithPath: Self.path)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+    }
+
+    deinit {
+        if process.isRunning {
+            kill(process.processIdentifier, SIGKILL)
+        }
+    }
+
+    var processIdentifier: Int32 { process.processIdentifier }
+
+    /// Waits for the line that says that the service answers, and returns its port.
+    func awaitPort() throws -> UInt16 {
+        let line = try firstLine()
+        guard line.hasPrefix("latchkey: listening on http://"), line.hasSuffix(")"),
+            let address = line.split(separator: " ").first(where: { $0.hasPrefix("http://") }),
+            let port = address.split(separator: ":").last.flatMap({ UInt16($0) })
+        else {
+            throw ProgramError(description: "unexpected first line: \(line)")
+        }
+        return port
+    }
+
+    private func firstLine() throws -> String {
+        var line = Data()
+        while true {
+            let byte = try output.fileHandleForReading.read(upToCount: 1) ?? Data()
+            if byte.isEmpty || byte.first == UInt8(ascii: "\n") {
+                return String(decoding: line, as: UTF8.self)
+            }
+            line.append(byte)
+        }
+    }
+
+    func signal(_ number: Int32) {
+        kill(process.processIdentifier, number)
+    }
+
+    /// Asks the program to end and waits for its status. One that does not end is killed.
+    func end() -> Int32 {
+        signal(SIGTERM)
+        return wait()
+    }
+
+    /// Waits for the program's end, and kills it if that takes longer than anybody would wait.
+    func wait() -> Int32 {
+        let identifier = process.processIdentifier
+        let hasEnded = Gate()
+        let watchdog = TestThread {
+            if !hasEnded.pass() {
+                kill(identifier, SIGKILL)
+            }
+        }
+        process.waitUntilExit()
+        hasEnded.open()
+        watchdog.join()
+        return process.terminationStatus
+    }
+
+    /// Waits for the program's end and returns all that it printed.
+    func finish() -> (status: Int32, output: String, errors: String) {
+        let outputText = output.fileHandleForReading.readDataToEndOfFile()
+        let errorText = errors.fileHandleForReading.readDataToEndOfFile()
+        return (
+            wait(), String(decoding: outputText, as: UTF8.self),
+            String(decoding: errorText, as: UTF8.self)
+        )
+    }
+}
+
+struct ProgramError: Error {
+    let description: String
+}

@@ -1,0 +1,154 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Single properties over HTTP: what each method answers, and with which conditions.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct PropertyTests {
+    @Test(arguments: Place.allCases, StrategyKind.allCases)
+    func `a property is created, read, replaced, counted and deleted`(
+        place: Place,
+        kind: StrategyKind
+    ) async throws {
+        try await place.serve(["--strategy", kind.rawValue]) { site in
+            let client = try site.client()
+            let name = "/v1/properties/a"
+            let value = Array(" {\"x\": [1, 2]}\n".utf8)
+            var answer = try client.request("PUT", name, body: value)
+            #expect(answer.status == 201)
+            #expect(answer.headers["etag"] == "\"1\"")
+            answer = try client.request("GET", name)
+            #expect(answer.status == 200)
+            #expect(answer.body == value, "the bytes come back as they were sent")
+            #expect(answer.headers["content-type"] == "application/json")
+            #expect(answer.headers["etag"] == "\"1\"")
+            answer = try client.request("HEAD", name)
+            #expect(answer.status == 200)
+            #expect(answer.headers["content-length"] == "\(value.count)")
+            answer = try client.request("PUT", name, body: Array("41".utf8))
+            #expect(answer.status == 204)
+            #expect(answer.headers["etag"] == "\"2\"")
+            answer = try client.request("POST", "\(name)/increment")
+            #expect(answer.status == 200)
+            #expect(answer.text == "42")
+            #expect(answer.headers["etag"] == "\"3\"")
+            answer = try client.request("POST", "\(name)/increment", body: Array("{\"by\":-50}".utf8))
+            #expect(answer.text == "-8")
+            answer = try client.request("DELETE", name)
+            #expect(answer.status == 204)
+            #expect(try client.request("GET", name).problem == "not-found")
+            #expect(try client.request("DELETE", name).problem == "not-found")
+            answer = try client.request("POST", "/v1/properties/new/increment")
+            #expect(answer.text == "1")
+            #expect(answer.headers["etag"] == "\"6\"")
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `conditions decide by RFC 9110`(place: Place) async throws {
+        try await place.serve { site in
+            let client = try site.client()
+            func status(_ method: String, _ field: String, _ body: String? = nil) throws -> Int {
+                try client.request(
+                    method,
+                    "/v1/properties/c",
+                    headers: [field],
+                    body: body.map { Array($0.utf8) }
+                ).status
+            }
+            // Nothing is there: If-Match never holds, and what would be 404 stays 404.
+            #expect(try status("PUT", "If-Match: *", "1") == 412)
+            #expect(try status("PUT", "If-Match: \"1\"", "1") == 412)
+            #expect(try status("DELETE", "If-Match: \"1\"") == 404)
+            #expect(try status("GET", "If-Match: \"1\"") == 404)
+            #expect(try status("GET", "If-None-Match: *") == 404)
+            #expect(try status("PUT", "If-None-Match: *", "1") == 201)
+            #expect(try status("PUT", "If-None-Match: *", "1") == 412)
+            #expect(try status("PUT", "If-None-Match: \"1\"", "1") == 412)
+            #expect(try status("PUT", "If-None-Match: W/\"1\"", "1") == 412)
+            #expect(try status("PUT", "If-None-Match: \"7\", \"8\"", "1") == 204)
+            // Revision 2 from here on.
+            #expect(try status("GET", "If-None-Match: \"1\"") == 200)
+            #expect(try status("GET", "If-None-Match: \"1\" ,, \"2\"") == 304)
+            #expect(try status("GET", "If-None-Match: W/\"2\"") == 304)
+            #expect(try status("HEAD", "If-None-Match: *") == 304)
+            #expect(try status("GET", "If-Match: \"2\"") == 200)
+            #expect(try status("GET", "If-Match: W/\"2\"") == 412)
+            #expect(try status("GET", "If-Match: \"02\"") == 412)
+            #expect(try status("PUT", "If-Match: \"1\"", "1") == 412)
+            #expect(try status("PUT", "If-Match: \"other\", \"2\"", "1") == 204)
+            #expect(try status("DELETE", "If-Match: \"2\"") == 412)
+            #expect(try status("DELETE", "If-None-Match: \"3\"") == 412)
+            #expect(try status("DELETE", "If-Match: *") == 204)
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `a 304 carries the tag, and several lines of a field are one list`(
+        place: Place
+    ) async throws {
+        try await place.serve { site in
+            let client = try site.client()
+            _ = try client.request("PUT", "/v1/properties/c", body: [0x31])
+            let answer = try client.request(
+                "GET",
+                "/v1/properties/c",
+                headers: ["If-None-Match: \"9\"", "If-None-Match: \"1\""]
+            )
+            #expect(answer.status == 304)
+            #expect(answer.headers["etag"] == "\"1\"")
+            #expect(answer.body.isEmpty)
+            // If-Match is looked at first.
+            let both = try client.request(
+                "GET",
+                "/v1/properties/c",
+                headers: ["If-None-Match: \"1\"", "If-Match: \"9\""]
+            )
+            #expect(both.problem == "precondition-failed")
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `names are percent-encoded bytes`(place: Place) async throws {
+        try await place.serve { site in
+            let client = try site.client()
+            let names = ["a%2Fb", "%61%2fb", "%C3%A9", "%20", "a+b", "%25", "..", "%2e%2E", "a;b=c"]
+            let decoded = ["a/b", "a/b", "é", " ", "a+b", "%", "..", "..", "a;b=c"]
+            for (name, expected) in zip(names, decoded) {
+                let put = try client.request("PUT", "/v1/properties/\(name)", body: [0x31])
+                #expect(put.status == 201 || put.status == 204, "\(name)")
+                let list = try client.request("GET", "/v1/properties?limit=1000")
+                let page = try #require(list.json as? [String: Any])
+                let rows = try #require(page["properties"] as? [[String: Any]])
+                #expect(rows.contains { $0["name"] as? String == expected }, "\(name)")
+            }
+        }
+    }
+
+    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
+    func `concurrent increments end at the number of answers`(
+        place: Place,
+        flags: [String]
+    ) async throws {
+        for kind in [StrategyKind.lock, .serialQueueAsync, .actor, .snapshot] {
+            try await place.serve(flags + ["--strategy", kind.rawValue]) { site in
+                let answers = Arrivals()
+                let haveEnded = TestThread.run(4) { _ in
+                    guard let client = try? site.client() else {
+                        return
+                    }
+                    for _ in 0..<100 {
+                        let answer = try? client.request("POST", "/v1/properties/n/increment")
+                        if answer?.status == 200 {
+                            answers.arrive()
+                        }
+                    }
+                }
+                #expect(haveEnded)
+                #expect(answers.value == 400)
+                let count = try site.ask("GET", "/v1/properties/n").text
+                #expect(count == "400")
+            }
+        }
+    }
+}

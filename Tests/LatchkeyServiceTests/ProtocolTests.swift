@@ -1,0 +1,69 @@
+import Foundation
+import LatchkeyService
+import LatchkeySync
+import Testing
+
+/// Problems, media types, JSON text and log lines.
+struct ProtocolTests {
+    @Test(arguments: Problem.allCases)
+    func `a problem is whole`(problem: Problem) throws {
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(problem.json())) as? [String: Any]
+        )
+        #expect(object["type"] as? String == "/problems/\(problem.rawValue)")
+        #expect(object["status"] as? Int == problem.status)
+        #expect(object["title"] as? String == problem.title)
+        #expect(object["detail"] as? String == problem.advice)
+        #expect((400...599).contains(problem.status))
+        #expect(problem.title.hasSuffix(".") && problem.advice.hasSuffix("."))
+        let needsRetry = problem.status == 503 || problem.status == 429
+        #expect((problem.retryAfterSeconds != nil) == needsRetry)
+    }
+
+    @Test func `a detail stands in for the advice`() throws {
+        let text = String(decoding: Problem.notFound.json(detail: "a \"b\""), as: UTF8.self)
+        #expect(
+            text == #"{"type":"/problems/not-found","title":"There is no such property.","#
+                + #""status":404,"detail":"a \"b\""}"#
+        )
+    }
+
+    @Test(arguments: [
+        ("application/json", true), ("APPLICATION/JSON", true), ("application/json;charset=x", true),
+        (" application/json ; a=b", true), ("application/merge-patch+json", true),
+        ("a/b+json", true), ("application/jsonp", false), ("text/json", false), ("json", false),
+        ("+json", false), ("/x+json", false), ("a/+json", false), ("a/b/c+json", false), ("", false),
+    ])
+    func `JSON is told by its media type`(type: String, isJSON: Bool) {
+        #expect(MediaType.isJSON(Array(type.utf8)) == isJSON)
+    }
+
+    @Test func `strings are escaped as JSON demands`() {
+        var json = JSONWriter()
+        json.array { list in
+            list.string("a\"\\\n\u{1}é".utf8)
+            list.integer(-1)
+            list.bool(true)
+            list.object { $0.member("k", "v") }
+        }
+        #expect(
+            String(decoding: json.bytes, as: UTF8.self)
+                == "[\"a\\\"\\\\\\u000a\\u0001é\",-1,true,{\"k\":\"v\"}]"
+        )
+    }
+
+    @Test func `the strategies are a table`() throws {
+        let json = StrategyTable.json(serving: .lock)
+        let table = try #require(
+            try JSONSerialization.jsonObject(with: Data(json)) as? [String: Any]
+        )
+        #expect(table["serving"] as? String == "lock")
+        let rows = try #require(table["strategies"] as? [[String: Any]])
+        for (row, kind) in zip(rows, StrategyKind.allCases) {
+            let traits = try #require(row["traits"] as? [String: Bool])
+            #expect(traits.count == 6)
+            #expect(traits["spins"] == kind.traits.spins)
+            #expect(traits["reentrant"] == kind.traits.isReentrant)
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import Foundation
+
+/// An HTTP/1.1 client for tests: it can send anything, valid or not, and reads answers one by one.
+///
+/// Not for use from several threads at once. Every read and write has a time limit, so that a
+/// server that does not answer fails the test instead of hanging it.
+public final class HTTPClient {
+    private let descriptor: Int32
+    private var received: [UInt8] = []
+
+    /// How long an answer may take.
+    public static let patienceSeconds = 20
+
+    public init(port: UInt16) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else {
+            throw HTTPClientError("socket", errno)
+        }
+        var timeout = timeval(tv_sec: Self.patienceSeconds, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let result = unsafe withUnsafePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else {
+            let number = errno
+            close(descriptor)
+            throw HTTPClientError("connect", number)
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Sends bytes as they are.
+    public func send(_ bytes: some Sequence<UInt8>) throws {
+        var rest = Array(bytes)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { bytes in
+                unsafe Foundation.send(
+                    descriptor,
+                    bytes.baseAddress,
+                    bytes.count,
+                    Int32(MSG_NOSIGNAL)
+                )
+            }
+            guard count > 0 else {
+                throw HTTPClientError("send", errno)
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    public func send(_ text: String) throws {
+        try send(text.utf8)
+    }
+
+    /// Says that nothing more will be sent, and goes on reading.
+    public func endSending() {
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// Sends a request and reads its answer.
+    public func request(
+        _ method: String,
+        _ target: String,
+        headers: [String] = [],
+        body: [UInt8]? = nil
+    ) throws -> HTTPAnswer {
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n"
+        for header in headers {
+            head += header + "\r\n"
+        }
+        if let body {
+            head += "Content-Length: \(body.count)\r\n"
+        }
+        try send(Array((head + "\r\n").utf8) + (body ?? []))
+        return try answer(toHEAD: method == "HEAD")
+    }
+
+    /// Reads the next answer.
+    public func answer(toHEAD isHEAD: Bool = false) throws -> HTTPAnswer {
+        let head = try readHead()
+        var lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)
+        let words = lines.removeFirst().split(separator: " ", maxSplits: 2)
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1]) else {
+            throw HTTPClientError("not an answer: \(head)", 0)
+        }
+        var headers: [String: String] = [:]
+        for line in lines {
+            let sides = line.split(separator: ":", maxSplits: 1)
+            guard sides.count == 2 else {
+                throw HTTPClientError("not a header: \(line)", 0)
+            }
+            let name = sides[0].lowercased()
+            let value = sides[1].trimmingCharacters(in: .whitespaces)
+            headers[name] = headers[name].map { "\($0), \(value)" } ?? value
+        }
+        var body: [UInt8] = []
+        if !isHEAD, status >= 200, status != 204, status != 304 {
+            if let length = headers["content-length"].flatMap(Int.init) {
+                body = try read(length)
+            } else {
+                while try fill() {}
+                body = received
+                received = []
+            }
+        }
+        return HTTPAnswer(status: status, headers: headers, body: body)
+    }
+
+    /// Whether the server has closed the connection, with nothing more to read.
+    public func isClosed() throws -> Bool {
+        try received.isEmpty && !fill()
+    }
+
+    private func readHead() throws -> String {
+        let end: [UInt8] = Array("\r\n\r\n".utf8)
+        while true {
+            if let range = received.firstRange(of: end) {
+                let head = String(decoding: received[..<range.lowerBound], as: UTF8.self)
+                received.removeSubrange(..<range.upperBound)
+                return head
+            }
+            guard try fill() else {
+                throw HTTPClientError("closed after \(received.count) bytes of a head", 0)
+            }
+        }
+    }
+
+    private func read(_ count: Int) throws -> [UInt8] {
+        while received.count < count {
+            guard try fill() else {
+                throw HTTPClientError("closed inside a body", 0)
+            }
+        }
+        defer { received.removeFirst(count) }
+        return Array(received[..<count])
+    }
+
+    /// Waits for more bytes; false at the end.
+    private func fill() throws -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
+        if count < 0 {
+            guard errno == ECONNRESET else {
+                throw HTTPClientError("recv", errno)
+            }
+            return false
+        }
+        received.append(contentsOf: buffer[..<count])
+        return count > 0
+    }
+}
+
+public struct HTTPAnswer: Sendable {
+    public let status: Int
+    /// By lower-case name; several of one name are joined by commas.
+    public let headers: [String: String]
+    public let body: [UInt8]
+
+    public var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The body as a JSON value, if it is one.
+    public var json: Any? {
+        try? JSONSerialization.jsonObject(with: Data(body), options: .fragmentsAllowed)
+    }
+
+    /// The name of the problem that the answer is, if it is one.
+    public var problem: String? {
+        guard headers["content-type"] == "application/problem+json",
+            let object = json as? [String: Any], let type = object["type"] as? String,
+            object["status"] as? Int == status, object["title"] is String,
+            object["detail"] is String, type.hasPrefix("/problems/")
+        else {
+            return nil
+        }
+        return String(type.dropFirst("/problems/".count))
+    }
+}
+
+public struct HTTPClientError: Error, CustomStringConvertible {
+    public let description: String
+
+    init(_ call: String, _ number: Int32) {
+        description = number == 0 ? call : unsafe "\(call): \(String(cString: strerror(number)))"
+    }
+}
