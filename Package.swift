@@ -61,7 +61,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "latchkey",
-            dependencies: ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"]
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
+                "LatchkeySync",
+            ]
         ),
         .executableTarget(
             name: "AgreementBenchmark",
@@ -70,7 +73,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "LatchkeySyncBenchmark",
-            dependencies: ["LatchkeySync"],
+            dependencies: ["LatchkeyContention", "LatchkeySync"],
             path: "Benchmarks/SyncBenchmark"
         ),
         .target(

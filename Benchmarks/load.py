@@ -22,6 +22,7 @@ import re
 import sys
 import time
 
+import loader
 from driver import drive, rate, socket_errors
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -31,6 +32,7 @@ from process import Failure, Latchkey  # noqa: E402
 
 CONNECTIONS = 32
 MIX_PROPERTIES = 1000
+VALUE = b'"abcdefghijklmnopqrstuvwxyz0123"'
 WORKLOADS = ("get", "put", "increment", "mix")
 MODES = {"event-loop": (), "thread-per-connection": ("--thread-per-connection",)}
 SETTLE_SECONDS_MAX = 10
@@ -116,8 +118,9 @@ def measure(arguments, strategy, mode, workloads):
 
 
 def prepare(service):
-    for path in ("get", "put", *(f"mix{index}" for index in range(MIX_PROPERTIES))):
-        service.ask("PUT", f"/v1/properties/{path}", '"a value of thirty-two bytes...."')
+    for name in ("get", "put"):
+        service.ask("PUT", f"/v1/properties/{name}", VALUE)
+    loader.fill(service.address, MIX_PROPERTIES, lambda index: b"mix%d" % index, VALUE)
 
 
 def settled(service, before):

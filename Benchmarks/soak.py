@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 
+import loader
 from driver import drive, socket_errors
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -36,8 +37,7 @@ def main():
     arguments = parser.parse_args()
 
     with Latchkey(arguments.binary, "--strategy", arguments.strategy) as service:
-        for index in range(PROPERTIES):
-            service.ask("PUT", f"/v1/properties/mix{index}", "1")
+        loader.fill(service.address, PROPERTIES, lambda index: b"mix%d" % index, b"1")
         samples, report = load(service, arguments.seconds)
     if socket_errors(report):
         raise Failure(f"{socket_errors(report)} socket errors")

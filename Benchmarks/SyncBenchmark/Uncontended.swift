@@ -56,7 +56,7 @@ struct UncontendedWrite: StrategyVisitor {
 }
 
 /// Submits `operations` increments, a thousand at a time, and waits for their completions.
-private func submitting(
+func submitting(
     _ operations: Int,
     _ submit: (_ completion: @escaping @Sendable () -> Void) throws(BacklogFull) -> Void
 ) -> Double {

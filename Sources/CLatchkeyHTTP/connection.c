@@ -122,7 +122,7 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     return c;
 }
 
-void connection_release(connection *c) {
+void latchkey_http_connection_release(connection *c) {
     // Acquire and release: who frees it has seen what the others did with it.
     if (atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
@@ -134,11 +134,12 @@ void connection_release(connection *c) {
         free(c->head);
     }
     free(c->body);
-    server_release(c->server);
+    latchkey_http_server_release(c->server);
     free(c);
 }
 
-enum MHD_Result connection_admit(void *context, const struct sockaddr *from, socklen_t count) {
+enum MHD_Result latchkey_http_connection_admit(void *context, const struct sockaddr *from,
+                                               socklen_t count) {
     (void)from;
     (void)count;
     latchkey_http_server *server = context;
@@ -152,15 +153,16 @@ enum MHD_Result connection_admit(void *context, const struct sockaddr *from, soc
     return admits ? MHD_YES : MHD_NO;
 }
 
-void connection_notify(void *context, struct MHD_Connection *mhd, void **socket_context,
-                       enum MHD_ConnectionNotificationCode code) {
+void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
+                                     void **socket_context,
+                                     enum MHD_ConnectionNotificationCode code) {
     latchkey_http_server *server = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         atomic_fetch_add_explicit(&server->accepted_total, 1, memory_order_relaxed);
         connection *c = create(server, mhd);
         *socket_context = c;
         if (c == NULL) {
-            server_log(server, "no memory for a connection, which will be closed");
+            latchkey_http_server_log(server, "no memory for a connection, which will be closed");
             return;
         }
         insert(server, c);
@@ -171,19 +173,24 @@ void connection_notify(void *context, struct MHD_Connection *mhd, void **socket_
         connection *c = *socket_context;
         *socket_context = NULL;
         delete (server, c);
-        connection_release(c);
+        latchkey_http_connection_release(c);
     }
 }
 
-enum phase connection_phase(connection *c) {
+enum phase latchkey_http_connection_phase(connection *c) {
     return (enum phase)(atomic_load_explicit(&c->phase, memory_order_relaxed) & PHASE_MASK);
 }
 
-bool connection_enter(connection *c, enum phase phase) {
+bool latchkey_http_connection_enter(connection *c, enum phase phase) {
     unsigned now = atomic_load_explicit(&c->phase, memory_order_relaxed);
     unsigned next = (((now >> PHASE_BITS) + 1) << PHASE_BITS) | phase;
     if ((now & PHASE_MASK) == PHASE_EXPIRED) {
         return false;
+    }
+    if ((now & PHASE_MASK) >= PHASE_HANDLING) {
+        // Nobody else changes these two.
+        atomic_store_explicit(&c->phase, next, memory_order_release);
+        return true;
     }
     // Sequentially consistent: latchkey_http_stop() sets `stopping` and then looks at the phases,
     // the server's thread sets HANDLING and then looks at `stopping`.
@@ -196,7 +203,7 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
     for (connection *c = server->first; c != NULL; c = c->next) {
         unsigned state = atomic_load_explicit(&c->answer_state, memory_order_relaxed);
         result.connections++;
-        switch (connection_phase(c)) {
+        switch (latchkey_http_connection_phase(c)) {
         case PHASE_WAITING:
         case PHASE_EXPIRED:
             result.waiting++;

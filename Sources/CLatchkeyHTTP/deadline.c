@@ -66,7 +66,7 @@ static bool expire(connection *c, unsigned phase) {
     return atomic_compare_exchange_strong(&c->phase, &phase, expired);
 }
 
-void deadline_refuse_body(connection *c) {
+void latchkey_http_deadline_refuse_body(connection *c) {
     if (expire(c, atomic_load_explicit(&c->phase, memory_order_relaxed))) {
         send_raw(c, "413 Content Too Large", c->server->too_large_body);
         shutdown(c->socket, SHUT_WR);
@@ -206,7 +206,7 @@ static void watch(connection *c, uint64_t now) {
     }
 }
 
-void *deadline_watch(void *context) {
+void *latchkey_http_deadline_watch(void *context) {
     latchkey_http_server *server = context;
     pthread_mutex_lock(&server->lock);
     while (!server->watchdog_ends) {
@@ -225,7 +225,7 @@ void *deadline_watch(void *context) {
     return NULL;
 }
 
-void deadline_stop(latchkey_http_server *server) {
+void latchkey_http_deadline_stop(latchkey_http_server *server) {
     pthread_mutex_lock(&server->lock);
     bool runs = server->watchdog_runs;
     server->watchdog_runs = false;

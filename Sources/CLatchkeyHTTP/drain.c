@@ -65,11 +65,11 @@ static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     for (connection *c = server->first; c != NULL; c = c->next) {
         unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
         bool detached = state == ANSWER_DETACHED || state == ANSWER_SUSPENDED;
-        if (detached && response_abandon(c, state)) {
+        if (detached && latchkey_http_response_abandon(c, state)) {
             count++;
-            response_go_on(c, state);
+            latchkey_http_response_go_on(c, state);
         }
-        *is_handling |= connection_phase(c) == PHASE_HANDLING;
+        *is_handling |= latchkey_http_connection_phase(c) == PHASE_HANDLING;
     }
     pthread_mutex_unlock(&server->lock);
     return count;
@@ -81,7 +81,8 @@ uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds)
     while (is_in_flight(server) && now_milliseconds() < until) {
         pause_shortly();
     }
-    // Sequentially consistent, before the phases are looked at: see connection_enter().
+    // Sequentially consistent, before the phases are looked at: see
+    // latchkey_http_connection_enter().
     atomic_store(&server->stopping, true);
     uint32_t abandoned = 0;
     bool is_handling = true;
@@ -94,7 +95,7 @@ uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds)
         pause_shortly();
     }
     MHD_stop_daemon(server->daemon);
-    deadline_stop(server);
-    server_release(server);
+    latchkey_http_deadline_stop(server);
+    latchkey_http_server_release(server);
     return abandoned;
 }

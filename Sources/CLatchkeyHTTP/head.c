@@ -205,7 +205,7 @@ static void set_target(connection *c, const char *target) {
     request->path = (latchkey_http_bytes){target, count};
 }
 
-void head_take(connection *c, const char *method, const char *version) {
+void latchkey_http_head_take(connection *c, const char *method, const char *version) {
     latchkey_http_request *request = &c->request;
     const latchkey_http_options *options = &c->server->options;
     const union MHD_ConnectionInfo *info =

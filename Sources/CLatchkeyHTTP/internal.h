@@ -58,7 +58,7 @@
 
 enum phase { PHASE_WAITING, PHASE_RECEIVING, PHASE_HANDLING, PHASE_ANSWERING, PHASE_EXPIRED };
 
-enum { PHASE_BITS = 3, PHASE_MASK = (1 << PHASE_BITS) - 1 };
+enum { PHASE_BITS = 3, PHASE_MASK = 0x7 };
 
 enum answer_state {
     ANSWER_IDLE,
@@ -172,61 +172,64 @@ struct latchkey_http_server {
 
 // connection.c
 
-void connection_notify(void *context, struct MHD_Connection *mhd, void **socket_context,
-                       enum MHD_ConnectionNotificationCode code);
-enum MHD_Result connection_admit(void *context, const struct sockaddr *from, socklen_t count);
-void connection_release(connection *c);
+void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
+                                     void **socket_context,
+                                     enum MHD_ConnectionNotificationCode code);
+enum MHD_Result latchkey_http_connection_admit(void *context, const struct sockaddr *from,
+                                               socklen_t count);
+void latchkey_http_connection_release(connection *c);
 
 // Goes to another phase. Returns false if the connection has expired. The server's thread only.
-bool connection_enter(connection *c, enum phase phase);
-enum phase connection_phase(connection *c);
+bool latchkey_http_connection_enter(connection *c, enum phase phase);
+enum phase latchkey_http_connection_phase(connection *c);
 
 // request.c
 
-void *request_line(void *context, const char *target, struct MHD_Connection *mhd);
-enum MHD_Result request_access(void *context, struct MHD_Connection *mhd, const char *url,
-                               const char *method, const char *version, const char *upload,
-                               size_t *upload_count, void **request_context);
-void request_completed(void *context, struct MHD_Connection *mhd, void **request_context,
-                       enum MHD_RequestTerminationCode code);
+void *latchkey_http_request_line(void *context, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connection *mhd,
+                                             const char *url, const char *method,
+                                             const char *version, const char *upload,
+                                             size_t *upload_count, void **request_context);
+void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
+                                     void **request_context, enum MHD_RequestTerminationCode code);
 
 // head.c
 
 // Copies and checks the head of the request that libmicrohttpd has parsed; sets the request's
 // method, path, query and fields, and its rejection.
-void head_take(connection *c, const char *method, const char *version);
+void latchkey_http_head_take(connection *c, const char *method, const char *version);
 
 // response.c
 
 // Calls the handler, and hands its answer to libmicrohttpd if it is there.
-enum MHD_Result response_dispatch(connection *c);
+enum MHD_Result latchkey_http_response_dispatch(connection *c);
 
 // Goes on with a request whose handler has returned without an answer.
-enum MHD_Result response_continue(connection *c);
+enum MHD_Result latchkey_http_response_continue(connection *c);
 
 // Takes the request away from its handler. Returns false if it was answered already.
-bool response_abandon(connection *c, unsigned expected);
+bool latchkey_http_response_abandon(connection *c, unsigned expected);
 
 // Lets the server's thread go on with a request that was in this state and is not any more.
-void response_go_on(connection *c, unsigned state);
+void latchkey_http_response_go_on(connection *c, unsigned state);
 
 // deadline.c
 
-void *deadline_watch(void *server);
+void *latchkey_http_deadline_watch(void *server);
 
 // Ends and joins the watchdog, if it runs.
-void deadline_stop(latchkey_http_server *server);
+void latchkey_http_deadline_stop(latchkey_http_server *server);
 
 // Sends a raw 413 and lets the connection expire.
-void deadline_refuse_body(connection *c);
+void latchkey_http_deadline_refuse_body(connection *c);
 
 // server.c
 
-void server_log(latchkey_http_server *server, const char *message);
-void server_release(latchkey_http_server *server);
+void latchkey_http_server_log(latchkey_http_server *server, const char *message);
+void latchkey_http_server_release(latchkey_http_server *server);
 
 // Keeps the sentence that libmicrohttpd is about to log on this thread out of the log, because the
 // access handler returns MHD_NO on purpose.
-enum MHD_Result server_close_quietly(void);
+enum MHD_Result latchkey_http_server_close_quietly(void);
 
 #endif

@@ -2,14 +2,16 @@
 //
 // Design
 //
-// libmicrohttpd calls request_line() when it has the request line, and then request_access(): once
-// with the head, once for every piece of the body, and once at the end. An answer that is queued in
-// the first call closes the connection, because the body was not read. So the first call checks
-// the head, and answers only what must close anyway; the last call runs the handler.
+// libmicrohttpd calls latchkey_http_request_line() when it has the request line, and then
+// latchkey_http_request_access(): once with the head, once for every piece of the body, and once at
+// the end. An answer that is queued in the first call closes the connection, because the body was
+// not read. So the first call checks the head, and answers only what must close anyway; the last
+// call runs the handler.
 //
-// request_line() hides the query from libmicrohttpd by a NUL over its first byte. Otherwise the
-// library would cut it into arguments in place, which nobody needs here, and which takes memory out
-// of the connection's pool for each, until a long query is answered 431 by the library.
+// latchkey_http_request_line() hides the query from libmicrohttpd by a NUL over its first byte.
+// Otherwise the library would cut it into arguments in place, which nobody needs here, and which
+// takes memory out of the connection's pool for each, until a long query is answered 431 by the
+// library.
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ static uint64_t now_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void *request_line(void *context, const char *target, struct MHD_Connection *mhd) {
+void *latchkey_http_request_line(void *context, const char *target, struct MHD_Connection *mhd) {
     (void)context;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -45,7 +47,7 @@ void *request_line(void *context, const char *target, struct MHD_Connection *mhd
         // `?` itself right after this call.
         ((char *)(uintptr_t)mark)[1] = '\0';
     }
-    connection_enter(c, PHASE_RECEIVING);
+    latchkey_http_connection_enter(c, PHASE_RECEIVING);
     return c;
 }
 
@@ -86,7 +88,7 @@ static void receive_body(connection *c, const char *bytes, size_t count) {
         }
     }
     if (c->body_received > bound && c->body_received - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX) {
-        deadline_refuse_body(c);
+        latchkey_http_deadline_refuse_body(c);
     }
 }
 
@@ -99,7 +101,7 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
         c->request.rejection = LATCHKEY_HTTP_REJECTION_DRAINING;
         c->closes = true;
     }
-    head_take(c, method, version);
+    latchkey_http_head_take(c, method, version);
     c->stage = STAGE_BODY;
     switch (c->request.rejection) {
     case LATCHKEY_HTTP_REJECTION_NONE:
@@ -108,25 +110,26 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     case LATCHKEY_HTTP_REJECTION_TRANSFER_CODING:
     case LATCHKEY_HTTP_REJECTION_MEMORY:
         // Where this request ends is not known, or not worth knowing.
-        return response_dispatch(c);
+        return latchkey_http_response_dispatch(c);
     default:
-        return c->expects ? response_dispatch(c) : MHD_YES;
+        return c->expects ? latchkey_http_response_dispatch(c) : MHD_YES;
     }
 }
 
-enum MHD_Result request_access(void *context, struct MHD_Connection *mhd, const char *url,
-                               const char *method, const char *version, const char *upload,
-                               size_t *upload_count, void **request_context) {
+enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connection *mhd,
+                                             const char *url, const char *method,
+                                             const char *version, const char *upload,
+                                             size_t *upload_count, void **request_context) {
     (void)context;
     (void)mhd;
     (void)url;
     connection *c = *request_context;
     if (UNLIKELY(c == NULL)) {
-        return server_close_quietly();
+        return latchkey_http_server_close_quietly();
     }
-    if (UNLIKELY(connection_phase(c) == PHASE_EXPIRED)) {
+    if (UNLIKELY(latchkey_http_connection_phase(c) == PHASE_EXPIRED)) {
         if (*upload_count == 0) {
-            return server_close_quietly();
+            return latchkey_http_server_close_quietly();
         }
         *upload_count = 0;
         return MHD_YES;
@@ -140,17 +143,17 @@ enum MHD_Result request_access(void *context, struct MHD_Connection *mhd, const 
             *upload_count = 0;
             return MHD_YES;
         }
-        return response_dispatch(c);
+        return latchkey_http_response_dispatch(c);
     case STAGE_DISPATCHED:
-        return response_continue(c);
+        return latchkey_http_response_continue(c);
     case STAGE_NONE:
         break;
     }
-    return server_close_quietly();
+    return latchkey_http_server_close_quietly();
 }
 
-void request_completed(void *context, struct MHD_Connection *mhd, void **request_context,
-                       enum MHD_RequestTerminationCode code) {
+void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
+                                     void **request_context, enum MHD_RequestTerminationCode code) {
     (void)context;
     (void)mhd;
     (void)code;
@@ -164,7 +167,7 @@ void request_completed(void *context, struct MHD_Connection *mhd, void **request
     // the connection is closed.
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (UNLIKELY(state == ANSWER_ABANDONED) ||
-        (UNLIKELY(state == ANSWER_RUNNING) && response_abandon(c, state))) {
+        (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c, state))) {
         return;
     }
     if (UNLIKELY(c->answer != NULL)) {
@@ -184,5 +187,5 @@ void request_completed(void *context, struct MHD_Connection *mhd, void **request
     c->expects = false;
     c->failed_head = false;
     c->body_received = 0;
-    connection_enter(c, PHASE_WAITING);
+    latchkey_http_connection_enter(c, PHASE_WAITING);
 }

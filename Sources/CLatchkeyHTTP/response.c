@@ -63,7 +63,7 @@ static enum MHD_Result queue(connection *c, struct MHD_Response *response, uint3
                  atomic_load_explicit(&server->draining, memory_order_relaxed))) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
-    connection_enter(c, PHASE_ANSWERING);
+    latchkey_http_connection_enter(c, PHASE_ANSWERING);
     return MHD_queue_response(c->mhd, status, response);
 }
 
@@ -85,17 +85,17 @@ static enum MHD_Result queue_answer(connection *c) {
 
 static enum MHD_Result queue_unavailable(connection *c) {
     c->closes = true;
-    connection_enter(c, PHASE_ANSWERING);
+    latchkey_http_connection_enter(c, PHASE_ANSWERING);
     return MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->unavailable);
 }
 
-enum MHD_Result response_dispatch(connection *c) {
+enum MHD_Result latchkey_http_response_dispatch(connection *c) {
     latchkey_http_server *server = c->server;
     c->stage = STAGE_DISPATCHED;
-    if (!connection_enter(c, PHASE_HANDLING)) {
-        return server_close_quietly();
+    if (!latchkey_http_connection_enter(c, PHASE_HANDLING)) {
+        return latchkey_http_server_close_quietly();
     }
-    // Sequentially consistent, after the phase: see connection_enter().
+    // Sequentially consistent, after the phase: see latchkey_http_connection_enter().
     if (UNLIKELY(atomic_load(&server->stopping))) {
         return queue_unavailable(c);
     }
@@ -104,7 +104,7 @@ enum MHD_Result response_dispatch(connection *c) {
     if (LIKELY(atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_ANSWERED)) {
         return queue_answer(c);
     }
-    return server->options.thread_per_connection ? response_continue(c) : MHD_YES;
+    return server->options.thread_per_connection ? latchkey_http_response_continue(c) : MHD_YES;
 }
 
 static void park(connection *c, unsigned state) {
@@ -113,7 +113,7 @@ static void park(connection *c, unsigned state) {
     }
 }
 
-enum MHD_Result response_continue(connection *c) {
+enum MHD_Result latchkey_http_response_continue(connection *c) {
     unsigned state = ANSWER_RUNNING;
     if (c->server->options.thread_per_connection) {
         // Release: who answers finds the request as the handler left it.
@@ -145,7 +145,7 @@ static void discard(connection *c, latchkey_http_response *response) {
     if (response != NULL) {
         MHD_destroy_response(mhd_response(response));
     }
-    connection_release(c);
+    latchkey_http_connection_release(c);
 }
 
 void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
@@ -190,7 +190,7 @@ void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
     }
 }
 
-bool response_abandon(connection *c, unsigned expected) {
+bool latchkey_http_response_abandon(connection *c, unsigned expected) {
     atomic_fetch_add_explicit(&c->reference_count, 1, memory_order_relaxed);
     if (!atomic_compare_exchange_strong(&c->answer_state, &expected, ANSWER_ABANDONED)) {
         atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_relaxed);
@@ -199,7 +199,7 @@ bool response_abandon(connection *c, unsigned expected) {
     return true;
 }
 
-void response_go_on(connection *c, unsigned state) {
+void latchkey_http_response_go_on(connection *c, unsigned state) {
     if (state == ANSWER_SUSPENDED) {
         MHD_resume_connection(c->mhd);
     } else {

@@ -19,13 +19,13 @@ enum { MESSAGE_BYTES_MAX = 512 };
 
 static _Thread_local bool log_is_quiet;
 
-void server_log(latchkey_http_server *server, const char *message) {
+void latchkey_http_server_log(latchkey_http_server *server, const char *message) {
     if (server->options.log != NULL) {
         server->options.log(server->options.context, message);
     }
 }
 
-enum MHD_Result server_close_quietly(void) {
+enum MHD_Result latchkey_http_server_close_quietly(void) {
     log_is_quiet = true;
     return MHD_NO;
 }
@@ -51,7 +51,7 @@ static void log_formatted(void *context, const char *format, va_list arguments) 
             message[i] = '?';
         }
     }
-    server_log(context, message);
+    latchkey_http_server_log(context, message);
 }
 
 // Nothing is decoded.
@@ -124,7 +124,7 @@ static uint32_t tick_for(const latchkey_http_options *options) {
     return tick > LATCHKEY_HTTP_TICK_MILLISECONDS_MAX ? LATCHKEY_HTTP_TICK_MILLISECONDS_MAX : tick;
 }
 
-void server_release(latchkey_http_server *server) {
+void latchkey_http_server_release(latchkey_http_server *server) {
     if (atomic_fetch_sub_explicit(&server->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
@@ -187,7 +187,7 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     if (!has_memory || server->unavailable == NULL ||
         MHD_add_response_header(server->unavailable, "Retry-After", "1") != MHD_YES ||
         MHD_add_response_header(server->unavailable, "Connection", "close") != MHD_YES) {
-        server_release(server);
+        latchkey_http_server_release(server);
         return NULL;
     }
     return server;
@@ -213,13 +213,14 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
         pool_of_threads[0].option = MHD_OPTION_END;
     }
     return MHD_start_daemon(
-        flags, server->port, connection_admit, server, request_access, server,
-        MHD_OPTION_EXTERNAL_LOGGER, log_formatted, server, MHD_OPTION_LISTEN_SOCKET,
-        server->listener, MHD_OPTION_NOTIFY_CONNECTION, connection_notify, server,
-        MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
-        request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool_bytes, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)INT_MAX, MHD_OPTION_ARRAY, pool_of_threads, MHD_OPTION_END);
+        flags, server->port, latchkey_http_connection_admit, server, latchkey_http_request_access,
+        server, MHD_OPTION_EXTERNAL_LOGGER, log_formatted, server, MHD_OPTION_LISTEN_SOCKET,
+        server->listener, MHD_OPTION_NOTIFY_CONNECTION, latchkey_http_connection_notify, server,
+        MHD_OPTION_NOTIFY_COMPLETED, latchkey_http_request_completed, server,
+        MHD_OPTION_URI_LOG_CALLBACK, latchkey_http_request_line, server,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        pool_bytes, MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX, MHD_OPTION_ARRAY,
+        pool_of_threads, MHD_OPTION_END);
 }
 
 // Starts listener, watchdog and daemon. What was started stays if a later step fails, except for
@@ -236,7 +237,7 @@ static bool start_parts(latchkey_http_server *server, const latchkey_http_option
         return false;
     }
     server->port = port_of(server->listener);
-    int code = pthread_create(&server->watchdog, NULL, deadline_watch, server);
+    int code = pthread_create(&server->watchdog, NULL, latchkey_http_deadline_watch, server);
     if (code != 0) {
         fail(failure, "pthread_create", code);
         close(server->listener);
@@ -259,8 +260,8 @@ latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
         return fail(failure, "malloc", ENOMEM);
     }
     if (!start_parts(server, options, failure)) {
-        deadline_stop(server);
-        server_release(server);
+        latchkey_http_deadline_stop(server);
+        latchkey_http_server_release(server);
         return NULL;
     }
     return server;

@@ -9,24 +9,23 @@ import Synchronization
 extension ContentionProbe {
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
     @usableFromInline @inline(never)
-    func asksClosely(_ isWrite: Bool) -> Entry {
+    func asksClosely(_ isWrite: Bool) -> Followed {
         let weight =
             if let cell = words.firstVisit() {
                 count(isWrite, in: cell)
             } else {
                 countShared(isWrite)
             }
-        var entry = Entry(isWrite: isWrite)
-        guard weight > 0 else { return entry }
+        var followed = Followed()
+        guard weight > 0 else { return followed }
         if meter.level != .counts {
-            entry.isFollowed = true
-            entry.weight = weight
-            entry.askedAt = latchkey_system_nanoseconds()
+            followed.weight = weight
+            followed.time = latchkey_system_nanoseconds()
         }
         if !meter.countsContendedExactly, holder.load(ordering: .relaxed) & 1 == 1 {
-            entry = blocked(entry)
+            followed = blocked(isWrite, followed)
         }
-        return entry
+        return followed
     }
 
     /// Counts an acquisition and says for how many a timing of it would stand: the ones since the
@@ -43,7 +42,7 @@ extension ContentionProbe {
         let weight = count &- cell[mode.lastTimed]
         cell[mode.lastTimed] = count
         cell[ContentionWords.nextTimed(isWrite)] = count &+ gap(in: cell)
-        return UInt32(clamping: weight)
+        return UInt32(min(weight, UInt64(UInt32.max >> 1)))
     }
 
     /// A random number of acquisitions from 1 to twice the mean less 1, every one as likely, so
@@ -77,9 +76,7 @@ extension ContentionProbe {
     @usableFromInline @inline(never)
     func stopIfInside() {
         let mark = Self.threadMark
-        guard mark != UInt32(LATCHKEY_SYSTEM_THREADS_MAX),
-            holder.load(ordering: .relaxed) == mark << 1 | 1
-        else { return }
+        guard mark != 1, holder.load(ordering: .relaxed) == mark << 1 | 1 else { return }
         // Not precondition: its sentence is not in release builds.
         fatalError(
             """
@@ -91,23 +88,22 @@ extension ContentionProbe {
 
     /// Notes that the access has to wait.
     @usableFromInline @inline(never)
-    func blocked(_ entry: Entry) -> Entry {
-        var entry = entry
-        entry.isFollowed = true
-        entry.isBlocked = true
+    func blocked(_ isWrite: Bool, _ followed: Followed) -> Followed {
+        var followed = followed
+        followed.isBlocked = true
         if meter.level == .counts {
-            entry.weight = 1
-            entry.askedAt = latchkey_system_nanoseconds()
+            followed.weight = 1
+            followed.time = latchkey_system_nanoseconds()
         }
-        let weight = blockedWeight(entry)
-        words.add(weight, at: ContentionWords.Mode(entry.isWrite).contended)
+        let weight = blockedWeight(followed)
+        words.add(weight, at: ContentionWords.Mode(isWrite).contended)
         words.add(weight, at: ContentionWords.waiting)
-        return entry
+        return followed
     }
 
     /// How many contended acquisitions a blocked one stands for.
-    private func blockedWeight(_ entry: Entry) -> UInt64 {
-        meter.countsContendedExactly ? 1 : UInt64(entry.weight)
+    private func blockedWeight(_ followed: Followed) -> UInt64 {
+        meter.countsContendedExactly ? 1 : UInt64(followed.weight)
     }
 
     /// Counts a hand-off, unless nobody was inside before.
@@ -119,31 +115,31 @@ extension ContentionProbe {
     }
 
     @usableFromInline @inline(never)
-    func entersFollowed(_ entry: Entry) -> Entry {
-        var entry = entry
-        if entry.weight > 0 {
-            entry.enteredAt = latchkey_system_nanoseconds()
+    func entersFollowed(_ isWrite: Bool, _ followed: Followed) -> Followed {
+        var followed = followed
+        let now = followed.weight > 0 ? latchkey_system_nanoseconds() : 0
+        if followed.isBlocked {
+            words.add(0 &- blockedWeight(followed), at: ContentionWords.waiting)
         }
-        if entry.isBlocked {
-            words.add(0 &- blockedWeight(entry), at: ContentionWords.waiting)
+        if followed.weight > 0 {
+            let durations = ContentionWords.Mode(isWrite).wait
+            record(from: followed.time, to: now, weight: followed.weight, in: durations)
+            // Looked at again, so that the recording is in neither time.
+            followed.time = meter.level == .counts ? 0 : latchkey_system_nanoseconds()
         }
-        return entry
+        return followed
     }
 
-    /// Records both times, after the clock was read for the last time, so that recording is in
-    /// neither.
     @usableFromInline @inline(never)
-    func leavesFollowed(_ entry: Entry) {
-        guard entry.weight > 0 else { return }
-        let now = meter.level == .counts ? entry.enteredAt : latchkey_system_nanoseconds()
-        let mode = ContentionWords.Mode(entry.isWrite)
-        record(from: entry.askedAt, to: entry.enteredAt, weight: entry.weight, in: mode.wait)
-        if meter.level != .counts {
-            record(from: entry.enteredAt, to: now, weight: entry.weight, in: mode.hold)
-        }
+    func leavesFollowed(_ isWrite: Bool, _ followed: Followed) {
+        guard followed.weight > 0, meter.level != .counts else { return }
+        let now = latchkey_system_nanoseconds()
+        let durations = ContentionWords.Mode(isWrite).hold
+        record(from: followed.time, to: now, weight: followed.weight, in: durations)
     }
 
-    private func record(
+    /// Puts a time into its histogram and raises the maxima.
+    func record(
         from start: UInt64,
         to end: UInt64,
         weight: UInt32,

@@ -36,20 +36,47 @@ public import Synchronization
 /// exactly `samplingMean` of them is timed. They have one mark for the holder: hand-offs between
 /// them and their re-entry are not seen.
 @usableFromInline package final class ContentionProbe: EntryObserver {
-    /// What the probe remembers of one access: three words, in registers on the uncontended path.
+    /// What the probe remembers of one access.
+    ///
+    /// On the uncontended path that is nothing: `mode` is a constant there, and the rest is two
+    /// zeros in registers.
     @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
         @usableFromInline let isWrite: Bool
-        /// Whether anything below is used.
-        @usableFromInline var isFollowed = false
-        var isBlocked = false
-        /// How many acquisitions the times stand for; 0 if they are not taken.
-        var weight: UInt32 = 0
-        var askedAt: UInt64 = 0
-        var enteredAt: UInt64 = 0
+        @usableFromInline var followed: Followed
 
         @inlinable
-        init(isWrite: Bool) {
+        init(isWrite: Bool, followed: Followed = Followed()) {
             self.isWrite = isWrite
+            self.followed = followed
+        }
+    }
+
+    /// What is remembered of an access that is timed or blocked.
+    @usableFromInline
+    struct Followed: BitwiseCopyable, Sendable {
+        /// When it asked and then, once it is inside, when it entered.
+        @usableFromInline var time: UInt64
+        /// How many acquisitions the times stand for, twice, plus 1 if the access was blocked.
+        @usableFromInline var bits: UInt32
+
+        @inlinable
+        init() {
+            time = 0
+            bits = 0
+        }
+
+        /// False on the uncontended path.
+        @inlinable var isNeeded: Bool { bits != 0 }
+
+        /// How many acquisitions the times stand for; 0 if they are not taken.
+        var weight: UInt32 {
+            get { bits >> 1 }
+            set { bits = newValue << 1 | bits & 1 }
+        }
+
+        var isBlocked: Bool {
+            get { bits & 1 == 1 }
+            set { bits = bits & ~1 | (newValue ? 1 : 0) }
         }
     }
 
@@ -57,6 +84,8 @@ public import Synchronization
 
     @usableFromInline let meter: ContentionMeter
     @usableFromInline let words: PerThreadWords
+    /// The words' own, one step nearer.
+    @usableFromInline let table: PerThreadWords.Table
     @usableFromInline let readersExclude: Bool
     @usableFromInline let runsReadsLater: Bool
     @usableFromInline let runsWritesLater: Bool
@@ -71,29 +100,33 @@ public import Synchronization
     package init(_ meter: ContentionMeter) {
         self.meter = meter
         words = meter.words
+        table = meter.words.table
         readersExclude = !meter.traits.allowsConcurrentReaders
         runsReadsLater = !meter.traits.blocksCaller
         runsWritesLater = meter.traits.appliesWritesAsynchronously
     }
 
-    // The slow halves take and return the entry by value: its address never leaves the fast path,
-    // which would have to keep it in memory otherwise.
+    // The slow halves take and return what they need by value: its address never leaves the fast
+    // path, which would have to keep it in memory otherwise.
 
     @inlinable
     @inline(__always)
     package func asks(_ mode: AccessMode) -> Entry {
         let isWrite = mode == .write
-        guard let cell = words.ownCell else { return asksClosely(isWrite) }
-        let count = cell[ContentionWords.acquisitions(isWrite)] &+ 1
-        guard count < cell[ContentionWords.nextTimed(isWrite)] else { return asksClosely(isWrite) }
-        cell[ContentionWords.acquisitions(isWrite)] = count
-        return Entry(isWrite: isWrite)
+        if let cell = table.ownCell {
+            let count = cell[ContentionWords.acquisitions(isWrite)] &+ 1
+            if count < cell[ContentionWords.nextTimed(isWrite)] {
+                cell[ContentionWords.acquisitions(isWrite)] = count
+                return Entry(isWrite: isWrite)
+            }
+        }
+        return Entry(isWrite: isWrite, followed: asksClosely(isWrite))
     }
 
     @inlinable
     package func isBlocked(_ entry: inout Entry) {
         stopIfInside()
-        entry = blocked(entry)
+        entry.followed = blocked(entry.isWrite, entry.followed)
     }
 
     /// As `isBlocked`, for an access that came through a submitting door.
@@ -104,7 +137,7 @@ public import Synchronization
         if entry.isWrite ? !runsWritesLater : !runsReadsLater {
             stopIfInside()
         }
-        entry = blocked(entry)
+        entry.followed = blocked(entry.isWrite, entry.followed)
     }
 
     @inlinable
@@ -118,16 +151,16 @@ public import Synchronization
             }
             holder.store(mark << 1 | 1, ordering: .relaxed)
         }
-        if entry.isFollowed {
-            entry = entersFollowed(entry)
+        if entry.followed.isNeeded {
+            entry.followed = entersFollowed(entry.isWrite, entry.followed)
         }
     }
 
     @inlinable
     @inline(__always)
     package func leaves(_ entry: Entry) {
-        if entry.isFollowed {
-            leavesFollowed(entry)
+        if entry.followed.isNeeded {
+            leavesFollowed(entry.isWrite, entry.followed)
         }
         if entry.isWrite || readersExclude {
             // Its own store of before: nobody else is inside.
@@ -135,9 +168,7 @@ public import Synchronization
         }
     }
 
-    /// What a thread leaves in the holder's word: its index, or one mark for all without.
-    @inlinable static var threadMark: UInt32 {
-        let index = latchkey_system_thread_index()
-        return index != 0 ? index : UInt32(LATCHKEY_SYSTEM_THREADS_MAX)
-    }
+    /// What a thread leaves in the holder's word: one more than its index, and 1 for all threads
+    /// without.
+    @inlinable static var threadMark: UInt32 { latchkey_system_thread_index() &+ 1 }
 }

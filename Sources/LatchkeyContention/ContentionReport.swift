@@ -66,6 +66,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
     package struct Traits: Codable, Sendable, Equatable {
         package var reentrant: Bool
         package var concurrentReaders: Bool
+        package var readsDuringWrites: Bool
         package var blocksCaller: Bool
         package var asynchronousWrites: Bool
         package var fairHandOff: Bool
@@ -156,6 +157,7 @@ extension ContentionReport.Traits {
         self.init(
             reentrant: traits.isReentrant,
             concurrentReaders: traits.allowsConcurrentReaders,
+            readsDuringWrites: traits.readsDuringWrites,
             blocksCaller: traits.blocksCaller,
             asynchronousWrites: traits.appliesWritesAsynchronously,
             fairHandOff: traits.handsOffFairly,

@@ -23,39 +23,36 @@ public import Synchronization
 /// the words are atomic, and a place is written once, by its thread.
 @safe
 @usableFromInline package final class PerThreadWords: @unchecked Sendable {
-    @usableFromInline package typealias Place = Atomic<UnsafeMutablePointer<Atomic<UInt64>>?>
-
     /// The words that each thread has.
     @usableFromInline package let wordCount: Int
-    @usableFromInline let table: UnsafeMutablePointer<Place>
+    /// Where each thread's cell is found.
+    ///
+    /// For whoever wants to spare the way through this object.
+    @usableFromInline package let table: Table
     @usableFromInline let shared: UnsafeMutablePointer<Atomic<UInt64>>
 
     package init(wordCount: Int) {
         precondition(wordCount > 0, "A cell without words cannot count.")
         self.wordCount = wordCount
         let places = Int(LATCHKEY_SYSTEM_THREADS_MAX)
-        unsafe table = .allocate(capacity: places)
+        let table = UnsafeMutablePointer<Table.Place>.allocate(capacity: places)
         for place in 0..<places {
-            unsafe (table + place).initialize(to: Place(nil))
+            unsafe (table + place).initialize(to: Table.Place(nil))
         }
+        unsafe self.table = Table(places: table)
         unsafe shared = Self.makeCell(wordCount)
     }
 
     deinit {
         for place in 0..<Int(latchkey_system_thread_index_end()) {
-            unsafe table[place].load(ordering: .acquiring)?.deallocate()
+            unsafe table.places[place].load(ordering: .acquiring)?.deallocate()
         }
-        unsafe table.deallocate()
+        unsafe table.places.deallocate()
         unsafe shared.deallocate()
     }
 
     /// The calling thread's own cell, or `nil` if it must go through ``firstVisit()``.
-    @inlinable package var ownCell: Cell? {
-        // Relaxed: the thread itself, or one that ended before it began, stored what it reads.
-        let index = Int(latchkey_system_thread_index())
-        guard let words = unsafe table[index].load(ordering: .relaxed) else { return nil }
-        return unsafe Cell(words)
-    }
+    @inlinable package var ownCell: Cell? { table.ownCell }
 
     /// The calling thread's own cell, made now if need be, or `nil` if the thread has no index and
     /// must add to ``sharedCell``.
@@ -66,7 +63,7 @@ public import Synchronization
         if let cell = ownCell { return cell }
         let words = unsafe Self.makeCell(wordCount)
         // Releasing: pairs with the acquiring load in `forEachCell`, which reads the zeros.
-        unsafe table[index].store(words, ordering: .releasing)
+        unsafe table.places[index].store(words, ordering: .releasing)
         return unsafe Cell(words)
     }
 
@@ -115,7 +112,7 @@ public import Synchronization
     package func forEachCell(_ body: (Cell) -> Void) {
         unsafe body(Cell(shared))
         for index in 1..<max(1, Int(latchkey_system_thread_index_end())) {
-            if let words = unsafe table[index].load(ordering: .acquiring) {
+            if let words = unsafe table.places[index].load(ordering: .acquiring) {
                 unsafe body(Cell(words))
             }
         }
@@ -134,6 +131,29 @@ public import Synchronization
 }
 
 extension PerThreadWords {
+    /// One place per thread index, which leads to the thread's cell.
+    ///
+    /// SAFETY: `@safe`, `@unchecked Sendable` because it is used only while its ``PerThreadWords``
+    /// lives, a thread's index is below the number of places, and the places are atomic.
+    @safe
+    @usableFromInline package struct Table: @unchecked Sendable {
+        @usableFromInline package typealias Place = Atomic<UnsafeMutablePointer<Atomic<UInt64>>?>
+
+        @usableFromInline let places: UnsafeMutablePointer<Place>
+
+        init(places: UnsafeMutablePointer<Place>) {
+            unsafe self.places = places
+        }
+
+        /// The calling thread's own cell, or `nil` if it must go through ``firstVisit()``.
+        @inlinable package var ownCell: Cell? {
+            // Relaxed: the thread itself, or one that ended before it began, stored what it reads.
+            let index = Int(latchkey_system_thread_index())
+            guard let words = unsafe places[index].load(ordering: .relaxed) else { return nil }
+            return unsafe Cell(words)
+        }
+    }
+
     /// The words of one thread.
     ///
     /// Only that thread changes them; any thread may read.

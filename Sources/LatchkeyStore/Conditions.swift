@@ -1,5 +1,6 @@
 /// The preconditions of a request, in terms of the store: RFC 9110 sections 13.1.1 and 13.1.2
 /// with revisions for entity tags.
+@usableFromInline
 package struct Conditions: Sendable, Hashable {
     /// What a condition compares the current revision with.
     package enum Tags: Sendable, Hashable {
@@ -19,9 +20,8 @@ package struct Conditions: Sendable, Hashable {
         self.ifNoneMatch = ifNoneMatch
     }
 
-    /// Whether a method that changes the property may go ahead.
-    ///
-    /// - Parameter revision: the property's revision, or nil if there is none.
+    /// Whether a method that changes the property may go ahead, where the property has this
+    /// revision, or none if there is no property.
     func allow(_ revision: Revision?) -> Bool {
         if let ifMatch, !ifMatch.match(revision) {
             return false

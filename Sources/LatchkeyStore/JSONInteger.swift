@@ -1,8 +1,9 @@
 /// JSON integers of 64 bits: what `increment` counts with.
 package enum JSONInteger {
-    /// The integer that a valid JSON text is, or nil if it is anything else. A number with a
-    /// fraction or an exponent is none, even if its value is whole: it would not come back as it
-    /// was written.
+    /// The integer that a valid JSON text is, or nil if it is anything else.
+    ///
+    /// A number with a fraction or an exponent is none, even if its value is whole: it would not
+    /// come back as it was written.
     package static func parse(_ text: UnsafeRawBufferPointer) -> Int64? {
         var digits = unsafe text[...]
         while let last = unsafe digits.last, isWhitespace(last) {

@@ -1,14 +1,17 @@
 internal import CYajl
 
-/// Checks that bytes are one JSON text (RFC 8259). Nothing is built from it: values are stored as
-/// the bytes that were sent.
+/// Checks that bytes are one JSON text (RFC 8259).
+///
+/// Nothing is built from it: values are stored as the bytes that were sent.
 ///
 /// YAJL reads the text; what it does not hold to the letter is added here. Its check of UTF-8 lets
 /// overlong forms through, so the standard library looks first. It skips a byte order mark and
 /// takes vertical tabs and form feeds for white space, which RFC 8259 does not. And its nesting is
 /// bounded only by memory, so the depth is counted.
 package enum JSONText {
-    /// - Parameter depthMax: how deep arrays and objects may nest. A scalar has depth 0.
+    /// Checks a text whose arrays and objects may nest this deep.
+    ///
+    /// A scalar has depth 0.
     package static func check(
         _ bytes: UnsafeRawBufferPointer,
         depthMax: Int

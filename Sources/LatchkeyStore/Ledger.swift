@@ -32,13 +32,16 @@ final class Ledger: Sendable {
         )
     }
 
-    /// Takes the next revision. Called inside the guarded section only.
+    /// Takes the next revision.
+    ///
+    /// Called inside the guarded section only.
     func nextRevision() -> Revision {
         lastRevision.add(1, ordering: .relaxed).newValue
     }
 
-    /// Makes room for a change, or says which bound it would break. A change that makes the store
-    /// smaller always succeeds.
+    /// Makes room for a change, or says which bound it would break.
+    ///
+    /// A change that makes the store smaller always succeeds.
     func reserve(properties: Int, bytes: Int) throws(StoreFull) {
         if properties != 0 {
             let count = propertyCount.add(properties, ordering: .relaxed).newValue
@@ -79,13 +82,15 @@ package struct StoreLimits: Sendable, Hashable {
 }
 
 /// Which bound a write would break.
+@usableFromInline
 package enum StoreFull: Error, Hashable {
     case properties
     case bytes
 }
 
-/// How full a store is, and its latest revision. The numbers are read one after the other, while
-/// writes may go on.
+/// How full a store is, and its latest revision.
+///
+/// The numbers are read one after the other, while writes may go on.
 package struct StoreUsage: Sendable, Hashable {
     package let revision: Revision
     package let propertyCount: Int

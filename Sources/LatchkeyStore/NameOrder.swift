@@ -17,8 +17,9 @@ struct NameOrder: Sendable {
         var index: Int
     }
 
-    /// The position of the first property whose name does not precede `name`. Past the last one
-    /// it is the end of the last chunk.
+    /// The position of the first property whose name does not precede `name`.
+    ///
+    /// Past the last one it is the end of the last chunk.
     private func position(of name: UnsafeRawBufferPointer) -> Position {
         let chunk = Self.partition(chunks.count) { index in
             unsafe chunks[index][chunks[index].count - 1].nameBytes.precedes(name)
@@ -82,9 +83,7 @@ struct NameOrder: Sendable {
 
     /// A walk through the names from a place on.
     ///
-    /// - Parameters:
-    ///   - bound: where the walk begins.
-    ///   - isIncluded: whether a property of exactly this name belongs to the walk.
+    /// A property of exactly the name where the walk begins belongs to it only if it is included.
     func walk(from bound: UnsafeRawBufferPointer, including isIncluded: Bool) -> Walk {
         var place = unsafe position(of: bound)
         if !isIncluded, place.chunk < chunks.count, place.index < chunks[place.chunk].count,

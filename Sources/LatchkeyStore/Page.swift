@@ -3,6 +3,7 @@
 /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the caller keeps
 /// them in place until the completion has been called.
 @safe
+@usableFromInline
 package struct PageRequest: @unchecked Sendable {
     package static let limitDefault = 100
     package static let limitMax = 1000
@@ -26,6 +27,7 @@ package struct PageRequest: @unchecked Sendable {
 }
 
 /// Properties in the order of their names, all as of one revision of the store.
+@usableFromInline
 package struct Page: Sendable {
     package let revision: Revision
     package let properties: [Property]

@@ -1,6 +1,7 @@
 internal import Glibc
 
 /// A revision of the store: 1 for the first commit, one more for each further one, never 0.
+@usableFromInline
 package typealias Revision = UInt64
 
 /// One property at one revision: its name and its value's bytes as they were sent.
@@ -11,6 +12,7 @@ package typealias Revision = UInt64
 ///
 /// SAFETY: `@unchecked Sendable` because the only write after `init` is that of
 /// ``assign(revision:created:)``, inside the guarded section that publishes the property.
+@usableFromInline
 package struct Property: @unchecked Sendable {
     private struct Header {
         var revision: Revision
@@ -21,7 +23,10 @@ package struct Property: @unchecked Sendable {
 
     private let memory: ManagedBuffer<Header, UInt8>
 
-    /// Copies a name and a value. The revisions are 0 until the write is committed.
+    /// Copies a name and a value.
+    ///
+    /// The revisions are 0 until the write is committed.
+    @usableFromInline
     package init(name: PropertyName, value: UnsafeRawBufferPointer) {
         let byteCount = unsafe name.bytes.count + value.count
         memory = .create(minimumCapacity: byteCount) { _ in
@@ -51,12 +56,16 @@ package struct Property: @unchecked Sendable {
     /// What keeps ``nameBytes`` and ``valueBytes`` in place.
     package var owner: AnyObject { memory }
 
-    /// The name's bytes. Valid while the property or its ``owner`` lives.
+    /// The name's bytes.
+    ///
+    /// Valid while the property or its ``owner`` lives.
     package var nameBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(start: bytes, count: Int(memory.header.nameCount))
     }
 
-    /// The value's bytes. Valid while the property or its ``owner`` lives.
+    /// The value's bytes.
+    ///
+    /// Valid while the property or its ``owner`` lives.
     package var valueBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(
             start: bytes + Int(memory.header.nameCount),

@@ -9,6 +9,7 @@
 /// name from borrowed bytes keeps them in place until the operation that was given the name has
 /// called its completion; a name made with an `owner` keeps them itself.
 @safe
+@usableFromInline
 package struct PropertyName: @unchecked Sendable {
     package static let byteCountMax = 256
 
@@ -21,7 +22,7 @@ package struct PropertyName: @unchecked Sendable {
 
     /// Checks the bytes and borrows them.
     ///
-    /// - Parameter owner: what keeps the bytes alive, if the caller does not.
+    /// The owner is what keeps the bytes alive, if the caller does not.
     package init(
         borrowing bytes: UnsafeRawBufferPointer,
         owner: AnyObject? = nil

@@ -1,4 +1,4 @@
-package import LatchkeySync
+public import LatchkeySync
 
 /// The properties, guarded by a strategy.
 ///
@@ -9,11 +9,12 @@ package import LatchkeySync
 /// Every operation takes a completion, because some strategies apply it later: it is called
 /// exactly once, outside the guarded section, before the call returns if the strategy blocks and
 /// on another thread if not.
+@usableFromInline
 package final class PropertyStore<Guard: Strategy>: Sendable {
     @usableFromInline let stripes: Striped<Stripe, Guard>
     @usableFromInline let ledger: Ledger
 
-    /// - Parameter strategy: makes the strategy of one stripe.
+    /// Makes an empty store, with a strategy of its own for each stripe.
     package init(limits: StoreLimits, stripeCount: Int, strategy: () -> Guard) {
         let ledger = Ledger(limits: limits)
         self.ledger = ledger
@@ -30,8 +31,9 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         stripes.index(hash: Int(truncatingIfNeeded: name.hash))
     }
 
-    /// Gets a property. The name's bytes stay in place until the completion has been called; so
-    /// for the others.
+    /// Gets a property.
+    ///
+    /// The name's bytes stay in place until the completion has been called; so for the others.
     @inlinable
     package func get(
         _ name: PropertyName,

@@ -1,8 +1,11 @@
 /// One stripe of the store: the properties whose names hash to it, and the operations on one of
-/// them. This is the value that a strategy guards.
+/// them.
+///
+/// This is the value that a strategy guards.
 ///
 /// Every operation checks first and changes after: whatever it throws or refuses, the stripe is
 /// as before.
+@usableFromInline
 package struct Stripe: Sendable {
     private var table = NameTable()
     private(set) var order = NameOrder()
@@ -14,10 +17,12 @@ package struct Stripe: Sendable {
 
     var count: Int { table.count }
 
+    @usableFromInline
     package func get(_ name: PropertyName) -> Property? {
         table.find(name)
     }
 
+    @usableFromInline
     package mutating func put(
         _ property: Property,
         name: PropertyName,
@@ -35,6 +40,7 @@ package struct Stripe: Sendable {
         return former == nil ? .created(property.revision) : .replaced(property.revision)
     }
 
+    @usableFromInline
     package mutating func delete(_ name: PropertyName, conditions: Conditions) -> DeleteResult {
         guard let former = table.find(name) else {
             return .missing
@@ -49,6 +55,7 @@ package struct Stripe: Sendable {
         return .deleted(ledger.nextRevision())
     }
 
+    @usableFromInline
     package mutating func increment(
         _ name: PropertyName,
         by step: Int64,
@@ -101,6 +108,7 @@ package struct Stripe: Sendable {
     }
 }
 
+@usableFromInline
 package enum PutResult: Sendable, Hashable {
     case created(Revision)
     case replaced(Revision)
@@ -108,6 +116,7 @@ package enum PutResult: Sendable, Hashable {
     case full(StoreFull)
 }
 
+@usableFromInline
 package enum DeleteResult: Sendable, Hashable {
     /// The revision of the deletion.
     case deleted(Revision)
@@ -115,6 +124,7 @@ package enum DeleteResult: Sendable, Hashable {
     case preconditionFailed
 }
 
+@usableFromInline
 package enum IncrementResult: Sendable {
     case incremented(Property)
     case preconditionFailed

@@ -111,9 +111,7 @@ struct FlagValues {
     private let values: [String: String]
     private let given: Set<String>
 
-    /// - Parameters:
-    ///   - arguments: what follows the command's name.
-    ///   - environment: looks a variable up.
+    /// Reads what follows the command's name, and the environment for what is not there.
     init(
         _ flags: [Flag],
         command: String,

@@ -77,7 +77,7 @@ enum ServeCommand {
         ),
         Flag(
             "max-header-bytes",
-            .integer(256...(1 << 20)),
+            .integer(1024...(1 << 20)),
             default: "\(defaults.headerByteCountMax)",
             "How long a request's header fields can be together. Longer ones are answered 431."
         ),

@@ -94,7 +94,7 @@ import Testing
         probe.leaves(outside)
         #expect(meter.reading.waiters == 0)
         let last = probe.asks(.write)
-        #expect(!last.isBlocked)
+        #expect(!last.followed.isBlocked)
         #expect(meter.reading.write.contended == 1)
     }
 

@@ -18,7 +18,6 @@ import Testing
         )
         var row = ContentionReport.Row(meter, clockNanoseconds: 40)
         row.since = Date(timeIntervalSince1970: 0)
-        // The holds were real.
         row.hold = ContentionReport.ByMode()
         var fingerprint = Fingerprint(Fingerprint.Context(version: "1.2.3"))
         fingerprint.describeNothing()
@@ -143,6 +142,7 @@ import Testing
                 "blocksCaller" : true,
                 "concurrentReaders" : false,
                 "fairHandOff" : false,
+                "readsDuringWrites" : false,
                 "reentrant" : false,
                 "spins" : false
               },

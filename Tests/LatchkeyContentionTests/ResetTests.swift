@@ -1,3 +1,4 @@
+import CLatchkeySystem
 import Foundation
 import LatchkeySync
 import Testing
@@ -5,13 +6,14 @@ import Testing
 @testable import LatchkeyContention
 
 @Suite struct Reset {
-    /// Records one wait of so many nanoseconds, without waiting for it.
+    /// Counts an acquisition with a wait of so many nanoseconds and a hold of 10, which nobody had.
     static func record(_ nanoseconds: UInt64, in meter: ContentionMeter) {
         let probe = ContentionProbe(meter)
-        var entry = probe.asks(.write)
-        probe.enters(&entry)
-        entry.askedAt = entry.enteredAt - nanoseconds
-        probe.leaves(entry)
+        _ = probe.asks(.write)
+        let now = latchkey_system_nanoseconds()
+        let mode = ContentionWords.Mode(true)
+        probe.record(from: now - nanoseconds, to: now, weight: 1, in: mode.wait)
+        probe.record(from: now - 10, to: now, weight: 1, in: mode.hold)
     }
 
     @Test func `begins the report anew and leaves the counters alone`() throws {

@@ -102,6 +102,7 @@ struct BoundsTests {
         // A byte at a time keeps every idle timer from firing, until the server gives up.
         for _ in 0..<500 where server.server.statistics.timedOutTotal < clients.count {
             for client in clients { client.send("a") }
+            // Sleeps because a slow client is what is tested.
             try await Task.sleep(for: .milliseconds(5))
         }
         for client in clients {

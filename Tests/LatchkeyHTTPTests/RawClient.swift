@@ -149,7 +149,8 @@ func get(_ target: String, _ fields: String = "") -> String {
 
 /// A PUT request with a length.
 func put(_ target: String, _ body: String, _ fields: String = "") -> String {
-    "PUT \(target) HTTP/1.1\r\nHost: x\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
+    let length = "Content-Length: \(body.utf8.count)\r\n"
+    return "PUT \(target) HTTP/1.1\r\nHost: x\r\n\(length)\(fields)\r\n\(body)"
 }
 
 /// A PUT request in chunks of one byte and of the rest.

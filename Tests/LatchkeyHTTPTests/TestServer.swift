@@ -5,7 +5,8 @@ import Testing
 /// A server whose handler does what the path says.
 ///
 /// - `/now` answers at once, `/later` from another thread, both with the name of the thing.
-/// - `/echo` answers with the body, `/owned` with bytes of an object that is ``Owner``.
+/// - `/echo` answers with the body.
+/// - `/owned` answers with the query, `/owned-long` with very many bytes, as bytes of an `Owner`.
 /// - `/hold` answers with the body when ``letGo(_:)`` is called.
 /// - `/etags` answers with all `If-None-Match` fields and their count.
 /// - `/bad-field` tries to add a field with a line feed.
@@ -16,6 +17,7 @@ final class TestServer: Sendable {
     static let targetBytesMax = 256
     static let headBytesMax = 1024
     static let bodyBytesMax = 1000
+    static let longBytes = 8 << 20
 
     /// Which threads: a test argument.
     enum Mode: String, CaseIterable, Sendable {
@@ -67,6 +69,10 @@ final class TestServer: Sendable {
         case "/owned":
             let owner = Owner(Array(exchange.query), released: held.released)
             unsafe exchange.respond(.ok, body: .owned(owner.bytes, owner: owner))
+        case "/owned-long":
+            let content = [UInt8](repeating: 0x78, count: longBytes)
+            let owner = Owner(content, released: held.released)
+            unsafe exchange.respond(.ok, body: .owned(owner.bytes, owner: owner))
         case "/hold":
             held.add(exchange)
         case "/etags":
@@ -93,6 +99,7 @@ final class TestServer: Sendable {
     ) async throws {
         for _ in 0..<2500 {
             if isMet(server.statistics) { return }
+            // Sleeps because the server tells nobody when its counts change.
             try await Task.sleep(for: .milliseconds(2))
         }
         Issue.record("never: \(expectation): \(server.statistics)", sourceLocation: sourceLocation)

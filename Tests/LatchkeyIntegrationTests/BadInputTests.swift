@@ -71,7 +71,8 @@ struct BadInputTests {
     @Test(arguments: Place.allCases)
     func `an increment takes only an object with by`(place: Place) async throws {
         let bodies = [
-            "1", "[]", "{}", "{\"by\":\"1\"}", "{\"by\":1.5}", "{\"by\":null}", "{\"by\":1,\"x\":2}",
+            "1", "[]", "{}", "{\"by\":\"1\"}", "{\"by\":1.5}", "{\"by\":null}",
+            "{\"by\":1,\"x\":2}",
             "{\"by\":9223372036854775808}", "{\"BY\":1}",
         ]
         try await refuses(
@@ -125,7 +126,8 @@ struct BadInputTests {
             "?prefix=" + String(repeating: "a", count: 257),
         ].map { BadRequest("GET", "/v1/properties\($0)") }
         let others = [
-            BadRequest("GET", "/v1/properties/p?x=1"), BadRequest("PUT", "/v1/properties/p?ttl=5", body: [0x32]),
+            BadRequest("GET", "/v1/properties/p?x=1"),
+            BadRequest("PUT", "/v1/properties/p?ttl=5", body: [0x32]),
             BadRequest("DELETE", "/v1/properties/p?x"),
             BadRequest("POST", "/v1/properties/p/increment?by=2"),
             BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/metrics?x=1"),
@@ -146,7 +148,12 @@ struct BadInputTests {
             400,
             values.flatMap { value in
                 [
-                    BadRequest("PUT", "/v1/properties/p", headers: ["If-Match: \(value)"], body: [0x32]),
+                    BadRequest(
+                        "PUT",
+                        "/v1/properties/p",
+                        headers: ["If-Match: \(value)"],
+                        body: [0x32]
+                    ),
                     BadRequest("GET", "/v1/properties/p", headers: ["If-None-Match: \(value)"]),
                 ]
             }
@@ -164,10 +171,19 @@ struct BadInputTests {
             "unsupported-media-type",
             415,
             fields.map { BadRequest("PUT", "/v1/properties/p", headers: [$0], body: [0x32]) }
-                + fields.map { BadRequest("POST", "/v1/properties/p/increment", headers: [$0], body: Array("{\"by\":1}".utf8)) }
+                + fields.map {
+                    BadRequest(
+                        "POST",
+                        "/v1/properties/p/increment",
+                        headers: [$0],
+                        body: Array("{\"by\":1}".utf8)
+                    )
+                }
         )
         try await place.serve { site in
-            for type in ["application/json", "Application/JSON; charset=utf-8", "application/ld+json"] {
+            for type in [
+                "application/json", "Application/JSON; charset=utf-8", "application/ld+json",
+            ] {
                 let answer = try site.ask(
                     "PUT",
                     "/v1/properties/p",

@@ -24,7 +24,10 @@ struct BoundTests {
                 try client.send("0\r\n\r\n")
                 return try client.answer()
             }
-            #expect(try site.client().request("PUT", "/v1/properties/a", body: value(1000)).status == 201)
+            #expect(
+                try site.client().request("PUT", "/v1/properties/a", body: value(1000)).status
+                    == 201
+            )
             #expect(try chunked(value(1000)).status == 201)
             for answer in [
                 try site.client().request("PUT", "/v1/properties/a", body: value(1001)),
@@ -69,7 +72,11 @@ struct BoundTests {
             for answer in [
                 try site.ask("PUT", "/v1/properties/c", "1"),
                 try site.ask("POST", "/v1/properties/c/increment"),
-                try site.ask("PUT", "/v1/properties/a", "\"\(String(repeating: "a", count: 100))\""),
+                try site.ask(
+                    "PUT",
+                    "/v1/properties/a",
+                    "\"\(String(repeating: "a", count: 100))\""
+                ),
             ] {
                 #expect(answer.problem == "store-full")
                 #expect(answer.status == 507)
@@ -134,7 +141,8 @@ struct BoundTests {
         try await place.serve { site in
             let other = try site.client()
             let junk: [[UInt8]] = [
-                Array("hello\r\n\r\n".utf8), Array("GET\r\n\r\n".utf8), [0x16, 0x03, 0x01, 0x02, 0x00],
+                Array("hello\r\n\r\n".utf8), Array("GET\r\n\r\n".utf8),
+                [0x16, 0x03, 0x01, 0x02, 0x00],
                 Array("GET /healthz\u{0} HTTP/1.1\r\nHost: x\r\n\r\n".utf8),
                 Array("GET /healthz HTTP/1.1\r\n\r\n".utf8),
                 Array("GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n".utf8),
@@ -170,7 +178,8 @@ struct BoundTests {
                     }
                     if answer.status == 200 {
                         applied.arrive()
-                    } else if answer.problem == "backlog-full", answer.headers["retry-after"] == "1" {
+                    } else if answer.problem == "backlog-full", answer.headers["retry-after"] == "1"
+                    {
                         refused.arrive()
                     }
                 }

@@ -24,7 +24,10 @@ struct CommandLineTests {
         (["serve", "-p", "1"], "'-p' is no flag of 'latchkey serve'."),
         (["serve", "--port"], "--port needs a value."),
         (["serve", "--port", "1", "--port=2"], "--port is given twice."),
-        (["serve", "--port", "65536"], "--port takes a whole number from 0 to 65535, not '65536'."),
+        (
+            ["serve", "--port", "65536"],
+            "--port takes a whole number from 0 to 65535, not '65536'."
+        ),
         (["serve", "--port=-1"], "--port takes a whole number from 0 to 65535, not '-1'."),
         (["serve", "--port="], "--port takes a whole number from 0 to 65535, not ''."),
         (["serve", "--stripes", "3"], "--stripes takes a power of two, not 3."),
@@ -148,7 +151,9 @@ struct CommandLineTests {
         #expect(try await offPool { program.wait() } == 0)
     }
 
-    @Test func `a request that does not arrive holds the drain up no longer than allowed`() async throws {
+    @Test func `a request that does not arrive holds the drain up no longer than allowed`()
+        async throws
+    {
         let program = try Program(["serve", "--port", "0", "--drain-seconds", "0"])
         try await offPool {
             let client = try HTTPClient(port: try program.awaitPort())

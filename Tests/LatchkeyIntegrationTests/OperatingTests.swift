@@ -76,12 +76,16 @@ struct OperatingTests {
             _ = try client.request("GET", "/v1/properties/none")
             _ = try client.request("GET", "/nowhere")
             let text = try client.request("GET", "/metrics").text
+            func requests(_ method: String, _ route: String, _ status: Int) -> String {
+                #"latchkey_http_requests_total{method="\#(method)",route="\#(route)","#
+                    + #"status="\#(status)"} 1"#
+            }
             for line in [
-                #"latchkey_http_requests_total{method="PUT",route="/v1/properties/{name}",status="201"} 1"#,
-                #"latchkey_http_requests_total{method="GET",route="/v1/properties/{name}",status="200"} 1"#,
-                #"latchkey_http_requests_total{method="HEAD",route="/v1/properties/{name}",status="200"} 1"#,
-                #"latchkey_http_requests_total{method="GET",route="/v1/properties/{name}",status="404"} 1"#,
-                #"latchkey_http_requests_total{method="GET",route="none",status="404"} 1"#,
+                requests("PUT", "/v1/properties/{name}", 201),
+                requests("GET", "/v1/properties/{name}", 200),
+                requests("HEAD", "/v1/properties/{name}", 200),
+                requests("GET", "/v1/properties/{name}", 404),
+                requests("GET", "none", 404),
                 #"latchkey_lock_acquisitions_total{strategy="lock",mode="read"} 3"#,
                 #"latchkey_lock_acquisitions_total{strategy="lock",mode="write"} 1"#,
                 "latchkey_http_request_body_bytes_total 1", "latchkey_store_properties 1",

@@ -60,7 +60,9 @@ final class Program: @unchecked Sendable {
         kill(process.processIdentifier, number)
     }
 
-    /// Asks the program to end and waits for its status. One that does not end is killed.
+    /// Asks the program to end and waits for its status.
+    ///
+    /// One that does not end is killed.
     func end() -> Int32 {
         signal(SIGTERM)
         return wait()

@@ -32,7 +32,11 @@ struct PropertyTests {
             #expect(answer.status == 200)
             #expect(answer.text == "42")
             #expect(answer.headers["etag"] == "\"3\"")
-            answer = try client.request("POST", "\(name)/increment", body: Array("{\"by\":-50}".utf8))
+            answer = try client.request(
+                "POST",
+                "\(name)/increment",
+                body: Array("{\"by\":-50}".utf8)
+            )
             #expect(answer.text == "-8")
             answer = try client.request("DELETE", name)
             #expect(answer.status == 204)
@@ -112,7 +116,9 @@ struct PropertyTests {
     func `names are percent-encoded bytes`(place: Place) async throws {
         try await place.serve { site in
             let client = try site.client()
-            let names = ["a%2Fb", "%61%2fb", "%C3%A9", "%20", "a+b", "%25", "..", "%2e%2E", "a;b=c"]
+            let names = [
+                "a%2Fb", "%61%2fb", "%C3%A9", "%20", "a+b", "%25", "..", "%2e%2E", "a;b=c",
+            ]
             let decoded = ["a/b", "a/b", "é", " ", "a+b", "%", "..", "..", "a;b=c"]
             for (name, expected) in zip(names, decoded) {
                 let put = try client.request("PUT", "/v1/properties/\(name)", body: [0x31])

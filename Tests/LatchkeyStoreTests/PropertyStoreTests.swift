@@ -7,7 +7,9 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 struct PropertyStoreTests {
     @Test(arguments: StrategyKind.allCases)
-    func `no increment is lost, and every commit has its own revision`(kind: StrategyKind) async throws {
+    func `no increment is lost, and every commit has its own revision`(
+        kind: StrategyKind
+    ) async throws {
         try await offPool { try kind.accept(CountingConcurrently()) }
     }
 
@@ -48,8 +50,9 @@ private struct CountingConcurrently: StrategyVisitor {
     }
 }
 
-/// One thread counts `a` and then `b`, over and over; they lie in different stripes. At any one
-/// moment `a` is equal to `b` or one ahead.
+/// One thread counts `a` and then `b`, over and over; they lie in different stripes.
+///
+/// At any one moment `a` is equal to `b` or one ahead.
 private struct ListingWhileWriting: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
         let store = Blocking<Guard>(stripeCount: 16)

@@ -11,7 +11,7 @@ public struct Gate: Sendable {
     /// How long a test waits for what must happen.
     ///
     /// Long, because it costs nothing when it does.
-    public static let patience = DispatchTimeInterval.seconds(20)
+    public static let patience = DispatchTimeInterval.seconds(60)
 
     /// How long a test watches for what must not happen.
     public static let glance = DispatchTimeInterval.milliseconds(40)
@@ -59,7 +59,7 @@ public final class Arrivals: @unchecked Sendable {
     /// Waits until `expected` have arrived; false if that takes longer than anybody would wait.
     @discardableResult
     public func wait(for expected: Int) -> Bool {
-        let deadline = Date(timeIntervalSinceNow: 20)
+        let deadline = Date(timeIntervalSinceNow: 60)
         changed.lock()
         defer { changed.unlock() }
         while count < expected {

@@ -213,7 +213,7 @@ extension StrategyLaws {
 
 /// Yields until `condition` holds; false if that takes longer than anybody would wait.
 public func eventually(_ condition: () -> Bool) -> Bool {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {
         if ContinuousClock.now > deadline {
             return false

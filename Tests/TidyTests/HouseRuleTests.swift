@@ -4,7 +4,7 @@ import Testing
 struct HouseRuleTests {
     @Test(arguments: Rule.all)
     func `the tree keeps every rule`(rule: Rule) throws {
-        for finding in rule.findings(try Tree.ofThisPackage()) {
+        for finding in rule.findings(try Tree.ofThisPackage.get()) {
             Issue.record("\(finding)")
         }
     }

@@ -28,7 +28,9 @@ struct Tree: Sendable {
     }
 
     /// This package: what git tracks, and what is new and not ignored.
-    static func ofThisPackage() throws -> Tree {
+    static let ofThisPackage = Result { try readThisPackage() }
+
+    private static func readThisPackage() throws -> Tree {
         let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let git = Process()

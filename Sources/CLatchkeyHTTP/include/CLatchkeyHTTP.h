@@ -114,16 +114,18 @@ typedef void (*latchkey_http_log)(void *context, const char *message);
 typedef void (*latchkey_http_release)(void *context);
 
 typedef struct latchkey_http_options {
-    const char *host;            // a name or a numeric address
-    uint16_t port;               // 0: a free one; ask latchkey_http_port()
-    uint32_t listen_backlog;     // connections that the kernel keeps until they are accepted
-    bool thread_per_connection;  // or else event-loop threads,
-    uint32_t threads;            // as many of them; at least 1
-    uint32_t connections_max;    // at least 1
-    uint32_t
-        connections_per_address_max;  // 0: no bound. IPv6 addresses count by their first 64 bits
-    uint32_t target_bytes_max;        // path and query
-    uint32_t head_bytes_max;          // request line and headers; a KiB costs about 30 ns
+    const char *host;  // a name or a numeric address
+    uint16_t port;     // 0: a free one; ask latchkey_http_port()
+    // Connections that the kernel keeps until they are accepted.
+    uint32_t listen_backlog;
+    // A thread per connection, or else this many event-loop threads; at least 1.
+    bool thread_per_connection;
+    uint32_t threads;
+    uint32_t connections_max;  // at least 1
+    // 0: no bound. IPv6 addresses count by their first 64 bits.
+    uint32_t connections_per_address_max;
+    uint32_t target_bytes_max;  // path and query
+    uint32_t head_bytes_max;    // request line and headers; each KiB costs a request about 30 ns
     uint64_t body_bytes_max;
     // From an answer, or the start of the connection, to the next byte; and from one piece of an
     // answer that the client takes to the next. 0: no bound.

@@ -1,11 +1,17 @@
 import CLatchkeyHTTP
 
+/// **Design.** The C side owns an answer as soon as it is given. The object that owns a body is
+/// retained for it, and released by a C callback on whatever thread the answer was sent, or thrown
+/// away.
 extension Exchange {
     /// Answers the request.
     ///
-    /// Do not use the exchange afterwards, on any thread. To answer twice is a programmer error, which stops the process as long as it can be seen:
-    /// until the connection has got its next request. `Date`, `Content-Length` and `Connection`
-    /// are added. A body is not sent for `HEAD`, 204 and 304, but its length is (RFC 9110, 8.6).
+    /// Do not use the exchange afterwards, on any thread. To answer twice is a programmer error,
+    /// which stops the process as long as it can be seen: until the connection has got its next
+    /// request.
+    ///
+    /// `Date`, `Content-Length` and `Connection` are added. A body is not sent for HEAD, 204 and
+    /// 304; its length is, but for 204 (RFC 9110, 8.6).
     ///
     /// - Parameters:
     ///   - status: from 200 to 599.
@@ -48,6 +54,8 @@ extension Exchange {
             return unsafe bytes.withUnsafeBytes { memory in
                 unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
             }
+        case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
+            return unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
         case .owned(let memory, let owner):
             return unsafe latchkey_http_response_create(
                 memory.baseAddress,

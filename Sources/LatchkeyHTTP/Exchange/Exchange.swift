@@ -2,10 +2,10 @@ package import CLatchkeyHTTP
 
 /// One request, and the duty to answer it once.
 ///
-/// An exchange is given to the handler on a thread of the server. ``respond(_:body:closes:fields:)``
-/// may be called then, or later from any thread; what the request consists of can be read until
-/// then, and not afterwards, on whatever thread. An exchange that is never answered keeps its
-/// connection for ever.
+/// An exchange is given to the handler on a thread of the server, and answered then, or later from
+/// any thread, by ``respond(_:body:closes:fields:)``. What the request consists of can be read
+/// until it is answered, and not afterwards, on whatever thread. An exchange that is never answered
+/// keeps its connection for ever.
 ///
 /// SAFETY: `@safe` because the C side keeps all that the request points to until it is answered.
 /// `@unchecked Sendable` because nobody writes to it meanwhile.

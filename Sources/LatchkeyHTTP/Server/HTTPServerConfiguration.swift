@@ -32,8 +32,10 @@ package struct HTTPServerConfiguration: Sendable {
     /// of the two timeouts, and half a second at most.
     package var requestTimeout = Duration.seconds(30)
 
-    /// The body of the 408 that a request gets which takes too long: a problem's JSON, of at most
-    /// 1024 bytes. The C side sends it by itself, because such a request never reaches the handler.
+    /// The body of the 408 for a request that takes too long: a problem's JSON.
+    ///
+    /// At most 1024 bytes. The C side sends it by itself, because such a request never reaches the
+    /// handler.
     package var timeoutBody = #"{"title":"Request Timeout","status":408}"#
     /// The same of the 413 for a body that goes on and on after it was refused.
     package var tooLargeBody = #"{"title":"Content Too Large","status":413}"#

@@ -38,9 +38,8 @@ package struct Log: Sendable {
 
     /// Writes an event.
     ///
-    /// - Parameters:
-    ///   - event: what happened, as a sentence that stays the same for the same kind of event.
-    ///   - fields: what about, in this order.
+    /// The event is what happened, in words that stay the same for the same kind of event; the
+    /// fields say what about, in this order.
     package func write(
         _ level: Level,
         _ event: String,

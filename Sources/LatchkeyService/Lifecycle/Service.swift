@@ -3,11 +3,17 @@ internal import LatchkeyHTTP
 internal import LatchkeySync
 
 /// The service as a process: from its start to the signal that ends it.
+///
+/// **Design.** The main thread blocks SIGTERM and SIGINT before any other thread exists, so that
+/// all inherit the mask, and then waits for them. No signal handler ever runs.
 package enum Service {
-    /// Serves until SIGTERM or SIGINT, then drains. Must be called on the main thread before there
-    /// are others, so that all of them inherit its signal mask.
+    /// Serves until SIGTERM or SIGINT, then drains.
     ///
-    /// - Parameter announce: given the first line of output once the service answers.
+    /// Must be called on the main thread before there are others, so that all of them inherit its
+    /// signal mask.
+    ///
+    /// `announce` is given the first line of output once the service answers.
+    ///
     /// - Returns: the exit status: 0 after a complete drain, 1 if requests were cut off or the
     ///   service could not start.
     package static func run(

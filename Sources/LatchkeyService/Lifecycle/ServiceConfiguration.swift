@@ -2,7 +2,9 @@ package import LatchkeyContention
 package import LatchkeyStore
 package import LatchkeySync
 
-/// Everything that is chosen at start. The defaults are those of `latchkey serve`.
+/// Everything that is chosen at start.
+///
+/// The defaults are those of `latchkey serve`.
 package struct ServiceConfiguration: Sendable {
     package var strategy = StrategyKind.lock
     package var stripeCount = 128
@@ -16,7 +18,7 @@ package struct ServiceConfiguration: Sendable {
     package var usesThreadPerConnection = false
 
     package var bodyByteCountMax = 1 << 20
-    package var headerByteCountMax = 16 << 10
+    package var headerByteCountMax = 8 << 10
     package var targetByteCountMax = 4 << 10
     package var connectionCountMax = 1024
     /// 0 for no bound.

@@ -51,8 +51,9 @@ package final class ServiceInstance: Sendable {
         ProcessMetrics.register(in: registry)
     }
 
-    /// Stops to listen, lets the requests in flight finish, and ends the service. Blocks for at
-    /// most the configured time. Call it once.
+    /// Stops to listen, lets the requests in flight finish, and ends the service.
+    ///
+    /// Blocks for at most the configured time. Call it once.
     ///
     /// - Returns: how many requests were cut off because the time was up.
     package func drain() -> Int {

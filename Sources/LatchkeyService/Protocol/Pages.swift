@@ -1,6 +1,8 @@
 internal import LatchkeySync
 
-/// The pages for people. Plain HTML without scripts; everything in it is ours.
+/// The pages for people.
+///
+/// Plain HTML without scripts; everything in it is ours.
 enum Pages {
     static func index(version: String, strategy: StrategyKind) -> String {
         let links = [
@@ -14,7 +16,7 @@ enum Pages {
         return page(
             title: "Latchkey \(version)",
             body:
-                "<p>Synchronized state, guarded by the strategy <code>\(strategy.rawValue)</code>.</p>"
+                "<p>Synchronized state, guarded by <code>\(strategy.rawValue)</code>.</p>"
                 + "<ul>"
                 + links.map { "<li><a href=\"\($0.0)\">\($0.0)</a>: \($0.1)</li>" }.joined()
                 + "</ul>"

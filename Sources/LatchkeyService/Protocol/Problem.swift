@@ -162,8 +162,8 @@ package enum Problem: String, CaseIterable, Sendable {
 
     /// The problem's JSON object.
     ///
-    /// - Parameter detail: about this occurrence, for people; the advice if there is no more to
-    ///   say. Values and names that a client sent stay out of it.
+    /// The detail is about this occurrence, for people; it is the advice if there is no more to
+    /// say. Values and names that a client sent stay out of it.
     package func json(detail: String? = nil) -> [UInt8] {
         var json = JSONWriter()
         json.object { object in

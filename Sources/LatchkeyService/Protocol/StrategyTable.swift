@@ -10,13 +10,14 @@ package enum StrategyTable {
     private static let columns: [Column] = [
         ("reentrant", "re-entrant", { $0.isReentrant }),
         ("concurrentReaders", "concurrent readers", { $0.allowsConcurrentReaders }),
+        ("readsDuringWrites", "reads during writes", { $0.readsDuringWrites }),
         ("blocksCaller", "blocks the caller", { $0.blocksCaller }),
         ("asynchronousWrites", "asynchronous writes", { $0.appliesWritesAsynchronously }),
         ("fairHandOff", "fair hand-off", { $0.handsOffFairly }),
         ("spins", "spins", { $0.spins }),
     ]
 
-    /// - Parameter serving: the strategy that serves, if this is a running service.
+    /// The table as JSON, with the strategy that serves if this is a running service.
     package static func json(serving: StrategyKind?) -> [UInt8] {
         var json = JSONWriter()
         json.object { table in

@@ -44,7 +44,7 @@ extension Call {
                     .invalidQuery,
                     names.isEmpty
                         ? "This request takes no parameters."
-                        : "This request takes no parameters but \(names.sorted().joined(separator: ", "))."
+                        : "The parameters are \(names.sorted().joined(separator: ", "))."
                 )
             }
             guard values.updateValue(parameter.value, forKey: parameter.name) == nil else {

@@ -11,8 +11,9 @@ final class CallContext: Sendable {
     }
 }
 
-/// A request on its way through the service, and the ways to answer it. Every answer is counted
-/// here, and only here are errors turned into problem details.
+/// A request on its way through the service, and the ways to answer it.
+///
+/// Every answer is counted here, and only here are errors turned into problem details.
 struct Call: Sendable {
     let exchange: Exchange
     let series: RequestMetrics.Series
@@ -27,7 +28,9 @@ struct Call: Sendable {
         timing = context.sendsServerTiming ? RequestTiming() : nil
     }
 
-    /// Answers. The bytes of the request are gone afterwards.
+    /// Answers.
+    ///
+    /// The bytes of the request are gone afterwards.
     func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
@@ -85,7 +88,9 @@ struct Call: Sendable {
 /// A request that cannot be served as it is.
 struct RequestFailure: Error {
     let problem: Problem
-    /// About this occurrence. What the client sent stays out of it.
+    /// About this occurrence.
+    ///
+    /// What the client sent stays out of it.
     var detail: String?
 
     init(_ problem: Problem, _ detail: String? = nil) {

@@ -8,8 +8,10 @@ internal import LatchkeyMetrics
 /// nothing is looked up by name when a request is counted, and all of them are there, at zero,
 /// from the first scrape on. There is never a label for a property.
 struct RequestMetrics: Sendable {
-    /// Every status that the service answers. What is answered before a request reaches it, such
-    /// as 408, shows in the connections' metrics.
+    /// Every status that the service answers.
+    ///
+    /// What is answered before a request reaches it, such as 408, shows in the connections'
+    /// metrics.
     static let statuses: [UInt16] = [
         200, 201, 204, 304, 400, 404, 405, 409, 412, 413, 414, 415, 429, 431, 501, 503, 507,
     ]

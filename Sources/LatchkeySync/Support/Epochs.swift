@@ -4,9 +4,10 @@ internal import Synchronization
 
 /// When an old value may be freed although readers take no lock and count no references.
 ///
-/// Epoch-based reclamation (K. Fraser, "Practical lock-freedom", Cambridge 2004, section 5.2.3):
-/// a reader announces the time at which it came in, and what was replaced at some time is freed
-/// when every reader that is inside came later. `docs/decisions` says why not a reference count.
+/// Epoch-based reclamation (K. Fraser, "Practical lock-freedom", Cambridge 2004, section 5.2.3): a
+/// reader announces the time at which it came in, and what was replaced at some time is freed when
+/// every reader that is inside came later. `docs/decisions/0010-snapshots-are-freed-by-epochs.md`
+/// says why not a reference count.
 ///
 /// **Design.** One domain for the whole process, which has:
 ///
@@ -90,7 +91,6 @@ final class Epochs: @unchecked Sendable {
     }
 
     /// Says that the calling thread has read.
-    @usableFromInline
     func leave(_ reading: Reading) {
         guard reading.entry != 0 else {
             return
@@ -134,7 +134,7 @@ struct Reading {
     /// Nil for a thread that has no index, and so no slot, of its own.
     let slot: UnsafeMutablePointer<Atomic<UInt64>>?
     /// 0 for a nested read.
-    @usableFromInline let entry: UInt64
+    let entry: UInt64
 }
 
 /// The readers that have no slot: an unordered list under a lock.

@@ -86,21 +86,15 @@ final class Publisher: @unchecked Sendable {
     ///
     /// Relaxed: a stamp that is missed here belongs to a write that looks at the slots later than
     /// this, or is freed by the next one.
-    @inlinable
+    @usableFromInline
     func leave(_ reading: Reading) {
         epochs.leave(reading)
-        if reading.entry != 0 && reading.entry <= newestStampSeen() {
+        if reading.entry != 0 && reading.entry <= newestStamp.load(ordering: .relaxed) {
             reclaim()
         }
     }
 
-    @usableFromInline
-    func newestStampSeen() -> UInt64 {
-        newestStamp.load(ordering: .relaxed)
-    }
-
-    @usableFromInline
-    func reclaim() {
+    private func reclaim() {
         if writer.tryLock() {
             unlock()
         }

@@ -14,10 +14,14 @@ extension Rule {
         "LatchkeyHTTP": ["CLatchkeyHTTP"],
         "LatchkeyComparison": ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyService": [
-            "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyStore",
+            "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
+            "LatchkeyStore", "LatchkeySync",
+        ],
+        // The command line names choices and bounds that belong to the modules below.
+        "latchkey": [
+            "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
             "LatchkeySync",
         ],
-        "latchkey": ["LatchkeyComparison", "LatchkeyService", "LatchkeySync"],
     ]
 
     static let arrows = Rule(

@@ -18,7 +18,7 @@ extension Rule {
 
                 """,
                 "Sources/CLatchkeyHTTP/a.c": "static int local(void) {\n    return other();\n}\n",
-                "Sources/CLatchkeyHTTP/internal.h": "#define LIKELY(x) x\n",
+                "Sources/CLatchkeyHTTP/internal.h": "#define LIKELY(x) x\nenum { MASK = (1) };\n",
             ])
         ]
     ) { file in
@@ -43,7 +43,7 @@ extension Rule {
 
     /// The name of the function that a line at the left margin declares.
     private static func function(_ line: String) -> String? {
-        guard line.first?.isLetter == true, !line.hasPrefix("typedef"),
+        guard line.first?.isLetter == true, !line.hasPrefix("typedef"), !line.hasPrefix("enum {"),
             let parenthesis = line.firstIndex(of: "(")
         else { return nil }
         let name = line[..<parenthesis].split { !$0.isLetter && !$0.isNumber && $0 != "_" }.last
