@@ -67,6 +67,11 @@ let package = Package(
             ]
         ),
         .executableTarget(
+            name: "AgreementBenchmark",
+            dependencies: ["LatchkeyComparison", "LatchkeySync"],
+            path: "Benchmarks/AgreementBenchmark"
+        ),
+        .executableTarget(
             name: "LatchkeySyncBenchmark",
             dependencies: ["LatchkeyContention", "LatchkeySync"],
             path: "Benchmarks/SyncBenchmark"

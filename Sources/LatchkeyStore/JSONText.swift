@@ -93,10 +93,26 @@ package enum JSONText {
         _ callbacks: UnsafePointer<yajl_callbacks>,
         _ nesting: UnsafeMutablePointer<Nesting>
     ) -> Status {
-        guard let parser = unsafe yajl_alloc(callbacks, nil, nesting) else {
-            return .outOfMemory
+        unsafe withUnsafeTemporaryAllocation(
+            byteCount: ParserArena.byteCount,
+            alignment: 16
+        ) { block in
+            var arena = unsafe ParserArena(block)
+            return unsafe withUnsafeMutablePointer(to: &arena) { arena in
+                var functions = unsafe ParserArena.functions(arena)
+                guard let parser = unsafe yajl_alloc(callbacks, &functions, nesting) else {
+                    return .outOfMemory
+                }
+                defer { unsafe yajl_free(parser) }
+                return unsafe parse(text, parser)
+            }
         }
-        defer { unsafe yajl_free(parser) }
+    }
+
+    private static func parse(
+        _ text: UnsafeBufferPointer<UInt8>,
+        _ parser: yajl_handle
+    ) -> Status {
         var status = unsafe yajl_parse(parser, text.baseAddress, text.count)
         if status == yajl_status_ok {
             // Says that no more follows, which ends a number and finds what is left open.

@@ -115,7 +115,7 @@ enum CompareFlags {
         Flag(
             "duration",
             .text(placeholder: "TIME"),
-            default: "200ms",
+            default: "150ms",
             "How long a repeat is measured, such as 200ms or 2s. Over HTTP at least 1s."
         ),
         Flag(

@@ -1,3 +1,4 @@
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
@@ -177,14 +178,18 @@ struct LinearizabilityTests {
         #expect(outcome == .undecided)
     }
 
-    @Test func `a hundred thousand operations are checked`() {
-        let history = simulated(count: 100_000, clients: 8, properties: 4)
-        let outcome = LinearizabilityCheck.check(history, start: 0)
+    @Test func `a hundred thousand operations are checked`() async {
+        let outcome = await TestThread.result {
+            let history = simulated(count: 100_000, clients: 8, properties: 4)
+            return LinearizabilityCheck.check(history, start: 0)
+        }
         #expect(outcome == .linearizable)
     }
 
-    @Test func `one stale read among a hundred thousand operations is found`() throws {
-        var history = simulated(count: 100_000, clients: 8, properties: 4)
+    @Test func `one stale read among a hundred thousand operations is found`() async throws {
+        var history = await TestThread.result {
+            simulated(count: 100_000, clients: 8, properties: 4)
+        }
         let index = try #require(
             history.indices.last { index in
                 guard case .read(let found) = history[index].action else { return false }
@@ -192,7 +197,9 @@ struct LinearizabilityTests {
             }
         )
         history[index].action = .read(found: 0)
-        let outcome = LinearizabilityCheck.check(history, start: 0)
+        let outcome = await TestThread.result { [history] in
+            LinearizabilityCheck.check(history, start: 0)
+        }
         guard case .violated = outcome else {
             Issue.record("The check says \(outcome).")
             return
@@ -201,7 +208,7 @@ struct LinearizabilityTests {
 
     /// A history that has an order: operations take effect one after the other at random moments
     /// inside of what is recorded, with as many under way as there are clients.
-    private func simulated(
+    @Sendable private func simulated(
         count: Int,
         clients: Int,
         properties: Int

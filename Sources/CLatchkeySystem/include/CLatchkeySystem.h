@@ -97,7 +97,8 @@ struct latchkey_system_usage latchkey_system_thread_usage(void);
 // The usage of all threads of this process, those that have ended included.
 struct latchkey_system_usage latchkey_system_process_usage(void);
 
-// The calling thread's identifier, as in /proc/self/task. Swift cannot see gettid(), a GNU extension.
+// The calling thread's identifier, as in /proc/self/task. Swift cannot see gettid(), a GNU
+// extension.
 int32_t latchkey_system_thread_identifier(void);
 
 // Begins to count how often the calling thread passes the kernel's tracepoint with this identifier,

@@ -28,7 +28,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     /// How long one repeat is measured.
     ///
     /// Its warm-up comes on top.
-    package var durationSeconds = 0.2
+    package var durationSeconds = 0.15
     package var repeats = 5
     package var seed: UInt64 = 1
     /// Rank although the conditions forbid it, and say so.

@@ -4,9 +4,11 @@ import Glibc
 /// The baseline `pthread-mutex`: one mutex, locked and unlocked around the work.
 ///
 /// Written out in one loop that shares nothing with the way strategies are driven: no plan, no
-/// stripes, no doors. Where the figures of `lock`, which is a pthread mutex too, agree with it, the
-/// runner adds nothing to them. Whatever the keys and stripes of the workload are, this is one
-/// mutex around one value, and reading excludes as writing does.
+/// stripes, no doors. Where the figures of `lock`, which is a pthread mutex too, agree with it,
+/// the runner adds nothing to them. Whatever the keys and stripes of the workload are, this is
+/// one mutex around one value, and reading excludes as writing does.
+///
+/// **Design.** The mutex guards the value; each thread counts for itself.
 ///
 /// SAFETY: `@safe` because the class alone allocates and frees the mutex and the value, which the
 /// threads of a slice use only between locking and unlocking, and only while the slice keeps the

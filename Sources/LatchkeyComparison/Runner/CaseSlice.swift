@@ -5,6 +5,10 @@ import LatchkeySync
 /// One slice of one strategy: builds what is guarded, runs the threads, checks the result.
 ///
 /// A visitor, so that all of it is compiled once for each strategy.
+///
+/// **Design.** The guarded value is made before the threads start and looked at when they have
+/// ended, both by the controlling thread; in between it is the strategy's. A meter is the slice's
+/// own.
 struct CaseSlice: StrategyVisitor {
     typealias Failure = SliceFailure
 

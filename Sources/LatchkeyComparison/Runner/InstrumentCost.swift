@@ -5,7 +5,7 @@ extension ComparisonReport.InstrumentCost {
     /// Measures what the runner itself costs.
     ///
     /// - Parameters:
-    ///   - metered: Of single-threaded cases: the nanoseconds that an operation takes, and the
+    ///   - metered: Of some cases: the nanoseconds that an operation takes, and the
     ///     metered throughput over the unmetered, for each repeat.
     ///   - systemCallsMissing: Why system calls were not counted, if they were not.
     /// - Returns: The costs. Takes some twenty milliseconds.

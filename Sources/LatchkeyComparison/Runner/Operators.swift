@@ -13,6 +13,9 @@ struct OperationCost: Sendable {
 ///
 /// A generic type for each way, so that the loop around it is compiled once for each strategy and
 /// nothing in it is dispatched.
+///
+/// **Design.** An operator belongs to one thread, which makes it. What completes on other threads
+/// touches the semaphore of its window, or a ``ResponseTimes``, and nothing else of it.
 protocol Operator: SendableMetatype {
     /// Operations that were refused and then tried again.
     var refusedCount: Int { get }

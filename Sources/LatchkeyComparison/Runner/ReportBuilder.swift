@@ -67,12 +67,13 @@ struct ReportBuilder {
     }
 
     private var instrument: ComparisonReport.InstrumentCost {
-        let alone = schedule.cases.indices.filter {
-            schedule.cases[$0].threads == 1 && !measurement.meteredRatios[$0].isEmpty
-                && !schedule.cases[$0].usesPool
+        // On one thread if that was measured, since nobody else's meter is in the way there.
+        let blocking = schedule.cases.indices.filter {
+            !measurement.meteredRatios[$0].isEmpty && !schedule.cases[$0].usesPool
         }
+        let alone = blocking.filter { schedule.cases[$0].threads == 1 }
         return .measure(
-            metered: alone.map { index in
+            metered: (alone.isEmpty ? blocking : alone).map { index in
                 let repeats = measurement.repeats[index]
                 let rate = Statistics.median(repeats.map(\.operationsPerSecond))
                 return (rate > 0 ? 1e9 / rate : 0, measurement.meteredRatios[index])

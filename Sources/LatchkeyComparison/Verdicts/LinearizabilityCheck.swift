@@ -12,8 +12,9 @@
 /// change nothing and agree with the value (reads that find it, compare-and-sets that had to
 /// fail) are taken at once: doing so cannot make anything impossible. The others are tried in the
 /// order of their responses, unless they would replace a value that somebody still has to find;
-/// and a configuration that was tried before is not tried again. In the worst case the search is exponential, so it is bounded; the histories of a correct strategy
-/// are walked nearly straight through.
+/// and a configuration that was tried before is not tried again. In the worst case the search is
+/// exponential, so it is bounded; the histories of a correct strategy are walked nearly straight
+/// through.
 package enum LinearizabilityCheck {
     package enum Outcome: Sendable, Equatable {
         case linearizable

@@ -1,4 +1,5 @@
-package import CLatchkeyHTTP
+public import CLatchkeyHTTP
+import Glibc
 
 /// Bytes of a request, read in place.
 ///
@@ -8,9 +9,10 @@ package import CLatchkeyHTTP
 /// SAFETY: `@safe` because every access is inside the bounds; what is left to the user is the time,
 /// as above. `@unchecked Sendable` because nobody writes to them.
 @safe
+@usableFromInline
 package struct Bytes: @unchecked Sendable {
     @usableFromInline let base: UnsafePointer<UInt8>?
-    package let count: Int
+    @usableFromInline package let count: Int
 
     @inlinable
     init(_ base: UnsafePointer<UInt8>?, count: Int) {
@@ -67,12 +69,10 @@ extension Bytes: RandomAccessCollection {
 }
 
 extension Bytes: Equatable {
-    @inlinable
+    @usableFromInline
     package static func == (left: Bytes, right: Bytes) -> Bool {
         guard left.count == right.count else { return false }
-        for index in 0..<left.count where left[index] != right[index] {
-            return false
-        }
-        return true
+        guard let start = unsafe left.base, let otherStart = unsafe right.base else { return true }
+        return unsafe memcmp(start, otherStart, left.count) == 0
     }
 }

@@ -1,4 +1,4 @@
-import CLatchkeyHTTP
+public import CLatchkeyHTTP
 
 /// **Design.** The C side owns an answer as soon as it is given. The object that owns a body is
 /// retained for it, and released by a C callback on whatever thread the answer was sent, or thrown
@@ -72,6 +72,7 @@ extension Exchange {
 /// SAFETY: `@safe` because it exists only during the call of `respond` that made it, while the
 /// answer does; it is not copyable, so that it stays there.
 @safe
+@usableFromInline
 package struct ResponseFields: ~Copyable {
     @usableFromInline let response: OpaquePointer
     @usableFromInline var areValid = true

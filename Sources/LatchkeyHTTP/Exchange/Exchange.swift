@@ -1,4 +1,4 @@
-package import CLatchkeyHTTP
+public import CLatchkeyHTTP
 
 /// One request, and the duty to answer it once.
 ///
@@ -10,6 +10,7 @@ package import CLatchkeyHTTP
 /// SAFETY: `@safe` because the C side keeps all that the request points to until it is answered.
 /// `@unchecked Sendable` because nobody writes to it meanwhile.
 @safe
+@usableFromInline
 package struct Exchange: @unchecked Sendable {
     @usableFromInline let request: UnsafeMutablePointer<latchkey_http_request>
 

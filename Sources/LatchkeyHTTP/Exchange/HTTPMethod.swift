@@ -1,4 +1,5 @@
 /// A request method that a route can have, or ``other``.
+@usableFromInline
 package enum HTTPMethod: UInt8, CaseIterable, Sendable {
     case get
     case head

@@ -1,6 +1,7 @@
 /// A status code of an answer.
+@usableFromInline
 package struct HTTPStatus: RawRepresentable, Hashable, Sendable {
-    package let rawValue: UInt16
+    @usableFromInline package let rawValue: UInt16
 
     @inlinable
     package init(rawValue: UInt16) {

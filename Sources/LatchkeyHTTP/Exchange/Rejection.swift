@@ -1,9 +1,10 @@
-package import CLatchkeyHTTP
+public import CLatchkeyHTTP
 
 /// Why a request reached the handler although it must not be served.
 ///
 /// The handler answers it with the status named here, or with a problem of that status. The C
 /// header says for each what the client has seen of its request being read.
+@usableFromInline
 package enum Rejection: Sendable, CaseIterable {
     /// Not HTTP/1, or contradicting itself. 400.
     case malformed

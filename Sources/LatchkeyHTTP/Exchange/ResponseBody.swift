@@ -3,6 +3,7 @@
 /// SAFETY: `@safe` because the bytes of ``owned(_:owner:)`` are kept by their owner, which is what
 /// the caller of that case promises with `unsafe`.
 @safe
+@usableFromInline
 package enum ResponseBody {
     case none
     case text(StaticString)

@@ -16,13 +16,14 @@ package struct Route: Sendable {
 }
 
 /// What a route's handler is told about the path.
+@usableFromInline
 package struct RouteMatch: Sendable {
     /// The route's index in the table that the router was made from.
-    package let route: Int
+    @usableFromInline package let route: Int
     /// The method of the request: `head` for a HEAD that a GET route answers.
-    package let method: HTTPMethod
+    @usableFromInline package let method: HTTPMethod
     /// The segment that the name in braces stands for, as it was sent, or no bytes.
-    package let capture: Bytes
+    @usableFromInline package let capture: Bytes
 
     @inlinable
     init(route: Int, method: HTTPMethod, capture: Bytes) {

@@ -21,15 +21,15 @@ package final class ServiceInstance: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let board = ContentionBoard(Fingerprint.Context(configuration))
-        let context = CallContext(
-            metrics: RequestMetrics(registry),
+        let metrics = RequestMetrics(
+            registry,
             sendsServerTiming: configuration.sendsServerTiming
         )
         var (table, usage) = configuration.strategy.accept(
             StateRoutes(
                 configuration: configuration,
                 board: board,
-                table: RouteTable(context: context)
+                table: RouteTable(metrics: metrics)
             )
         )
         OperatingRoutes(

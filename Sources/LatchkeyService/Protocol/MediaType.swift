@@ -1,12 +1,16 @@
+package import LatchkeyHTTP
+
 /// Media types as far as the service looks at them.
 package enum MediaType {
     /// Whether a `Content-Type` names JSON: `application/json` or any type with the suffix `+json`
     /// (RFC 6839), with any parameters (RFC 8259 defines none, and ignores `charset`).
-    package static func isJSON(_ field: some Collection<UInt8>) -> Bool {
-        let essence = field.prefix { $0 != UInt8(ascii: ";") }
-        let text = String(decoding: essence, as: UTF8.self)
-            .trimmingSpaces()
-            .lowercased()
+    package static func isJSON(_ field: Bytes) -> Bool {
+        // What nearly every client sends is told without making a string of it.
+        field == Bytes("application/json") || isJSON(String(decoding: field, as: UTF8.self))
+    }
+
+    package static func isJSON(_ field: String) -> Bool {
+        let text = String(field.prefix { $0 != ";" }).trimmingSpaces().lowercased()
         if text == "application/json" {
             return true
         }

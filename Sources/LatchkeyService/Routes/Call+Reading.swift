@@ -55,7 +55,9 @@ extension Call {
     }
 
     func noQuery() throws(RequestFailure) {
-        _ = try query([])
+        if !exchange.query.isEmpty {
+            _ = try query([])
+        }
     }
 
     /// `If-Match` and `If-None-Match`, in the form that the store checks in one step with the act.

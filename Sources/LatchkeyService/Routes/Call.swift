@@ -1,31 +1,18 @@
 internal import LatchkeyHTTP
 
-/// What all calls of a service have in common.
-final class CallContext: Sendable {
-    let metrics: RequestMetrics
-    let sendsServerTiming: Bool
-
-    init(metrics: RequestMetrics, sendsServerTiming: Bool) {
-        self.metrics = metrics
-        self.sendsServerTiming = sendsServerTiming
-    }
-}
-
 /// A request on its way through the service, and the ways to answer it.
 ///
 /// Every answer is counted here, and only here are errors turned into problem details.
 struct Call: Sendable {
     let exchange: Exchange
-    let series: RequestMetrics.Series
-    let context: CallContext
+    let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
     let timing: RequestTiming?
 
-    init(_ exchange: Exchange, series: RequestMetrics.Series, context: CallContext) {
+    init(_ exchange: Exchange, _ series: RequestSeries) {
         self.exchange = exchange
         self.series = series
-        self.context = context
-        timing = context.sendsServerTiming ? RequestTiming() : nil
+        timing = series.sendsServerTiming ? RequestTiming() : nil
     }
 
     /// Answers.
@@ -36,9 +23,8 @@ struct Call: Sendable {
         body: consuming ResponseBody = .none,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
-        context.metrics.record(
-            series,
-            status: status,
+        series.record(
+            status,
             startedNanoseconds: exchange.startedNanoseconds,
             receivedByteCount: exchange.body.count,
             sentByteCount: exchange.method == .head ? 0 : body.count

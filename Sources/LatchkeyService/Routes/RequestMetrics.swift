@@ -16,12 +16,6 @@ struct RequestMetrics: Sendable {
         200, 201, 204, 304, 400, 404, 405, 409, 412, 413, 414, 415, 429, 431, 501, 503, 507,
     ]
 
-    /// The series of one route and method.
-    struct Series: Sendable {
-        fileprivate let counts: [Counter]
-        fileprivate let durations: Histogram
-    }
-
     private static let requests = MetricFamily(
         "latchkey_http_requests_total",
         .counter,
@@ -49,16 +43,18 @@ struct RequestMetrics: Sendable {
     private let registry: MetricRegistry
     private let receivedBytes: Counter
     private let sentBytes: Counter
+    private let sendsServerTiming: Bool
 
-    init(_ registry: MetricRegistry) {
+    init(_ registry: MetricRegistry, sendsServerTiming: Bool) {
         self.registry = registry
+        self.sendsServerTiming = sendsServerTiming
         receivedBytes = registry.counter(Self.received)
         sentBytes = registry.counter(Self.sent)
     }
 
-    func series(method: HTTPMethod, route: String) -> Series {
+    func series(method: HTTPMethod, route: String) -> RequestSeries {
         let labels = [(name: "method", value: "\(method.name)"), (name: "route", value: route)]
-        return Series(
+        return RequestSeries(
             counts: Self.statuses.map { status in
                 registry.counter(Self.requests, Labels(labels + [("status", "\(status)")]))
             },
@@ -66,23 +62,50 @@ struct RequestMetrics: Sendable {
                 Self.durations,
                 Labels(labels),
                 bounds: .requestDurations
-            )
+            ),
+            receivedBytes: receivedBytes,
+            sentBytes: sentBytes,
+            sendsServerTiming: sendsServerTiming
         )
+    }
+}
+
+/// What the requests of one route and method are counted in.
+///
+/// A class, so that a call carries one reference and nothing to copy.
+final class RequestSeries: Sendable {
+    let sendsServerTiming: Bool
+    private let counts: [Counter]
+    private let durations: Histogram
+    private let receivedBytes: Counter
+    private let sentBytes: Counter
+
+    fileprivate init(
+        counts: [Counter],
+        durations: Histogram,
+        receivedBytes: Counter,
+        sentBytes: Counter,
+        sendsServerTiming: Bool
+    ) {
+        self.counts = counts
+        self.durations = durations
+        self.receivedBytes = receivedBytes
+        self.sentBytes = sentBytes
+        self.sendsServerTiming = sendsServerTiming
     }
 
     /// Counts a request that is about to be answered.
     func record(
-        _ series: Series,
-        status: HTTPStatus,
+        _ status: HTTPStatus,
         startedNanoseconds: UInt64,
         receivedByteCount: Int,
         sentByteCount: Int
     ) {
-        guard let index = Self.statuses.firstIndex(of: status.rawValue) else {
+        guard let index = RequestMetrics.statuses.firstIndex(of: status.rawValue) else {
             preconditionFailure("A status that is answered is in the table of statuses.")
         }
-        series.counts[index].add()
-        series.durations.observe(latchkey_system_nanoseconds() &- startedNanoseconds)
+        counts[index].add()
+        durations.observe(latchkey_system_nanoseconds() &- startedNanoseconds)
         if receivedByteCount > 0 {
             receivedBytes.add(UInt64(receivedByteCount))
         }

@@ -4,24 +4,19 @@ internal import LatchkeyHTTP
 struct RouteTable {
     typealias Handler = @Sendable (Call, RouteMatch) throws(RequestFailure) -> Void
 
-    let context: CallContext
+    let metrics: RequestMetrics
     private(set) var routes: [Route] = []
 
-    init(context: CallContext) {
-        self.context = context
+    init(metrics: RequestMetrics) {
+        self.metrics = metrics
     }
 
     mutating func add(_ method: HTTPMethod, _ pattern: String, handle: @escaping Handler) {
-        let series = context.metrics.series(method: method, route: pattern)
+        let series = metrics.series(method: method, route: pattern)
         let headSeries =
-            method == .get ? context.metrics.series(method: .head, route: pattern) : series
-        let context = context
+            method == .get ? metrics.series(method: .head, route: pattern) : series
         let route = Route(method, pattern) { exchange, match in
-            let call = Call(
-                exchange,
-                series: match.method == .head ? headSeries : series,
-                context: context
-            )
+            let call = Call(exchange, match.method == .head ? headSeries : series)
             do throws(RequestFailure) {
                 try handle(call, match)
             } catch {
@@ -33,16 +28,11 @@ struct RouteTable {
 
     /// The router, which answers what matches no route with a problem.
     func router() -> Router {
-        let context = context
         let series = HTTPMethod.allCases.map { method in
-            context.metrics.series(method: method, route: "none")
+            metrics.series(method: method, route: "none")
         }
         let router = try? Router(routes) { exchange, unmatched in
-            let call = Call(
-                exchange,
-                series: series[Int(exchange.method.rawValue)],
-                context: context
-            )
+            let call = Call(exchange, series[Int(exchange.method.rawValue)])
             switch unmatched {
             case .rejected(let rejection):
                 call.fail(rejection.problem)

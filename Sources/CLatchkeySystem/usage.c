@@ -39,8 +39,10 @@ int latchkey_system_count_open(uint64_t tracepoint) {
     attributes.size = sizeof attributes;
     attributes.type = PERF_TYPE_TRACEPOINT;
     attributes.config = tracepoint;
-    int descriptor = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return descriptor < 0 ? -errno : descriptor;
+    // This thread, on whatever processor, in no group.
+    long result =
+        syscall(SYS_perf_event_open, &attributes, 0, -1, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC);
+    return result < 0 ? -errno : (int)result;
 }
 
 int64_t latchkey_system_count_read(int descriptor) {
