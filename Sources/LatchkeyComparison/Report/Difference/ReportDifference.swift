@@ -261,16 +261,21 @@ extension ReportDifference.Figure {
         }
     }
 
-    /// One for each repeat; `nil` unless all repeats have the figure.
+    /// One for each repeat that has the figure; `nil` if those are too few.
+    ///
+    /// Half an operation stands in for none: a repeat in which the threads never ran is the slowest
+    /// of all, and not to be left out.
     fileprivate func logarithms(_ entry: ComparisonReport.Case) -> [Double]? {
-        let values = entry.repeats.map { measured -> Double in
+        let values = entry.repeats.compactMap { measured -> Double? in
             switch self {
-            case .throughput: measured.operationsPerSecond
-            case .processorTime:
-                (measured.cpuSeconds ?? 0) * 1e9 / Double(max(1, measured.operations))
-            case .waitP99: measured.wait?.p99Nanoseconds ?? 0
+            case .throughput:
+                (Double(measured.operations) + 0.5) / measured.seconds
+            case .processorTime where measured.operations > 0:
+                measured.cpuSeconds.map { $0 * 1e9 / Double(measured.operations) }
+            case .processorTime: nil
+            case .waitP99: measured.wait?.p99Nanoseconds
             }
-        }
-        return values.allSatisfy { $0 > 0 && $0.isFinite } ? values.map { log($0) } : nil
+        }.filter { $0 > 0 && $0.isFinite }
+        return values.count >= ReportDifference.repeatsMin ? values.map { log($0) } : nil
     }
 }
