@@ -122,7 +122,10 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyIntegrationTests",
-            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport", "latchkey"]
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyService", "LatchkeySync", "LatchkeyTestSupport",
+                "latchkey",
+            ]
         ),
         .testTarget(name: "TidyTests"),
     ]

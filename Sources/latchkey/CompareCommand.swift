@@ -89,14 +89,20 @@ enum CompareCommand {
     }
 
     /// The count is made before the handler can be called, since making it is not for a handler.
+    ///
+    /// Whoever started the program may have blocked the signals for it, too.
     private static func watchInterrupts() {
         interrupts.store(0, ordering: .relaxed)
+        var watched = sigset_t()
+        unsafe sigemptyset(&watched)
         for number in [SIGINT, SIGTERM] {
             signal(number) { number in
                 CompareCommand.interrupts.add(1, ordering: .relaxed)
                 signal(number, SIG_DFL)
             }
+            unsafe sigaddset(&watched, number)
         }
+        unsafe pthread_sigmask(SIG_UNBLOCK, &watched, nil)
     }
 
     // MARK: Files

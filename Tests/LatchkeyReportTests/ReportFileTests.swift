@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeySync
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
@@ -91,21 +92,5 @@ struct ReportFileTests {
         #expect(lines.count == 1 + (report.cases + report.baselines).count * 5)
         #expect(Set(counts).count == 1)
         #expect(lines[0].hasPrefix("strategy,threads,readRatio,sectionNanoseconds,outside,keys"))
-    }
-}
-
-/// A folder that goes away with the value.
-final class TemporaryFolder {
-    let path: String
-
-    init() throws {
-        let url = FileManager.default.temporaryDirectory
-            .appending(path: "latchkey-report-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        path = url.path()
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

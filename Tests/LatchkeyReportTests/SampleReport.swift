@@ -64,6 +64,7 @@ struct SampleReport {
         report.settings.strategies = strategies
         report.settings.threads = threads
         report.settings.repeats = repeats
+        report.settings.durationSeconds = 0.2
         report.settings.seed = seed
         report.settings.readRatios = workloads.map(\.readRatio).uniqued()
         report.settings.sectionNanoseconds = workloads.map(\.sectionNanoseconds).uniqued()

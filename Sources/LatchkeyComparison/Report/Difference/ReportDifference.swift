@@ -42,7 +42,7 @@ package struct ReportDifference {
     package static let repeatsMin = 3
 
     package let rows: [Row]
-    /// How many cases were in both reports.
+    /// How many cases were compared.
     package let caseCount: Int
     /// What a reader has to know beside the rows, a sentence each.
     package let notes: [String]
@@ -96,12 +96,12 @@ package struct ReportDifference {
         hypotheses += Hypothesis.pooled(hypotheses)
         let outcomes = DifferenceTest.outcomes(hypotheses.map(\.test))
         rows = zip(hypotheses, outcomes).map { $0.row($1) }
-        caseCount = pairs.count
         let figure = hypotheses.first?.figure ?? .throughput
         detectableFigure = figure
         let detectable = zip(hypotheses, outcomes).filter { hypothesis, _ in
             hypothesis.figure == figure && !hypothesis.isPooled
         }.map { exp($1.detectable) - 1 }.sorted()
+        caseCount = detectable.count
         detectableRatio = detectable.isEmpty ? 0 : detectable[detectable.count / 2]
         notes =
             matching.notes + Self.notes(before, "before") + Self.notes(after, "after")
