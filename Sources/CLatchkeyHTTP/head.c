@@ -66,9 +66,11 @@ static bool reserve_field(connection *c) {
     return true;
 }
 
+// A token of RFC 9110, section 5.6.2.
 static bool is_name(const char *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if ((unsigned char)bytes[i] <= ' ' || (unsigned char)bytes[i] >= 0x7f) {
+        unsigned char byte = (unsigned char)bytes[i];
+        if (byte <= ' ' || byte >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", byte) != NULL) {
             return false;
         }
     }
@@ -251,7 +253,7 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         c->request.rejection = LATCHKEY_HTTP_REJECTION_MEMORY;
         c->closes = true;
     } else {
-        check_fields(c, strcmp(version, "HTTP/1.1") == 0);
+        check_fields(c, strcmp(version, "HTTP/1.0") != 0);
     }
     if (head_count > options->head_bytes_max && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, false);

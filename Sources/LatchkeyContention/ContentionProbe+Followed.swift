@@ -7,6 +7,12 @@ import Synchronization
 // `ContentionProbe`.
 
 extension ContentionProbe {
+    /// A timed entry that took longer has waited, even if nobody was seen inside when it asked.
+    ///
+    /// For `mutex` only: where the kernel hands the lock to a thread that still has to wake up,
+    /// nobody is inside meanwhile. Many times what an uncontended entry takes.
+    static let unmistakableWaitNanoseconds: UInt64 = 2_000
+
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
     @usableFromInline @inline(never)
     func asksClosely(_ isWrite: Bool) -> Followed {
@@ -122,6 +128,11 @@ extension ContentionProbe {
             words.add(0 &- blockedWeight(followed), at: ContentionWords.waiting)
         }
         if followed.weight > 0 {
+            if !meter.countsContendedExactly, !followed.isBlocked,
+                now &- followed.time > Self.unmistakableWaitNanoseconds
+            {
+                words.add(UInt64(followed.weight), at: ContentionWords.Mode(isWrite).contended)
+            }
             let durations = ContentionWords.Mode(isWrite).wait
             record(from: followed.time, to: now, weight: followed.weight, in: durations)
             // Looked at again, so that the recording is in neither time.

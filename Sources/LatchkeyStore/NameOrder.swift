@@ -76,8 +76,15 @@ struct NameOrder: Sendable {
     mutating func remove(_ name: PropertyName) {
         let place = unsafe position(of: name.bytes)
         chunks[place.chunk].remove(at: place.index)
+        // A chunk that has become small goes into its neighbour, so that deletions leave no trail
+        // of nearly empty ones. A quarter and a half leave room before the next split.
+        let next = place.chunk + 1
         if chunks[place.chunk].isEmpty {
             chunks.remove(at: place.chunk)
+        } else if next < chunks.count, chunks[place.chunk].count < Self.chunkCountMax / 4,
+            chunks[place.chunk].count + chunks[next].count < Self.chunkCountMax / 2
+        {
+            chunks[place.chunk] += chunks.remove(at: next)
         }
     }
 

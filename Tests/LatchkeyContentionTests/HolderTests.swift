@@ -98,6 +98,20 @@ import Testing
         #expect(meter.reading.write.contended == 1)
     }
 
+    @Test func `that are not there yet show by the wait under mutex`() {
+        let probe = ContentionProbe(ContentionMeter(MutexStrategy.self, level: .full))
+        var entry = probe.asks(.write)
+        #expect(!entry.followed.isBlocked)
+        let start = latchkey_system_nanoseconds()
+        while latchkey_system_nanoseconds() < start + 10_000 {
+            latchkey_system_pause()
+        }
+        probe.enters(&entry)
+        #expect(probe.meter.reading.write.contended == 1)
+        #expect(probe.meter.reading.waiters == 0)
+        probe.leaves(entry)
+    }
+
     /// In a process of its own, because it takes every thread index there is.
     @Test func `without a thread index are counted exactly`() async {
         await #expect(processExitsWith: .success) {

@@ -21,7 +21,9 @@ import Testing
         #expect(found.waitersMeanwhile == 1)
         #expect(found.reading.waiters == 0)
         #expect(found.reading.write.acquisitions == 2)
-        #expect(found.reading.write.contended == 1)
+        // An estimate for mutex: an entry that takes as long as a wait passes for one.
+        let contendedMax: UInt64 = kind == .mutex && level != .counts ? 2 : 1
+        #expect((1...contendedMax).contains(found.reading.write.contended))
         #expect(found.reading.handOffs == 1)
         #expect(found.reading.write.wait.timed == (level == .counts ? 1 : 2))
         #expect(found.reading.write.wait.maxNanoseconds >= found.blockedNanoseconds)

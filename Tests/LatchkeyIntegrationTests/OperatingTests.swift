@@ -155,6 +155,10 @@ struct OperatingTests {
                 let field = try site.ask(method, target).headers["server-timing"] ?? ""
                 let parts = field.split(separator: ", ").map { $0.prefix { $0 != "=" } }
                 #expect(parts == ["wait;dur", "hold;dur", "total;dur"], "\(field)")
+                let times = field.split(separator: ", ").compactMap {
+                    $0.split(separator: "=").last.flatMap { Double($0) }
+                }
+                #expect(times.count == 3 && times.dropLast().allSatisfy { $0 <= times[2] })
             }
         }
         try await place.serve { site in

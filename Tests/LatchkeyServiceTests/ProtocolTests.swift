@@ -30,7 +30,7 @@ struct ProtocolTests {
 
     @Test(arguments: [
         ("application/json", true), ("APPLICATION/JSON", true),
-        ("application/json;charset=x", true),
+        ("application/json;charset=x", false), ("application/json; charset=UTF-8", true),
         (" application/json ; a=b", true), ("application/merge-patch+json", true),
         ("a/b+json", true), ("application/jsonp", false), ("text/json", false), ("json", false),
         ("+json", false), ("/x+json", false), ("a/+json", false), ("a/b/c+json", false),

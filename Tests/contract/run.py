@@ -43,6 +43,7 @@ def main():
                 step("the service serves that description", serves_contract, service)
                 step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
+                step("promtool accepts the configuration", check_configuration)
                 step("OpenMetrics and text parse, and agree", check_formats, service)
                 step("the service is still up", still_up, service)
         except Failure as failure:
@@ -116,6 +117,10 @@ def drive(service, arguments):
             "--url", service.url, "--seed", arguments.seed, "--max-examples", arguments.examples,
             cwd=scratch, env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks",
                               "PYTHONPATH": str(here), "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def check_configuration():
+    run(tool("promtool"), "check", "config", str(TOP / "deploy" / "prometheus.yaml"))
 
 
 def check_with_promtool(service):

@@ -43,7 +43,9 @@ typedef enum latchkey_http_rejection {
     // The head is not HTTP/1: NUL or control characters, a space in the target, a folded header
     // line, a bad header name, no Host or two, contradicting lengths. 400. The connection is
     // closed after the answer. What libmicrohttpd cannot parse at all never gets here: it answers
-    // 400, or 505 for another version, with a page of its own, and closes.
+    // 400, 413, or 505 for another version, with a page of its own, and closes; a line without a
+    // space in it, which is no request line, it closes without a word. A Content-Length that is no
+    // number gets the head of its page twice in version 0.9.75.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
@@ -131,7 +133,8 @@ typedef struct latchkey_http_options {
     // answer that the client takes to the next. 0: no bound.
     uint32_t idle_milliseconds;
     // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
-    // connection is closed. 0: no bound.
+    // connection is closed. 0: no bound. A request whose first bytes came in one piece with the one
+    // before it has the idle time instead until its head is complete.
     uint32_t request_milliseconds;
     // The bodies of the 408 and the 413 that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.

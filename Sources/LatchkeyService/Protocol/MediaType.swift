@@ -3,13 +3,24 @@ package import LatchkeyHTTP
 /// Media types as far as the service looks at them.
 package enum MediaType {
     /// Whether a `Content-Type` names JSON: `application/json` or any type with the suffix `+json`
-    /// (RFC 6839), with any parameters (RFC 8259 defines none, and ignores `charset`).
+    /// (RFC 6839), with any parameters.
+    ///
+    /// RFC 8259 defines none; a `charset` other than UTF-8 says that the body is not what JSON has
+    /// to be.
     package static func isJSON(_ field: Bytes) -> Bool {
         // What nearly every client sends is told without making a string of it.
         field == Bytes("application/json") || isJSON(String(decoding: field, as: UTF8.self))
     }
 
     package static func isJSON(_ field: String) -> Bool {
+        let parameters = field.split(separator: ";").dropFirst().map {
+            String($0).trimmingSpaces().lowercased()
+        }
+        let charsets = ["charset=utf-8", "charset=\"utf-8\""]
+        guard !parameters.contains(where: { $0.hasPrefix("charset=") && !charsets.contains($0) })
+        else {
+            return false
+        }
         let text = String(field.prefix { $0 != ";" }).trimmingSpaces().lowercased()
         if text == "application/json" {
             return true

@@ -84,7 +84,9 @@ extension Call {
 
     /// Checks that the body, if it says what it is, is JSON without a content coding.
     func bodyIsJSON() throws(RequestFailure) {
-        if let type = exchange.header(named: "content-type"), !MediaType.isJSON(type) {
+        if let type = exchange.header(named: "content-type"),
+            !MediaType.isJSON(type) || exchange.headerCount(named: "content-type") > 1
+        {
             throw RequestFailure(.unsupportedMediaType)
         }
         if let coding = exchange.header(named: "content-encoding"),

@@ -8,7 +8,9 @@ struct ListRoutes<Guard: Strategy>: Sendable {
     let store: PropertyStore<Guard>
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/properties") { call, _ throws(RequestFailure) in try list(call) }
+        table.add(.get, "/v1/properties", statuses: [200, 400]) { call, _ throws(RequestFailure) in
+            try list(call)
+        }
     }
 
     private func list(_ call: Call) throws(RequestFailure) {

@@ -14,37 +14,45 @@ struct OperatingRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let strategies = StrategyTable.json(serving: strategy)
         let index = Pages.index(version: version, strategy: strategy)
-        table.add(.get, "/") { call, _ throws(RequestFailure) in
+        table.add(.get, "/", statuses: [200, 400]) { call, _ throws(RequestFailure) in
             try call.noQuery()
             call.respond(html: index)
         }
-        table.add(.get, "/v1/strategies") { call, _ throws(RequestFailure) in
+        table.add(.get, "/v1/strategies", statuses: [200, 400]) { call, _ throws(RequestFailure) in
             try call.noQuery()
             call.respond(json: strategies)
         }
-        table.add(.get, "/v1/contention") { call, _ throws(RequestFailure) in
+        table.add(.get, "/v1/contention", statuses: [200, 400]) { call, _ throws(RequestFailure) in
             try contention(call)
         }
-        table.add(.post, "/v1/contention/reset") { call, _ throws(RequestFailure) in
+        table.add(.post, "/v1/contention/reset", statuses: [204, 400]) {
+            call,
+            _ throws(RequestFailure) in
             try call.noQuery()
             board.reset()
             call.respond(.noContent)
         }
-        table.add(.get, "/metrics") { call, _ throws(RequestFailure) in try metrics(call) }
-        table.add(.get, "/healthz") { call, _ throws(RequestFailure) in
+        table.add(.get, "/metrics", statuses: [200, 400]) { call, _ throws(RequestFailure) in
+            try metrics(call)
+        }
+        table.add(.get, "/healthz", statuses: [200, 400]) { call, _ throws(RequestFailure) in
             try call.noQuery()
             call.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
                 $0.add("Content-Type", "application/json")
             }
         }
-        table.add(.get, "/readyz") { call, _ throws(RequestFailure) in try readiness(call) }
-        table.add(.get, "/openapi.yaml") { call, _ throws(RequestFailure) in
+        table.add(.get, "/readyz", statuses: [200, 400]) { call, _ throws(RequestFailure) in
+            try readiness(call)
+        }
+        table.add(.get, "/openapi.yaml", statuses: [200, 400]) { call, _ throws(RequestFailure) in
             try call.noQuery()
             call.respond(.ok, body: .bytes(PackageResources.openapi_yaml)) {
                 $0.add("Content-Type", "application/yaml")
             }
         }
-        table.add(.get, "/problems/{problem}") { call, match throws(RequestFailure) in
+        table.add(.get, "/problems/{problem}", statuses: [200, 400, 404]) {
+            call,
+            match throws(RequestFailure) in
             try call.noQuery()
             let name = String(decoding: match.capture, as: UTF8.self)
             guard let problem = Problem(rawValue: name) else {

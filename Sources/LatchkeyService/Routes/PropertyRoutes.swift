@@ -9,12 +9,24 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
 
     func add(to table: inout RouteTable) {
         let property = "/v1/properties/{name}"
-        table.add(.get, property) { call, match throws(RequestFailure) in try get(call, match) }
-        table.add(.put, property) { call, match throws(RequestFailure) in try put(call, match) }
-        table.add(.delete, property) { call, match throws(RequestFailure) in
+        table.add(.get, property, statuses: [200, 304, 400, 404, 412]) {
+            call,
+            match throws(RequestFailure) in try get(call, match)
+        }
+        table.add(.put, property, statuses: [201, 204, 400, 412, 415, 503, 507]) {
+            call,
+            match throws(RequestFailure) in try put(call, match)
+        }
+        table.add(.delete, property, statuses: [204, 400, 404, 412, 503]) {
+            call,
+            match throws(RequestFailure) in
             try delete(call, match)
         }
-        table.add(.post, "\(property)/increment") { call, match throws(RequestFailure) in
+        table.add(
+            .post,
+            "\(property)/increment",
+            statuses: [200, 400, 409, 412, 415, 503, 507]
+        ) { call, match throws(RequestFailure) in
             try increment(call, match)
         }
     }

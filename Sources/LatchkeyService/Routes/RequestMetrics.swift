@@ -4,18 +4,11 @@ internal import LatchkeyMetrics
 
 /// Counts requests, how long they took and what they moved.
 ///
-/// The series are made at start for every route, method and status that there can be, so that
-/// nothing is looked up by name when a request is counted, and all of them are there, at zero,
-/// from the first scrape on. There is never a label for a property.
+/// The series are made at start for every route, method and the statuses that these can answer, so
+/// that nothing is looked up by name when a request is counted, and all of them are there, at zero,
+/// from the first scrape on. There is never a label for a property. What is answered before a
+/// request reaches the service, such as 408, shows in the connections' metrics.
 struct RequestMetrics: Sendable {
-    /// Every status that the service answers.
-    ///
-    /// What is answered before a request reaches it, such as 408, shows in the connections'
-    /// metrics.
-    static let statuses: [UInt16] = [
-        200, 201, 204, 304, 400, 404, 405, 409, 412, 413, 414, 415, 429, 431, 501, 503, 507,
-    ]
-
     private static let requests = MetricFamily(
         "latchkey_http_requests_total",
         .counter,
@@ -52,11 +45,12 @@ struct RequestMetrics: Sendable {
         sentBytes = registry.counter(Self.sent)
     }
 
-    func series(method: HTTPMethod, route: String) -> RequestSeries {
+    func series(method: HTTPMethod, route: String, statuses: [UInt16]) -> RequestSeries {
         let labels = [(name: "method", value: "\(method.name)"), (name: "route", value: route)]
         return RequestSeries(
-            counts: Self.statuses.map { status in
-                registry.counter(Self.requests, Labels(labels + [("status", "\(status)")]))
+            statuses: statuses,
+            counts: (statuses.map { "\($0)" } + ["other"]).map { status in
+                registry.counter(Self.requests, Labels(labels + [("status", status)]))
             },
             durations: registry.histogram(
                 Self.durations,
@@ -75,18 +69,22 @@ struct RequestMetrics: Sendable {
 /// A class, so that a call carries one reference and nothing to copy.
 final class RequestSeries: Sendable {
     let sendsServerTiming: Bool
+    private let statuses: [UInt16]
+    /// One for each status, and one more for a status that the route's table does not have.
     private let counts: [Counter]
     private let durations: Histogram
     private let receivedBytes: Counter
     private let sentBytes: Counter
 
     fileprivate init(
+        statuses: [UInt16],
         counts: [Counter],
         durations: Histogram,
         receivedBytes: Counter,
         sentBytes: Counter,
         sendsServerTiming: Bool
     ) {
+        self.statuses = statuses
         self.counts = counts
         self.durations = durations
         self.receivedBytes = receivedBytes
@@ -101,9 +99,7 @@ final class RequestSeries: Sendable {
         receivedByteCount: Int,
         sentByteCount: Int
     ) {
-        guard let index = RequestMetrics.statuses.firstIndex(of: status.rawValue) else {
-            preconditionFailure("A status that is answered is in the table of statuses.")
-        }
+        let index = statuses.firstIndex(of: status.rawValue) ?? statuses.count
         counts[index].add()
         durations.observe(latchkey_system_nanoseconds() &- startedNanoseconds)
         if receivedByteCount > 0 {

@@ -2,7 +2,10 @@ internal import CLatchkeySystem
 internal import LatchkeySync
 internal import Synchronization
 
-/// How long one request waited for the guards and held them, for `Server-Timing`.
+/// How long one request waited for its guard and held it, for `Server-Timing`.
+///
+/// A listing enters all stripes, one inside the other: it shows the longest wait and the longest
+/// hold.
 ///
 /// **Design.** Atomics, because the waiting and the holding may happen on other threads than the
 /// one that answers. Relaxed, because the answer comes after both: the strategy orders them.
@@ -23,7 +26,7 @@ final class RequestTiming: Sendable {
     }
 }
 
-/// Adds up the wait and hold times of a request's accesses, if they are wanted.
+/// Keeps the longest wait and hold of a request's accesses, if they are wanted.
 struct TimingObserver: EntryObserver {
     struct Entry: BitwiseCopyable, Sendable {
         var nanoseconds: UInt64 = 0
@@ -44,7 +47,7 @@ struct TimingObserver: EntryObserver {
             return
         }
         let now = latchkey_system_nanoseconds()
-        timing.waitNanoseconds.wrappingAdd(now &- entry.nanoseconds, ordering: .relaxed)
+        timing.waitNanoseconds.max(now &- entry.nanoseconds, ordering: .relaxed)
         entry.nanoseconds = now
     }
 
@@ -53,6 +56,6 @@ struct TimingObserver: EntryObserver {
             return
         }
         let now = latchkey_system_nanoseconds()
-        timing.holdNanoseconds.wrappingAdd(now &- entry.nanoseconds, ordering: .relaxed)
+        timing.holdNanoseconds.max(now &- entry.nanoseconds, ordering: .relaxed)
     }
 }

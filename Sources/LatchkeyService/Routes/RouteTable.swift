@@ -2,6 +2,11 @@ internal import LatchkeyHTTP
 
 /// The service's routes, with the series that each one is counted in.
 struct RouteTable {
+    /// What requests are answered that no route takes.
+    private static let unmatchedStatuses: [UInt16] = [
+        204, 400, 404, 405, 413, 414, 429, 431, 501, 503,
+    ]
+
     typealias Handler = @Sendable (Call, RouteMatch) throws(RequestFailure) -> Void
 
     let metrics: RequestMetrics
@@ -11,10 +16,17 @@ struct RouteTable {
         self.metrics = metrics
     }
 
-    mutating func add(_ method: HTTPMethod, _ pattern: String, handle: @escaping Handler) {
-        let series = metrics.series(method: method, route: pattern)
+    /// Adds a route, which answers with one of these statuses.
+    mutating func add(
+        _ method: HTTPMethod,
+        _ pattern: String,
+        statuses: [UInt16],
+        handle: @escaping Handler
+    ) {
+        let series = metrics.series(method: method, route: pattern, statuses: statuses)
         let headSeries =
-            method == .get ? metrics.series(method: .head, route: pattern) : series
+            method == .get
+            ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
         let route = Route(method, pattern) { exchange, match in
             let call = Call(exchange, match.method == .head ? headSeries : series)
             do throws(RequestFailure) {
@@ -29,7 +41,7 @@ struct RouteTable {
     /// The router, which answers what matches no route with a problem.
     func router() -> Router {
         let series = HTTPMethod.allCases.map { method in
-            metrics.series(method: method, route: "none")
+            metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
         }
         let router = try? Router(routes) { exchange, unmatched in
             let call = Call(exchange, series[Int(exchange.method.rawValue)])

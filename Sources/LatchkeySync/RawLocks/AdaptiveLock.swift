@@ -25,7 +25,7 @@ public final class AdaptiveLock: RawLock {
     /// A waiter looks this often before it sleeps, and pauses 1, 2, 4, … times in between.
     ///
     /// 127 pauses in all: a few microseconds, which is less than sleeping and waking cost.
-    /// `docs/decisions/0013-the-adaptive-lock.md` says how that was found.
+    /// `docs/decisions/0011-the-adaptive-lock.md` says how that was found.
     static let roundsMax = 7
 
     @usableFromInline let word = Atomic<UInt32>(0)

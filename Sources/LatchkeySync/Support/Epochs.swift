@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 /// Epoch-based reclamation (K. Fraser, "Practical lock-freedom", Cambridge 2004, section 5.2.3): a
 /// reader announces the time at which it came in, and what was replaced at some time is freed when
-/// every reader that is inside came later. `docs/decisions/0010-snapshots-are-freed-by-epochs.md`
+/// every reader that is inside came later. `docs/decisions/0008-snapshots-are-freed-by-epochs.md`
 /// says why not a reference count.
 ///
 /// **Design.** One domain for the whole process, which has:
