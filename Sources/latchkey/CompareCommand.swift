@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// `latchkey compare`: which strategy, and why.
 ///
-/// **Design.** The run is on the main thread. SIGINT only counts: the run asks for the count between
-/// its slices, and the report then has what is finished. The second SIGINT ends the process at
-/// once, because the handler gives the signal back to the system.
+/// **Design.** The run is on the main thread. SIGINT and SIGTERM only count: the run asks for the
+/// count between its slices, and the report then has what is finished. The second one ends the
+/// process at once, because the handler gives the signal back to the system.
 enum CompareCommand {
     static let manual = """
         latchkey compare: measures what each strategy costs, and says which one to use
@@ -49,13 +49,7 @@ enum CompareCommand {
         checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
-        var report: ComparisonReport
-        do {
-            report = try run(settings) { line.show($0) }
-        } catch {
-            line.finish()
-            fail(error.message)
-        }
+        var report = run(settings) { line.show($0) }
         line.finish()
         guard !report.cases.isEmpty else {
             say("latchkey: interrupted before anything was finished.\n", to: 2)
@@ -70,24 +64,38 @@ enum CompareCommand {
     private static func run(
         _ settings: ComparisonSettings,
         progress: (ComparisonProgress) -> Void
-    ) throws(ComparisonSettingsError) -> ComparisonReport {
+    ) -> ComparisonReport {
         let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
-        switch settings.transport {
-        case .memory:
-            return try ComparisonRun(settings, version: Latchkey.version)
-                .run(isInterrupted: isInterrupted, progress: progress)
-        case .http:
-            return try HTTPComparison(settings, version: Latchkey.version)
-                .run(isInterrupted: isInterrupted, progress: progress)
+        do {
+            switch settings.transport {
+            case .memory:
+                return try ComparisonRun(settings, version: Latchkey.version)
+                    .run(isInterrupted: isInterrupted, progress: progress)
+            case .http:
+                let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+                return try HTTPComparison(
+                    settings,
+                    version: Latchkey.version,
+                    executable: program.path
+                ).run(isInterrupted: isInterrupted, progress: progress)
+            }
+        } catch let error as ComparisonSettingsError {
+            fail(error.message)
+        } catch let error as WireError {
+            fail(error.message)
+        } catch {
+            fail("\(error)")
         }
     }
 
     /// The count is made before the handler can be called, since making it is not for a handler.
     private static func watchInterrupts() {
         interrupts.store(0, ordering: .relaxed)
-        signal(SIGINT) { _ in
-            CompareCommand.interrupts.add(1, ordering: .relaxed)
-            signal(SIGINT, SIG_DFL)
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { number in
+                CompareCommand.interrupts.add(1, ordering: .relaxed)
+                signal(number, SIG_DFL)
+            }
         }
     }
 

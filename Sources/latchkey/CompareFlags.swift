@@ -59,8 +59,8 @@ enum CompareFlags {
             }
         ),
         default: spelled(defaults.outside),
-        "How many nanoseconds a thread works between two operations. scaled:N is N times the number "
-            + "of threads, so that the guard is asked for as often in all."
+        "How many nanoseconds a thread works between two operations. scaled:N is N times the "
+            + "number of threads, so that the guard is asked for as often in all."
     )
 
     private static let keys = Flag(
@@ -108,8 +108,8 @@ enum CompareFlags {
             "transport",
             .choice(ComparisonSettings.Transport.allCases.map(\.rawValue)),
             default: defaults.transport.rawValue,
-            "memory: threads of this process. http: starts the service for each strategy and drives "
-                + "it with wrk."
+            "memory: threads of this process. http: starts the service for each strategy and "
+                + "drives it with wrk."
         ),
         threadMode,
         Flag(
@@ -186,10 +186,16 @@ enum CompareFlags {
         settings.transport = values.choice("transport")
         if settings.transport == .http {
             settings.useHTTPDefaults()
+            for flag in [section, outside] where values.isGiven(flag.name) {
+                throw UsageError("--\(flag.name) has no meaning over HTTP.")
+            }
+        } else if values.isGiven(threadMode.name) {
+            throw UsageError("--thread-mode has a meaning over HTTP only.")
         }
         if values.isGiven("preset") {
             let preset: ComparisonPreset = values.choice("preset")
             preset.apply(to: &settings)
+            if settings.transport == .http { settings.haveNoWork() }
         }
         func set<Item>(
             _ flag: Flag,

@@ -97,8 +97,8 @@ extension ComparisonReport {
         package var voluntarySwitchesPerSecond: Double?
         package var involuntarySwitchesPerSecond: Double?
         package var futexCallsPerOperation: Double?
-        /// Jain's index of the threads' operations: 1 if all did the same, 1/threads if one did all.
-        package var jainIndex: Double
+        /// Jain's index of the threads' operations: 1 if all did the same, 1/n if one did all.
+        package var jainIndex: Double?
         /// Whether the repeats fall into two groups.
         ///
         /// The case is ranked by the worse one then.

@@ -22,8 +22,10 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     package var fingerprint: Fingerprint
     package var conditions: Conditions
     package var instrument: InstrumentCost
-    /// `unsynchronized`, on one thread, and `pthread-mutex`, on as many as the cases, for each
-    /// workload: the same figures as the cases, and never ranked.
+    /// For each workload `unsynchronized`, on one thread, and `pthread-mutex`, on as many as the
+    /// cases; over the wire `http-alone`.
+    ///
+    /// The same figures as the cases, and never ranked.
     package var baselines: [Case]
     package var cases: [Case]
     package var verdicts: [Verdict]
@@ -39,6 +41,13 @@ extension ComparisonReport {
         case unsynchronized
         /// A bare `pthread_mutex_t` around the work.
         case pthreadMutex = "pthread-mutex"
+    }
+
+    /// The baseline over the wire: requests that touch no property, which is what HTTP alone costs.
+    package static let httpAlone = "http-alone"
+
+    static func isBaseline(_ name: String) -> Bool {
+        Baseline(rawValue: name) != nil || name == httpAlone
     }
 
     /// The machine and the build, without which the figures mean little.

@@ -82,8 +82,8 @@ extension ComparisonReport.Recommendation {
         guard !phrases.isEmpty else {
             return count == 1
                 ? "Nothing in this run flips it; only one case was measured."
-                : "Nothing in this run flips it: no other strategy is ahead beyond the noise in any "
-                    + "of the \(count) cases."
+                : "Nothing in this run flips it: no other strategy is ahead beyond the noise in "
+                    + "any of the \(count) cases."
         }
         let shown = phrases.prefix(flipCountMax).joined(separator: "; ")
         let left = phrases.count - flipCountMax
@@ -133,7 +133,8 @@ extension ComparisonReport.Recommendation {
         let bistable = report.cases.filter(\.summary.isBistable).map(\.strategy).uniqued()
         if !bistable.isEmpty {
             notes.append(
-                "\(FigureText.names(bistable)) had two modes; such a case is ranked by its worse one."
+                "\(FigureText.names(bistable)) had two modes; such a case is ranked by its worse "
+                    + "one."
             )
         }
         guard let situation = ranking.situations.max(by: { $0.threads < $1.threads }),
@@ -182,10 +183,10 @@ extension ComparisonReport.Recommendation {
                     + "`\(own.strategy)` \(FigureText.duration(nanoseconds: ours * 1_000))."
             )
         }
-        if own.summary.jainIndex < 0.9 {
+        if let jainIndex = own.summary.jainIndex, jainIndex < 0.9 {
             notes.append(
                 "`\(own.strategy)` shares unevenly \(place): its Jain index is "
-                    + "\(FigureText.fixed(own.summary.jainIndex, 2))."
+                    + "\(FigureText.fixed(jainIndex, 2))."
             )
         }
         return notes

@@ -192,8 +192,9 @@ extension ComparisonReport.Summary {
             involuntarySwitchesPerSecond: perSecond(\.involuntarySwitches),
             futexCallsPerOperation: perMetered(\.futexCalls),
             jainIndex: median {
-                Statistics.jainIndex($0.operationsPerThread.map(Double.init))
-            } ?? 1,
+                $0.operationsPerThread.isEmpty
+                    ? nil : Statistics.jainIndex($0.operationsPerThread.map(Double.init))
+            },
             isBistable: modes != nil,
             modesOperationsPerSecond: modes.map { [$0.worse, $0.better] }
         )

@@ -7,10 +7,11 @@ internal import Foundation
 /// as Welch does. Few repeats agree by luck now and then, so no case is taken to vary less than the
 /// median of its family does. Of all the differences only so many are believed that one of them is
 /// noise in at most 5 of 100 pairs of equal reports (Holm's correction for many comparisons, which
-/// holds however the cases depend on each other). And a difference has to be great enough to matter.
+/// holds however the cases depend on each other). And a difference has to be great enough to
+/// matter.
 ///
-/// Percentiles of resampled repeats would not do for this: those of five repeats end at the least and
-/// the greatest of them, and with a hundred cases two such ranges lie apart by chance.
+/// Percentiles of resampled repeats would not do for this: those of five repeats end at the least
+/// and the greatest of them, and with a hundred cases two such ranges lie apart by chance.
 enum DifferenceTest {
     /// The logarithms of a figure's repeats in two reports.
     struct Case {

@@ -4,8 +4,8 @@ internal import Foundation
 ///
 /// Cases of the same strategy, threads and workload are compared by throughput, processor time per
 /// operation and p99 of the wait; and also over all cases together, of each strategy and of all
-/// strategies, which finds what is small but everywhere. ``DifferenceTest`` says which differences are more than noise. A check that
-/// passed before and fails now is worse, too.
+/// strategies, which finds what is small but everywhere. ``DifferenceTest`` says which differences
+/// are more than noise. A check that passed before and fails now is worse, too.
 package struct ReportDifference {
     package enum Change: String, Sendable {
         case same = "no difference found"

@@ -117,7 +117,8 @@ struct LinePlot {
             let (series, place) = end
             let leading = series.isLeading ? " leading" : ""
             return "<g class=\"\(series.mark.colorClass)\(leading)\"><path class=\"lead\" "
-                + "d=\"M\(Markup.at(right + 6)),\(Markup.at(from))l10,\(Markup.at(place - from))\"/>"
+                + "d=\"M\(Markup.at(right + 6)),\(Markup.at(from))"
+                + "l10,\(Markup.at(place - from))\"/>"
                 + series.mark.shape(right + 22, place, size: 3.5)
                 + "<text class=\"name\" x=\"\(Markup.at(right + 30))\" y=\"\(Markup.at(place))\" "
                 + "dy=\"4\">\(Markup.escape(series.name))</text></g>\n"

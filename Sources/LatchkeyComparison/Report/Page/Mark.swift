@@ -4,7 +4,22 @@
 struct Mark {
     /// `PageStyle` has a colour for each.
     static let colorCount = 7
-    private static let shapeCount = 7
+
+    /// The corners of the shapes, around 0 and about 1 from it.
+    ///
+    /// The first is a circle.
+    private static let shapes: [[(x: Double, y: Double)]] = [
+        [],
+        [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
+        [(0, -1.2), (1.2, 0.9), (-1.2, 0.9)],
+        [(0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)],
+        [(0, 1.2), (1.2, -0.9), (-1.2, -0.9)],
+        [
+            (-0.3, -1.2), (0.3, -1.2), (0.3, -0.3), (1.2, -0.3), (1.2, 0.3), (0.3, 0.3), (0.3, 1.2),
+            (-0.3, 1.2), (-0.3, 0.3), (-1.2, 0.3), (-1.2, -0.3), (-0.3, -0.3),
+        ],
+        [(-1, -1), (1, -1), (-1, 1), (1, 1)],
+    ]
 
     let index: Int
 
@@ -13,25 +28,14 @@ struct Mark {
 
     /// The shape around a point.
     func shape(_ x: Double, _ y: Double, size: Double = 4) -> String {
-        let s = size
-        func path(_ steps: String) -> String {
-            "<path d=\"M\(Markup.at(x)),\(Markup.at(y))\(steps)\"/>"
+        let corners = Self.shapes[(index + index / Self.colorCount) % Self.shapes.count]
+        guard !corners.isEmpty else {
+            return
+                "<circle cx=\"\(Markup.at(x))\" cy=\"\(Markup.at(y))\" r=\"\(Markup.at(size))\"/>"
         }
-        switch (index + index / Self.colorCount) % Self.shapeCount {
-        case 0:
-            return "<circle cx=\"\(Markup.at(x))\" cy=\"\(Markup.at(y))\" r=\"\(Markup.at(s))\"/>"
-        case 1: return path("m\(-s),\(-s)h\(2 * s)v\(2 * s)h\(-2 * s)z")
-        case 2: return path("m0,\(-s * 1.2)l\(s * 1.2),\(s * 2.1)h\(-2.4 * s)z")
-        case 3:
-            return path(
-                "m0,\(-s * 1.3)l\(s * 1.3),\(s * 1.3)l\(-s * 1.3),\(s * 1.3)l\(-s * 1.3),\(-s * 1.3)z"
-            )
-        case 4: return path("m0,\(s * 1.2)l\(s * 1.2),\(-s * 2.1)h\(-2.4 * s)z")
-        case 5:
-            return path(
-                "m\(-s),-1h\(s - 1)v\(1 - s)h2v\(s - 1)h\(s - 1)v2h\(1 - s)v\(s - 1)h-2v\(1 - s)h\(1 - s)z"
-            )
-        default: return path("m\(-s),\(-s)l\(2 * s),0l\(-2 * s),\(2 * s)l\(2 * s),0z")
+        let points = corners.map {
+            "\(Markup.at(x + $0.x * size)),\(Markup.at(y + $0.y * size))"
         }
+        return "<polygon points=\"\(points.joined(separator: " "))\"/>"
     }
 }

@@ -23,7 +23,7 @@ enum PageStyle {
         h2{font-size:1.2rem;line-height:1.3;margin:2.5rem 0 .5rem}
         h3{font-size:1rem;margin:1.5rem 0 .25rem}
         p{margin:.4rem 0;max-width:48rem}
-        .soft,figcaption,caption{color:var(--soft)}
+        .soft,figcaption{color:var(--soft)}
         code,kbd{font:.92em/1.4 ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace}
         pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--card);padding:.6rem .8rem;\
         border-radius:.4rem;margin:.5rem 0;font-size:.9rem}
@@ -61,7 +61,7 @@ enum PageStyle {
         .wide:focus-visible{outline:3px solid var(--c0)}
         table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums;\
         width:100%}
-        caption{text-align:left;padding:.5rem .6rem;font-size:.9rem}
+        .hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
         th,td{padding:.22rem .6rem;text-align:right;white-space:nowrap;\
         border-top:1px solid var(--rule)}
         thead th{vertical-align:bottom;border-top:0;font-weight:600}

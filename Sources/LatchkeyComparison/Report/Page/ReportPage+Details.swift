@@ -16,7 +16,8 @@ extension ReportPage {
             let workload =
                 isOne
                 ? ""
-                : "<td class=\"words\">\(Markup.escape(WorkloadText.description(fit.workload)))</td>"
+                : "<td class=\"words\">"
+                    + Markup.escape(WorkloadText.description(fit.workload)) + "</td>"
             return "<tr><th scope=\"row\">\(Markup.escape(fit.strategy))</th>\(workload)"
                 + "<td>\(FigureText.count(fit.singleThreadOperationsPerSecond.value))</td>"
                 + "<td>\(band(fit.contention))</td><td>\(band(fit.coherency))</td>"
@@ -84,9 +85,9 @@ extension ReportPage {
         """
         <section aria-labelledby="method"><h2 id="method">How it was measured</h2>
         <p>Repeats of all cases are interleaved in rotated order, each after a warm-up that is not \
-        counted. An interval is a 95 % bootstrap interval of the median over the repeats; where two \
-        overlap, no difference is claimed. A case whose repeats fall into two groups is ranked by \
-        the worse one.</p>
+        counted. An interval is a 95 % bootstrap interval of the median over the repeats; where \
+        two overlap, no difference is claimed. A case whose repeats fall into two groups is ranked \
+        by the worse one.</p>
         <p>To repeat it:</p>
         <pre><code>\(Markup.escape(report.settings.commandLine))</code></pre>
         \(Self.list(machine))

@@ -5,7 +5,8 @@ extension ReportPage {
     /// The plots of one workload.
     func plots(_ workload: ComparisonReport.Workload, id: String) -> String {
         let entries = (report.cases + report.baselines).filter { $0.workload == workload }
-        let counts = entries.map(\.threads).uniqued().sorted()
+        let counts = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
+            .sorted()
         let unit = workload.threadMode == nil ? "threads" : "connections"
         let greatest = counts.last ?? 1
         let last = ordered(entries.filter { $0.threads == greatest })
@@ -18,7 +19,8 @@ extension ReportPage {
             throughput,
             waits(last, id: id + "p2", place: place),
             cpu(last, id: id + "p3", place: place),
-            fairness(last, id: id + "p4", place: place),
+            last.contains { $0.summary.jainIndex != nil }
+                ? fairness(last, id: id + "p4", place: place) : "",
         ].joined()
     }
 

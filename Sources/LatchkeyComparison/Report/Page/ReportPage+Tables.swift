@@ -32,7 +32,7 @@ extension ReportPage {
         var names: [String] = []
         let situation = Ranking.Situation(threads: entry.threads, workload: entry.workload)
         let leaders = Ranking.leaders(ranking.standings[situation] ?? [])
-        if ComparisonReport.Baseline(rawValue: entry.strategy) != nil {
+        if ComparisonReport.isBaseline(entry.strategy) {
             names.append("base")
         } else if report.conditions.ranking != .refused,
             leaders.contains(where: { $0.strategy == entry.strategy })
@@ -52,8 +52,9 @@ extension ReportPage {
     ) -> String {
         let cells = heads.map { "<th scope=\"col\">\(Markup.escape($0))</th>" }.joined()
         return """
+            <p class="soft">\(Markup.sentence(caption))</p>
             <div class="wide" role="region" tabindex="0" aria-label="\(Markup.escape(label))">
-            <table><caption>\(Markup.sentence(caption))</caption>
+            <table><caption class="hidden">\(Markup.escape(label))</caption>
             <thead><tr>\(cells)</tr></thead>
             <tbody>
             \(rows)</tbody></table></div>
@@ -109,7 +110,7 @@ extension ReportPage {
             Column(heading: "Futex calls/op") {
                 $0.futexCallsPerOperation.map { FigureText.fixed($0, 3) }
             },
-            Column(heading: "Jain") { FigureText.fixed($0.jainIndex, 2) },
+            Column(heading: "Jain") { $0.jainIndex.map { FigureText.fixed($0, 2) } },
         ]
     }
 }

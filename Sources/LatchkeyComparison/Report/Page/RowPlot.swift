@@ -82,8 +82,8 @@ struct RowPlot {
         if let last = values.max() {
             let first = kinds.count > 1 ? values.min() ?? last : nil
             let from = first.map(axis.place) ?? Self.left
-            svg +=
-                "<path class=\"\(kinds.count > 1 || isShare ? "span" : "thread")\" d=\"M\(Markup.at(from)),\(Markup.at(y))"
+            let kind = kinds.count > 1 || isShare ? "span" : "thread"
+            svg += "<path class=\"\(kind)\" d=\"M\(Markup.at(from)),\(Markup.at(y))"
             svg += "H\(Markup.at(axis.place(last)))\"/>"
             for (index, value) in row.values.enumerated() {
                 svg += value.map { sign(index, axis.place($0), y) } ?? ""

@@ -92,8 +92,8 @@ package struct TerminalReport {
         let title = style.paragraph(WorkloadText.description(workload), .strong)
         let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
         let legend =
-            "Operations per second by \(unit), the median; ~ had two modes\(best). The columns after "
-            + "them are for \(greatest) \(unit)."
+            "Operations per second by \(unit), the median; ~ had two modes\(best). The columns "
+            + "after them are for \(greatest) \(unit)."
         return title + fitting.text(style: style) + style.paragraph(legend)
     }
 
@@ -101,7 +101,7 @@ package struct TerminalReport {
         guard let entry else { return TextTable.Cell("–", .faint) }
         let text = FigureText.count(entry.summary.operationsPerSecond.median)
         let mode = entry.summary.isBistable ? "~" : ""
-        let isBaseline = ComparisonReport.Baseline(rawValue: entry.strategy) != nil
+        let isBaseline = ComparisonReport.isBaseline(entry.strategy)
         guard !isBaseline, report.conditions.ranking != .refused,
             leaders(of: entry).contains(entry.strategy)
         else { return TextTable.Cell(mode + text, isBaseline ? .faint : .none) }
@@ -131,7 +131,7 @@ package struct TerminalReport {
             Column(heading: "cpu/op") {
                 time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 })
             },
-            Column(heading: "Jain") { FigureText.fixed($0.jainIndex, 2) },
+            Column(heading: "Jain") { $0.jainIndex.map { FigureText.fixed($0, 2) } },
             Column(heading: "cont.") { $0.contendedRatio.map(FigureText.percent) },
             Column(heading: "wait max") { time($0.wait?.maxNanoseconds) },
             Column(heading: "wait p50") { time($0.wait?.p50Nanoseconds) },
@@ -179,9 +179,9 @@ package struct TerminalReport {
         guard !report.verdicts.isEmpty else { return "" }
         guard !failed.isEmpty else {
             let names = report.verdicts.map(\.strategy).uniqued()
+            let checks = report.verdicts.map(\.check.rawValue).uniqued().joined(separator: ", ")
             return style.paragraph(
-                "All \(report.verdicts.count) checks passed (\(names.count) strategies: counts, "
-                    + "torn reads, linearizability)."
+                "All \(report.verdicts.count) checks passed (\(checks); \(names.count) strategies)."
             )
         }
         return failed.map { verdict in

@@ -90,7 +90,9 @@ enum WorkloadText {
                     : workload.readRatio == 1
                         ? "reads only" : FigureText.percent(workload.readRatio) + " reads"
             case .section:
-                "section \(duration(workload.sectionNanoseconds))"
+                workload.threadMode == nil
+                    ? "section \(duration(workload.sectionNanoseconds))" : nil
+            case .outside where workload.threadMode != nil: nil
             case .outside:
                 "outside \(duration(workload.outside.nanoseconds))"
                     + (workload.outside.scalesWithThreads ? " × threads" : "")
