@@ -41,7 +41,7 @@ struct TerminalReportTests {
             text(report, width: 80) == """
                 Example <CPU> & Co, 2 processors, 6.18.0, Swift 6.3.1 or later, release, Mutex:
                   priority-inheriting-futex
-                5 repeats of 150 ms, seed 1, memory
+                5 repeats of 200 ms, seed 1, memory
                 Instrument: clock 22.5 ns, loop 1.20 ns and metering 3.40 ns per operation, 1 in
                   64 timed.
 
