@@ -30,9 +30,8 @@ public final class HTTPClient {
             }
         }
         guard result == 0 else {
-            let number = errno
-            close(descriptor)
-            throw HTTPClientError("connect", number)
+            // The object is whole by now, so that its deinitializer runs, and closes.
+            throw HTTPClientError("connect", errno)
         }
     }
 
