@@ -46,6 +46,10 @@ let package = Package(
         ),
         .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP"]),
         .target(
+            name: "LatchkeyComparison",
+            dependencies: ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"]
+        ),
+        .target(
             name: "LatchkeyService",
             dependencies: [
                 "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
@@ -58,8 +62,14 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyContention", "LatchkeyService", "LatchkeyStore", "LatchkeySync",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
+                "LatchkeySync",
             ]
+        ),
+        .executableTarget(
+            name: "AgreementBenchmark",
+            dependencies: ["LatchkeyComparison", "LatchkeySync"],
+            path: "Benchmarks/AgreementBenchmark"
         ),
         .executableTarget(
             name: "LatchkeySyncBenchmark",
@@ -101,8 +111,21 @@ let package = Package(
             dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
+            name: "LatchkeyComparisonTests",
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport",
+            ]
+        ),
+        .testTarget(
+            name: "LatchkeyReportTests",
+            dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
             name: "LatchkeyIntegrationTests",
-            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport", "latchkey"]
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyService", "LatchkeySync", "LatchkeyTestSupport",
+                "latchkey",
+            ]
         ),
         .testTarget(name: "TidyTests"),
     ]

@@ -13,6 +13,19 @@ struct Flag {
         case choice([String])
         /// Needs no value: `--flag` means `--flag=true`.
         case toggle
+        /// Values separated by commas, at least one and none twice.
+        case list(Element)
+    }
+
+    /// What one value of a list can be.
+    enum Element {
+        /// Whole numbers in ascending order. `1..8` stands for 1, 2, 4 and 8.
+        case integer(ClosedRange<Int>)
+        /// Numbers in ascending order.
+        case decimal(ClosedRange<Double>)
+        case choice([String])
+        /// Values with a spelling of their own, which `help` describes and `isRight` knows.
+        case spelling(placeholder: String, help: String, isRight: @Sendable (String) -> Bool)
     }
 
     let name: String
@@ -37,6 +50,10 @@ struct Flag {
         case .integer: " N"
         case .choice: " NAME"
         case .toggle: ""
+        case .list(.integer): " N,N,..."
+        case .list(.decimal): " X,X,..."
+        case .list(.choice): " NAME,NAME,..."
+        case .list(.spelling(let placeholder, _, _)): " \(placeholder),..."
         }
     }
 
@@ -45,7 +62,10 @@ struct Flag {
         case .integer(let range): " From \(range.lowerBound) to \(range.upperBound)."
         case .choice(let names) where names.count <= 4:
             " One of \(names.joined(separator: ", "))."
-        case .choice, .text, .toggle: ""
+        case .list(.integer(let range)):
+            " From \(range.lowerBound) to \(range.upperBound); 1..8 is 1,2,4,8."
+        case .list(.decimal(let range)): " From \(range.lowerBound) to \(range.upperBound)."
+        case .choice, .text, .toggle, .list: ""
         }
     }
 
@@ -80,6 +100,8 @@ struct Flag {
             guard text == "true" || text == "false" else {
                 throw UsageError("\(source) takes true or false, not '\(text)'.")
             }
+        case .list(let element):
+            _ = try FlagList.values(text, element, source: source)
         }
     }
 }
@@ -87,6 +109,7 @@ struct Flag {
 /// The values of a command's flags.
 struct FlagValues {
     private let values: [String: String]
+    private let given: Set<String>
 
     /// Reads what follows the command's name, and the environment for what is not there.
     init(
@@ -131,11 +154,18 @@ struct FlagValues {
             if let text = environment(flag.environmentName) {
                 try flag.check(text, source: flag.environmentName)
                 values[flag.name] = text
-            } else {
-                values[flag.name] = flag.defaultText
             }
         }
+        given = Set(values.keys)
+        for flag in flags where values[flag.name] == nil {
+            values[flag.name] = flag.defaultText
+        }
         self.values = values
+    }
+
+    /// Whether the value comes from the command line or the environment.
+    func isGiven(_ name: String) -> Bool {
+        given.contains(name)
     }
 
     func text(_ name: String) -> String {

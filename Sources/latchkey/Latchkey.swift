@@ -25,6 +25,8 @@ enum Latchkey {
             wantsHelp ? say(ServeCommand.manual) : try ServeCommand.run(arguments)
         case "strategies":
             wantsHelp ? say(StrategiesCommand.manual) : try StrategiesCommand.run(arguments)
+        case "compare":
+            wantsHelp ? say(CompareCommand.manual) : try CompareCommand.run(arguments)
         case "health":
             wantsHelp ? say(HealthCommand.manual) : try HealthCommand.run(arguments)
         case "--version":
@@ -45,6 +47,7 @@ enum Latchkey {
 
         Commands:
           serve        serve JSON properties, guarded by one strategy
+          compare      measure what each strategy costs, and say which one to use
           strategies   print the strategies and what each one promises
           health       ask a running service whether it is alive; status 0 if it is
           --version    print the version

@@ -46,9 +46,25 @@ final class Program: @unchecked Sendable {
     }
 
     private func firstLine() throws -> String {
+        try line(output) ?? ""
+    }
+
+    /// Waits until a line of what the program says of errors and progress contains this.
+    func awaitErrors(containing text: String) throws {
+        while let line = try line(errors) {
+            if line.contains(text) { return }
+        }
+        throw ProgramError(description: "the program ended without saying '\(text)'")
+    }
+
+    /// The next line without its end; `nil` when nothing comes any more.
+    private func line(_ pipe: Pipe) throws -> String? {
         var line = Data()
         while true {
-            let byte = try output.fileHandleForReading.read(upToCount: 1) ?? Data()
+            let byte = try pipe.fileHandleForReading.read(upToCount: 1) ?? Data()
+            if byte.isEmpty, line.isEmpty {
+                return nil
+            }
             if byte.isEmpty || byte.first == UInt8(ascii: "\n") {
                 return String(decoding: line, as: UTF8.self)
             }

@@ -78,4 +78,36 @@ static inline void latchkey_system_hold_accesses(void *innermost) {
     latchkey_system_thread_held = innermost;
 }
 
+// How many columns the terminal behind the descriptor has; 0 if it is none or does not know. Swift
+// cannot call the variadic ioctl().
+int latchkey_system_terminal_columns(int descriptor);
+
+// What a thread, or a process, has used of the machine so far.
+struct latchkey_system_usage {
+    uint64_t processor_nanoseconds;  // user and system time together
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+    uint64_t minor_faults;
+    uint64_t major_faults;
+};
+
+// The usage of the calling thread. Swift cannot see RUSAGE_THREAD, a GNU extension.
+struct latchkey_system_usage latchkey_system_thread_usage(void);
+
+// The usage of all threads of this process, those that have ended included.
+struct latchkey_system_usage latchkey_system_process_usage(void);
+
+// The calling thread's identifier, as in /proc/self/task. Swift cannot see gettid(), a GNU
+// extension.
+int32_t latchkey_system_thread_identifier(void);
+
+// Begins to count how often the calling thread passes the kernel's tracepoint with this identifier,
+// which tracefs lists. Returns a descriptor that latchkey_system_count_read() reads and close()
+// ends, or a negated errno. Swift cannot call the variadic syscall(), and perf_event_open has no
+// wrapper.
+int latchkey_system_count_open(uint64_t tracepoint);
+
+// The count so far, or -1 if it cannot be read.
+int64_t latchkey_system_count_read(int descriptor);
+
 #endif

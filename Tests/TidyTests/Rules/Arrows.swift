@@ -12,12 +12,16 @@ extension Rule {
         "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
         "LatchkeyStore": ["CYajl", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyHTTP": ["CLatchkeyHTTP"],
+        "LatchkeyComparison": ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
             "LatchkeyStore", "LatchkeySync",
         ],
         // The command line names choices and bounds that belong to the modules below.
-        "latchkey": ["LatchkeyContention", "LatchkeyService", "LatchkeyStore", "LatchkeySync"],
+        "latchkey": [
+            "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
+            "LatchkeySync",
+        ],
     ]
 
     static let arrows = Rule(

@@ -1,0 +1,128 @@
+// Whether the figures of `latchkey compare` are those of the primitive itself.
+//
+// Prints, for one thread and for two, what a bare loop around `NSLock` takes, what one around the
+// strategy `lock` takes, and what the runner says of `lock`: all without any work but one
+// multiply-add inside, which is the hardest case, because nothing hides what the runner adds. The
+// three are measured in turns. From the first to the second is what the library's door costs, from
+// the second to the third what the runner adds.
+//
+//     swift run -c release AgreementBenchmark
+
+import Dispatch
+import Foundation
+import LatchkeyComparison
+import LatchkeySync
+import Synchronization
+
+let rounds = 12
+let seconds = 0.1
+
+/// A loop that shares no line with the runner: `operation` until the time is up, and a count in a
+/// register.
+@inline(__always)
+func bareOperationsPerSecond(
+    threads: Int,
+    _ operation: @escaping @Sendable () -> Void
+) -> Double {
+    let isOver = Flag()
+    let total = Synchronized<Double, LockStrategy>(0)
+    let start = DispatchTime.now().uptimeNanoseconds
+    let left = DispatchGroup()
+    for _ in 0..<threads {
+        left.enter()
+        Thread.detachNewThread {
+            var count = 0
+            while !isOver.isSet {
+                operation()
+                count += 1
+            }
+            let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start) / 1e9
+            total.write { [count] in $0 += Double(count) / elapsed }
+            left.leave()
+        }
+    }
+    Thread.sleep(forTimeInterval: seconds)
+    isOver.set()
+    left.wait()
+    return total.read { $0 }
+}
+
+func bareLockOperationsPerSecond(threads: Int) -> Double {
+    let guarded = Guarded()
+    return bareOperationsPerSecond(threads: threads) {
+        guarded.lock.lock()
+        guarded.value = step(guarded.value)
+        guarded.lock.unlock()
+    }
+}
+
+func doorOperationsPerSecond(threads: Int) -> Double {
+    let guarded = Synchronized<UInt64, LockStrategy>(1)
+    return bareOperationsPerSecond(threads: threads) {
+        guarded.write { $0 = step($0) }
+    }
+}
+
+@inline(__always)
+func step(_ value: UInt64) -> UInt64 {
+    value &* 6_364_136_223_846_793_005 &+ 1
+}
+
+/// SAFETY: `@unchecked Sendable` because `value` is used while `lock` is held only.
+final class Guarded: @unchecked Sendable {
+    let lock = NSLock()
+    var value: UInt64 = 1
+}
+
+final class Flag: Sendable {
+    private let value = Atomic<Bool>(false)
+
+    var isSet: Bool { value.load(ordering: .relaxed) }
+
+    func set() {
+        value.store(true, ordering: .relaxed)
+    }
+}
+
+func measuredOperationsPerSecond(threads: Int) throws -> Double {
+    var settings = ComparisonSettings()
+    settings.strategies = [.lock]
+    settings.threads = [threads]
+    settings.readRatios = [0]
+    settings.sectionNanoseconds = [0]
+    settings.outside = [OutsideWork(nanoseconds: 0, scalesWithThreads: false)]
+    settings.durationSeconds = seconds
+    settings.repeats = 1
+    let report = try ComparisonRun(settings, version: "benchmark").run()
+    return report.cases[0].summary.operationsPerSecond.median
+}
+
+func text(_ rates: [Double]) -> String {
+    let spread = ComparisonReport.Spread(rates, seed: 1)
+    let figures = [spread.median, spread.intervalLow, spread.intervalHigh, spread.max].map {
+        String(format: "%.2f", 1e9 / $0)
+    }
+    return "median \(figures[0]) ns (\(figures[2]) to \(figures[1])), best \(figures[3]) ns"
+}
+
+for threads in [1, 2] {
+    var found: [(name: String, rates: [Double])] = [
+        ("NSLock in a bare loop", []), ("`lock` in a bare loop", []), ("`lock` by the runner", []),
+    ]
+    for round in 0..<rounds {
+        // In turns, and each of them first as often as the others.
+        for place in found.indices {
+            let index = (place + round) % found.count
+            let rate =
+                switch index {
+                case 0: bareLockOperationsPerSecond(threads: threads)
+                case 1: doorOperationsPerSecond(threads: threads)
+                default: try measuredOperationsPerSecond(threads: threads)
+                }
+            found[index].rates.append(rate)
+        }
+    }
+    for (name, rates) in found {
+        print("threads \(threads)  \(name)  \(text(rates))")
+    }
+}

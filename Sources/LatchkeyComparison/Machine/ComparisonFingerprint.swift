@@ -1,0 +1,44 @@
+import Foundation
+import LatchkeyContention
+
+extension ComparisonReport.Fingerprint {
+    /// Looks at the machine and the build.
+    init(version: String, mutex: ComparisonReport.MutexObservation) {
+        let found = LatchkeyContention.Fingerprint(
+            LatchkeyContention.Fingerprint.Context(version: version)
+        )
+        self.init(
+            latchkeyVersion: version,
+            swiftVersionAtLeast: found.swiftVersionAtLeast,
+            configuration: found.configuration,
+            mutex: mutex,
+            operatingSystem: found.operatingSystem,
+            kernel: found.kernel,
+            architecture: found.architecture,
+            processorModel: found.processorModel,
+            hypervisor: Self.hypervisor,
+            processorsOnline: found.processorsOnline,
+            processorsAllowed: found.processorsAllowed,
+            processorQuota: found.processorQuota,
+            frequencyGovernor: Self.line(
+                "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+            ),
+            memoryBytes: found.memoryBytes,
+            clockSource: found.clockSource
+        )
+    }
+
+    var isDebug: Bool { configuration == "debug" }
+
+    /// The maker of the virtual machine, or `yes` if the processor only says that it is one.
+    private static var hypervisor: String? {
+        let flags = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
+        guard flags.contains(" hypervisor") else { return nil }
+        return line("/sys/class/dmi/id/sys_vendor") ?? "yes"
+    }
+
+    private static func line(_ path: String) -> String? {
+        (try? String(contentsOfFile: path, encoding: .utf8))?
+            .split(separator: "\n").first.map(String.init)
+    }
+}

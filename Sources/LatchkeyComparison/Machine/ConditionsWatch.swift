@@ -1,0 +1,145 @@
+import CLatchkeySystem
+import Foundation
+import Glibc
+
+/// What the machine has done so far, as far as the kernel counts it.
+struct MachineReading: Sendable, Equatable {
+    var nanoseconds: UInt64 = 0
+    /// Time of all processors together, in seconds: spent on any process, and given to other guests
+    /// by the hypervisor.
+    ///
+    /// `nil` where the kernel does not say.
+    var busySeconds: Double?
+    var stealSeconds: Double?
+    /// Time that this process used, in seconds.
+    var ownSeconds = 0.0
+    /// For how long the control group kept the process from running, in seconds.
+    var throttledSeconds: Double?
+    var loadAverage: [Double] = []
+
+    static func now() -> MachineReading {
+        var reading = MachineReading()
+        reading.nanoseconds = latchkey_system_nanoseconds()
+        reading.ownSeconds = Double(Usage.process.processorNanoseconds) / 1e9
+        if let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8) {
+            reading.read(stat: text, ticksPerSecond: Double(sysconf(Int32(_SC_CLK_TCK))))
+        }
+        for path in ["/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"] {
+            if let text = try? String(contentsOfFile: path, encoding: .utf8) {
+                reading.read(controlGroup: text)
+            }
+        }
+        if let text = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8) {
+            reading.loadAverage = text.split(separator: " ").prefix(3).compactMap { Double($0) }
+        }
+        return reading
+    }
+
+    /// The line `cpu` of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+    mutating func read(stat text: String, ticksPerSecond: Double) {
+        guard let line = text.split(separator: "\n").first, line.hasPrefix("cpu ") else { return }
+        let ticks = line.split(separator: " ").dropFirst().compactMap { Double($0) }
+        guard ticks.count >= 8, ticksPerSecond > 0 else { return }
+        busySeconds = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) / ticksPerSecond
+        stealSeconds = ticks[7] / ticksPerSecond
+    }
+
+    /// `cpu.stat` of either version of control groups.
+    mutating func read(controlGroup text: String) {
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count == 2, let value = Double(words[1]) else { continue }
+            switch words[0] {
+            case "throttled_usec": throttledSeconds = value / 1e6
+            case "throttled_time": throttledSeconds = value / 1e9
+            default: continue
+            }
+        }
+    }
+}
+
+/// Watches the machine during a run and says whether its figures can be ranked.
+struct ConditionsWatch {
+    /// How many processors other processes may keep busy in the mean.
+    ///
+    /// What a quiet machine does by itself is below; a build or a browser is above.
+    static let foreignProcessorsMax = 0.15
+    /// The share of the processors' time that other guests may take.
+    static let stealRatioMax = 0.02
+    /// The share of the run for which the control group may keep the process from running.
+    static let throttledRatioMax = 0.01
+
+    private let before = MachineReading.now()
+
+    func conditions(
+        isForced: Bool,
+        isDebug: Bool,
+        processors: Int
+    ) -> ComparisonReport.Conditions {
+        Self.conditions(
+            from: before,
+            to: MachineReading.now(),
+            isForced: isForced,
+            isDebug: isDebug,
+            processors: processors
+        )
+    }
+
+    /// Judges what was between two readings.
+    static func conditions(
+        from before: MachineReading,
+        to after: MachineReading,
+        isForced: Bool,
+        isDebug: Bool,
+        processors: Int
+    ) -> ComparisonReport.Conditions {
+        let seconds = max(1e-3, Double(after.nanoseconds - before.nanoseconds) / 1e9)
+        func grown(_ figure: (MachineReading) -> Double?) -> Double? {
+            guard let from = figure(before), let to = figure(after) else { return nil }
+            return max(0, to - from)
+        }
+        let own = after.ownSeconds - before.ownSeconds
+        let foreign = grown(\.busySeconds).map { max(0, $0 - own) / seconds }
+        let steal = grown(\.stealSeconds).map { $0 / (seconds * Double(processors)) }
+        let throttled = grown(\.throttledSeconds)
+        var findings: [String] = []
+        if isDebug {
+            findings.append("This is a debug build, whose figures say nothing about a release.")
+        }
+        if let foreign, foreign > foreignProcessorsMax {
+            findings.append(
+                "Other processes kept \(rounded(foreign)) processors busy; "
+                    + "at most \(foreignProcessorsMax) is allowed."
+            )
+        }
+        if let steal, steal > stealRatioMax {
+            findings.append(
+                "The hypervisor took \(percent(steal)) of the processors' time; "
+                    + "at most \(percent(stealRatioMax)) is allowed."
+            )
+        }
+        if let throttled, throttled > throttledRatioMax * seconds {
+            findings.append(
+                "The control group kept this process from running for \(rounded(throttled)) s "
+                    + "of \(rounded(seconds)) s; at most \(percent(throttledRatioMax)) is allowed."
+            )
+        }
+        return ComparisonReport.Conditions(
+            ranking: findings.isEmpty ? .allowed : isForced ? .forced : .refused,
+            findings: findings,
+            loadAverageBefore: before.loadAverage,
+            loadAverageAfter: after.loadAverage,
+            foreignProcessors: foreign,
+            stealRatio: steal,
+            throttledSeconds: throttled
+        )
+    }
+
+    private static func rounded(_ value: Double) -> String {
+        String(format: "%.2f", value)
+    }
+
+    private static func percent(_ share: Double) -> String {
+        String(format: "%.1f %%", 100 * share)
+    }
+}

@@ -1,0 +1,121 @@
+extension ComparisonReport {
+    /// One strategy on one number of threads under one workload.
+    package struct Case: Codable, Sendable, Equatable {
+        /// A ``StrategyKind``, or in `baselines` a ``Baseline``.
+        package var strategy: String
+        /// How many threads, or over the wire how many connections, work at once.
+        package var threads: Int
+        package var workload: Workload
+        package var repeats: [Repeat]
+        package var summary: Summary
+    }
+
+    /// What every thread does, over and over.
+    package struct Workload: Codable, Sendable, Hashable {
+        /// The share of operations that only read, from 0 to 1.
+        package var readRatio: Double
+        /// For how long an operation works inside the guarded section.
+        package var sectionNanoseconds: Int
+        package var outside: OutsideWork
+        package var keys: Int
+        package var skew: KeySkew
+        package var stripes: Int
+        package var arrival: Arrival
+        /// How the service gives connections to threads.
+        ///
+        /// Left out in process.
+        package var threadMode: ThreadMode?
+    }
+
+    /// One measurement of a case.
+    package struct Repeat: Codable, Sendable, Equatable {
+        /// From 0.
+        ///
+        /// Repeats with the same index were taken next to each other, in rotated order.
+        package var index: Int
+        package var operations: Int
+        package var seconds: Double
+        package var operationsPerThread: [Int]
+        /// From asking to entering.
+        package var wait: Durations?
+        /// From entering to leaving.
+        package var hold: Durations?
+        /// From the start of an operation to its end: over the wire, what the client saw.
+        package var response: Durations?
+        /// The same from the *intended* start, so that a stall is not hidden.
+        ///
+        /// Open loop only.
+        package var responseFromIntendedStart: Durations?
+        /// How many operations the metered part of the repeat did.
+        ///
+        /// Wait, hold, contention, hand-offs and system calls are of these; everything else is of
+        /// `operations`, without a meter.
+        package var meteredOperations: Int?
+        package var contended: Int?
+        package var handOffs: Int?
+        package var cpuSeconds: Double?
+        package var voluntarySwitches: Int?
+        package var involuntarySwitches: Int?
+        package var minorFaults: Int?
+        package var majorFaults: Int?
+        package var futexCalls: Int?
+        package var systemCalls: Int?
+        /// Operations that were refused because a backlog was full.
+        ///
+        /// They are not in `operations`.
+        package var refused: Int?
+    }
+
+    /// Quantiles of durations.
+    package struct Durations: Codable, Sendable, Equatable {
+        /// How many were timed.
+        package var timedCount: Int
+        package var meanNanoseconds: Double
+        package var p50Nanoseconds: Double
+        package var p90Nanoseconds: Double
+        package var p99Nanoseconds: Double
+        package var p999Nanoseconds: Double?
+        package var maxNanoseconds: Double
+    }
+
+    /// A case in few figures.
+    ///
+    /// Where nothing else is said, the median over the repeats.
+    package struct Summary: Codable, Sendable, Equatable {
+        package var operationsPerSecond: Spread
+        /// Wall time over all operations of all threads.
+        package var nanosecondsPerOperation: Double
+        /// `nanosecondsPerOperation` over that of `unsynchronized` under the same workload.
+        package var costAgainstUnsynchronized: Double?
+        package var wait: Durations?
+        package var hold: Durations?
+        package var response: Durations?
+        package var responseFromIntendedStart: Durations?
+        package var contendedRatio: Double?
+        package var handOffsPerSecond: Double?
+        package var cpuSecondsPerMillionOperations: Double?
+        package var voluntarySwitchesPerSecond: Double?
+        package var involuntarySwitchesPerSecond: Double?
+        package var futexCallsPerOperation: Double?
+        /// Jain's index of the threads' operations: 1 if all did the same, 1/n if one did all.
+        package var jainIndex: Double?
+        /// Whether the repeats fall into two groups.
+        ///
+        /// The case is ranked by the worse one then.
+        package var isBistable: Bool
+        /// The medians of the two groups, the worse one first.
+        ///
+        /// Left out unless bistable.
+        package var modesOperationsPerSecond: [Double]?
+    }
+
+    /// Throughput over the repeats.
+    package struct Spread: Codable, Sendable, Equatable {
+        package var min: Double
+        package var median: Double
+        package var max: Double
+        /// The bootstrap interval of the median, at 95 %.
+        package var intervalLow: Double
+        package var intervalHigh: Double
+    }
+}

@@ -1,0 +1,80 @@
+internal import Foundation
+
+/// A report file that cannot be read or written, in a sentence.
+///
+/// Ends the program with status 2.
+package struct ReportFileError: Error, Equatable {
+    package var message: String
+}
+
+extension ComparisonReport {
+    private struct Head: Codable {
+        var schema: String
+    }
+
+    /// The report as JSON text, its fields in alphabetical order.
+    package func json() throws(ReportFileError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        do {
+            return try Array(encoder.encode(self)) + Array("\n".utf8)
+        } catch {
+            throw ReportFileError(message: "the report cannot be written as JSON: \(error).")
+        }
+    }
+
+    /// Reads a report from JSON text.
+    ///
+    /// - Parameters:
+    ///   - json: the text.
+    ///   - source: what the text is called in an error.
+    /// - Throws: ``ReportFileError`` if the text is no report of this schema.
+    package init(json: [UInt8], source: String) throws(ReportFileError) {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        let data = Data(json)
+        do {
+            let head = try decoder.decode(Head.self, from: data)
+            guard head.schema == Self.schemaName else {
+                throw ReportFileError(
+                    message: "\(source) has the schema '\(head.schema)'; this version of latchkey "
+                        + "reads '\(Self.schemaName)'."
+                )
+            }
+            self = try decoder.decode(Self.self, from: data)
+        } catch let error as ReportFileError {
+            throw error
+        } catch let error as DecodingError {
+            throw ReportFileError(message: Self.sentence(error, source: source))
+        } catch {
+            throw ReportFileError(message: "\(source) cannot be read as JSON: \(error).")
+        }
+    }
+
+    /// Reads a report from a file.
+    package init(file path: String) throws(ReportFileError) {
+        try self.init(json: ReportFile.read(path), source: path)
+    }
+
+    private static func sentence(_ error: DecodingError, source: String) -> String {
+        func place(_ path: [any CodingKey]) -> String {
+            path.map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }.joined()
+        }
+        switch error {
+        case .keyNotFound(let key, let context) where context.codingPath.isEmpty:
+            return "\(source) is no report of latchkey compare: it has no '\(key.stringValue)'."
+        case .keyNotFound(let key, let context):
+            return "\(source) is damaged: \(place(context.codingPath)) has no '\(key.stringValue)'."
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            return "\(source) is damaged: \(place(context.codingPath)) is not what it should be."
+        case .dataCorrupted(let context) where context.codingPath.isEmpty:
+            return "\(source) is no whole JSON text; it may be truncated."
+        case .dataCorrupted(let context):
+            return "\(source) is damaged at \(place(context.codingPath)): "
+                + "\(context.debugDescription)."
+        @unknown default:
+            return "\(source) cannot be read as a report."
+        }
+    }
+}

@@ -1,0 +1,89 @@
+package import LatchkeySync
+
+/// What to compare, and how: the command line of `latchkey compare`, checked.
+///
+/// Every list is one dimension of the cases; the run is their product.
+package struct ComparisonSettings: Codable, Sendable, Equatable {
+    package enum Transport: String, Codable, Sendable, CaseIterable {
+        /// Threads of this process on a guarded value.
+        case memory
+        /// `wrk` on a service that is started for each strategy.
+        case http
+    }
+
+    package var transport = Transport.memory
+    /// The situation the workload was named by, if it was.
+    package var preset: ComparisonPreset?
+    package var strategies = StrategyKind.allCases
+    package var threads = [1, 2, 4, 8]
+    package var readRatios = [0.5]
+    package var sectionNanoseconds = [50]
+    package var outside = [OutsideWork(nanoseconds: 200, scalesWithThreads: false)]
+    package var keys = [1]
+    package var skews = [KeySkew.uniform]
+    package var stripes = [1]
+    package var arrival = Arrival.closed
+    /// Over the wire: how the service gives connections to threads.
+    package var threadModes = [ThreadMode.eventLoop, .threadPerConnection]
+    /// How long one repeat is measured.
+    ///
+    /// Its warm-up comes on top.
+    package var durationSeconds = 0.15
+    package var repeats = 5
+    package var seed: UInt64 = 1
+    /// Rank although the conditions forbid it, and say so.
+    package var isForced = false
+
+    package init() {}
+}
+
+/// What a thread does between two operations.
+package struct OutsideWork: Sendable, Hashable {
+    package var nanoseconds: Int
+    /// Times the number of threads, so that what is offered to the strategy in all stays the same.
+    package var scalesWithThreads: Bool
+
+    package init(nanoseconds: Int, scalesWithThreads: Bool) {
+        self.nanoseconds = nanoseconds
+        self.scalesWithThreads = scalesWithThreads
+    }
+
+    package func nanoseconds(threads: Int) -> Int {
+        scalesWithThreads ? nanoseconds * threads : nanoseconds
+    }
+}
+
+/// How often each key is used.
+package enum KeySkew: Sendable, Hashable {
+    case uniform
+    /// The key of rank r is used in proportion to r to the power of minus the exponent.
+    case zipf(exponent: Double)
+}
+
+/// When operations begin.
+package enum Arrival: Sendable, Hashable {
+    /// The next one when the last one has ended.
+    case closed
+    /// At a constant rate, of all threads together, whether or not the last one has ended.
+    case open(operationsPerSecond: Double)
+}
+
+/// How the service gives connections to threads.
+package enum ThreadMode: String, Codable, Sendable, CaseIterable {
+    case eventLoop = "event-loop"
+    case threadPerConnection = "thread-per-connection"
+}
+
+/// Where a run stands.
+package struct ComparisonProgress: Sendable, Equatable {
+    /// Repeats, of all cases and baselines.
+    package var finishedCount: Int
+    package var totalCount: Int
+    package var elapsedSeconds: Double
+    /// An estimate.
+    ///
+    /// `nil` before there is anything to estimate it from.
+    package var remainingSeconds: Double?
+    /// What is being measured, such as `spin, 4 threads`.
+    package var current: String
+}

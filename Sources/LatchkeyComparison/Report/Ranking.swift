@@ -1,0 +1,123 @@
+internal import Foundation
+
+/// Which strategies are ahead of which, and which cannot be told apart.
+///
+/// In one case a strategy is ahead of another if its whole interval is above the other's. Over
+/// several cases its figure is the geometric mean, whose interval is that of a mean of independent
+/// figures. A bistable case counts with its worse mode. A strategy with a failed verdict, or with a
+/// case missing, is not ranked.
+struct Ranking {
+    /// A strategy's throughput, with its interval, in operations per second.
+    struct Standing: Equatable {
+        var strategy: String
+        var value: Double
+        var low: Double
+        var high: Double
+
+        func isAhead(of other: Standing) -> Bool {
+            low > other.high
+        }
+    }
+
+    /// What stays the same while strategies are compared.
+    struct Situation: Hashable {
+        var threads: Int
+        var workload: ComparisonReport.Workload
+    }
+
+    /// In the order of the report.
+    let situations: [Situation]
+    /// For each situation, the best first.
+    let standings: [Situation: [Standing]]
+    /// Over all situations, the best first.
+    let overall: [Standing]
+    /// Measured but not ranked, with the reason.
+    let excluded: [(strategy: String, reason: String)]
+
+    init(_ report: ComparisonReport) {
+        let failed = Dictionary(
+            report.verdicts.filter { $0.outcome == .failed }.map { ($0.strategy, $0.check) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        var situations: [Situation] = []
+        var standings: [Situation: [Standing]] = [:]
+        for entry in report.cases where failed[entry.strategy] == nil {
+            guard let standing = Standing(entry) else { continue }
+            let situation = Situation(threads: entry.threads, workload: entry.workload)
+            if standings[situation] == nil { situations.append(situation) }
+            standings[situation, default: []].append(standing)
+        }
+        self.situations = situations
+        self.standings = standings.mapValues { $0.sorted { $0.value > $1.value } }
+        let measured = report.cases.map(\.strategy).uniqued()
+        let complete = measured.filter { name in
+            failed[name] == nil
+                && standings.values.allSatisfy { $0.contains { $0.strategy == name } }
+        }
+        overall = complete.map { name in
+            Standing(name, over: standings.values.flatMap { $0.filter { $0.strategy == name } })
+        }.sorted { $0.value > $1.value }
+        excluded = measured.filter { !complete.contains($0) }.map { name in
+            (name, failed[name].map { "failed the check '\($0.rawValue)'" } ?? "is not complete")
+        }
+    }
+
+    /// The best and all that cannot be told from it.
+    static func leaders(_ standings: [Standing]) -> [Standing] {
+        guard let best = standings.first else { return [] }
+        return standings.filter { !best.isAhead(of: $0) }
+    }
+}
+
+extension Ranking.Standing {
+    /// `nil` if nothing was completed.
+    init?(_ entry: ComparisonReport.Case) {
+        let summary = entry.summary
+        let spread = summary.operationsPerSecond
+        guard summary.isBistable, let modes = summary.modesOperationsPerSecond, modes.count == 2
+        else {
+            guard spread.median > 0 else { return nil }
+            self.init(
+                strategy: entry.strategy,
+                value: spread.median,
+                low: max(spread.intervalLow, .leastNormalMagnitude),
+                high: spread.intervalHigh
+            )
+            return
+        }
+        guard modes[0] > 0 else { return nil }
+        let border = (modes[0] * modes[1]).squareRoot()
+        let worse = entry.repeats.map(\.operationsPerSecond).filter { $0 > 0 && $0 < border }
+        self.init(
+            strategy: entry.strategy,
+            value: modes[0],
+            low: min(modes[0], worse.min() ?? modes[0]),
+            high: max(modes[0], worse.max() ?? modes[0])
+        )
+    }
+
+    /// The geometric mean.
+    fileprivate init(_ strategy: String, over standings: [Ranking.Standing]) {
+        let count = Double(max(1, standings.count))
+        func mean(_ term: (Ranking.Standing) -> Double) -> Double {
+            standings.map(term).reduce(0, +) / count
+        }
+        let center = mean { log($0.value) }
+        let below = mean { pow(log($0.value / $0.low), 2) }
+        let above = mean { pow(log($0.high / $0.value), 2) }
+        self.init(
+            strategy: strategy,
+            value: exp(center),
+            low: exp(center - (below / count).squareRoot()),
+            high: exp(center + (above / count).squareRoot())
+        )
+    }
+}
+
+extension Sequence where Element: Hashable {
+    /// The elements without those that were there before.
+    func uniqued() -> [Element] {
+        var seen: Set<Element> = []
+        return filter { seen.insert($0).inserted }
+    }
+}

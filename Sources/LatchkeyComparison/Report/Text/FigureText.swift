@@ -1,0 +1,65 @@
+internal import Foundation
+
+/// Figures as people read them: three significant digits and a unit.
+///
+/// All reports write figures with these, so that the terminal and the page agree.
+enum FigureText {
+    /// `50.4M`, `719k`, `62.1`.
+    static func count(_ value: Double) -> String {
+        scaled(value, [("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
+    }
+
+    /// `12.3 ns`, `1.20 ms`.
+    static func duration(nanoseconds: Double) -> String {
+        scaled(nanoseconds, [(" ns", 1), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)])
+    }
+
+    /// The figure of a tick, which is round: `10M` for `10.0M`.
+    static func tick(_ text: String) -> String {
+        let number = text.prefix { $0.isNumber || $0 == "." }
+        guard number.contains(".") else { return text }
+        let kept = number.reversed().drop { $0 == "0" }
+        return String(kept.drop { $0 == "." }.reversed()) + text.dropFirst(number.count)
+    }
+
+    /// `1 min 20 s`, for people who wait.
+    static func waitingTime(seconds: Double) -> String {
+        let whole = Int(max(0, seconds).rounded(.up))
+        if whole < 60 { return "\(whole) s" }
+        if whole < 3_600 { return "\(whole / 60) min \(whole % 60) s" }
+        return "\(whole / 3_600) h \(whole % 3_600 / 60) min"
+    }
+
+    /// `12 %`, `0.5 %`.
+    static func percent(_ ratio: Double) -> String {
+        let percent = ratio * 100
+        return fixed(percent, abs(percent) < 9.95 && percent != percent.rounded() ? 1 : 0) + " %"
+    }
+
+    /// `+12 %`, `−8 %`.
+    static func change(_ ratio: Double) -> String {
+        (ratio < 0 ? "−" : "+") + percent(abs(ratio))
+    }
+
+    static func fixed(_ value: Double, _ digits: Int) -> String {
+        value.isFinite ? String(format: "%.\(digits)f", value) : "–"
+    }
+
+    /// Names in a sentence: `a`, `b` and `c`, each in backquotes.
+    static func names(_ names: [String]) -> String {
+        let quoted = names.map { "`\($0)`" }
+        guard let last = quoted.last else { return "" }
+        guard quoted.count > 1 else { return last }
+        return quoted.dropLast().joined(separator: ", ") + " and " + last
+    }
+
+    private static func scaled(_ value: Double, _ units: [(name: String, size: Double)]) -> String {
+        guard value.isFinite else { return "–" }
+        // 999.5 is written as 1.00 of the next unit.
+        let unit = units.last { abs(value) >= $0.size * 0.9995 } ?? units[0]
+        let number = value / unit.size
+        let digits = abs(number) >= 99.95 ? 0 : abs(number) >= 9.995 ? 1 : 2
+        let text = fixed(number, digits)
+        return (unit.size == 1 && number == number.rounded() ? "\(Int(number))" : text) + unit.name
+    }
+}

@@ -1,0 +1,84 @@
+/// A table of text for a terminal: the first column to the left, the others to the right.
+struct TextTable {
+    /// How a cell is set off where colour is allowed.
+    ///
+    /// Whatever it says is also in the text.
+    enum Emphasis: String {
+        case none = ""
+        case strong = "1"
+        case faint = "2"
+        case good = "32"
+        case bad = "31"
+    }
+
+    struct Cell {
+        var text: String
+        var emphasis = Emphasis.none
+
+        init(_ text: String, _ emphasis: Emphasis = .none) {
+            self.text = text
+            self.emphasis = emphasis
+        }
+    }
+
+    var headings: [String]
+    var rows: [[Cell]] = []
+
+    var width: Int {
+        widths.reduce(0, +) + 2 * max(0, headings.count - 1)
+    }
+
+    private var widths: [Int] {
+        headings.indices.map { column in
+            max(headings[column].count, rows.map { $0[column].text.count }.max() ?? 0)
+        }
+    }
+
+    func text(style: TerminalStyle) -> String {
+        let widths = widths
+        func line(_ cells: [Cell]) -> String {
+            var line = ""
+            for (column, cell) in cells.enumerated() {
+                let space = String(repeating: " ", count: widths[column] - cell.text.count)
+                let text = style.paint(cell.text, cell.emphasis)
+                line += (column == 0 ? text + space : "  " + space + text)
+            }
+            // The last column's own spaces are on its left; the first one's are not needed alone.
+            return cells.count == 1 ? String(line.reversed().drop { $0 == " " }.reversed()) : line
+        }
+        return ([line(headings.map { Cell($0, .strong) })] + rows.map(line))
+            .map { $0 + "\n" }.joined()
+    }
+}
+
+/// What the terminal can show.
+package struct TerminalStyle: Sendable {
+    /// How many columns a line has.
+    package var width: Int
+    package var usesColor: Bool
+
+    package static let widthRange = 80...160
+
+    package init(width: Int, usesColor: Bool) {
+        self.width = min(max(width, Self.widthRange.lowerBound), Self.widthRange.upperBound)
+        self.usesColor = usesColor
+    }
+
+    func paint(_ text: String, _ emphasis: TextTable.Emphasis) -> String {
+        usesColor && emphasis != .none ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// Breaks text into lines; all but the first are indented by two.
+    func paragraph(_ text: String, _ emphasis: TextTable.Emphasis = .none) -> String {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            if !line.isEmpty, line.count + 1 + word.count > width {
+                lines.append(line)
+                line = " "
+            }
+            line += (line.isEmpty ? "" : " ") + word
+        }
+        return (lines + [line]).map { paint($0, emphasis) + "\n" }.joined()
+    }
+}

@@ -1,0 +1,181 @@
+import Dispatch
+import LatchkeyContention
+import LatchkeySync
+
+/// One slice of one strategy: builds what is guarded, runs the threads, checks the result.
+///
+/// A visitor, so that all of it is compiled once for each strategy.
+///
+/// **Design.** The guarded value is made before the threads start and looked at when they have
+/// ended, both by the controlling thread; in between it is the strategy's. A meter is the slice's
+/// own.
+struct CaseSlice: StrategyVisitor {
+    typealias Failure = SliceFailure
+
+    let slice: Slice
+    let workload: ComparisonReport.Workload
+    /// Whether contention is metered.
+    ///
+    /// The throughput is taken without.
+    let isMetered: Bool
+
+    /// What the slice found, and whether the work came out as it must.
+    struct Output {
+        var result: SliceResult
+        /// How many keys do not have the value that so many writes lead to.
+        var wrongKeys: Int
+        var contention: ContentionReport.Row?
+    }
+
+    /// One acquisition in so many is timed, in the mean: often enough for a slow strategy's short
+    /// slice to have quantiles, and what it adds is not in the throughput.
+    static let samplingMean = 8
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(SliceFailure) -> Output {
+        try submitting(strategy)
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) throws(SliceFailure) -> Output {
+        if Guard.traits.appliesWritesAsynchronously {
+            return try submitting(strategy)
+        }
+        guard isMetered else {
+            return try blocking(nil) { Guard() }
+        }
+        let meter = Self.meter(strategy)
+        return try blocking(meter) { meter.metered(Guard()) }
+    }
+
+    private func submitting<Guard: NamedStrategy>(
+        _ strategy: Guard.Type
+    ) throws(SliceFailure) -> Output {
+        guard isMetered else {
+            return try submitting(nil) { Guard() }
+        }
+        let meter = Self.meter(strategy)
+        return try submitting(meter) { meter.metered(Guard()) }
+    }
+
+    private static func meter<Guard: NamedStrategy>(_ strategy: Guard.Type) -> ContentionMeter {
+        ContentionMeter(
+            strategy,
+            role: .comparison,
+            level: .sampled,
+            samplingMean: samplingMean
+        )
+    }
+
+    private func blocking<Guard: BlockingStrategy>(
+        _ meter: ContentionMeter?,
+        _ guarding: () -> Guard
+    ) throws(SliceFailure) -> Output {
+        let cost = slice.cost
+        if workload.keys == 1 {
+            let striped: Striped<OneSlot, Guard> = striped(guarding)
+            let result = try run(meter) { BlockingOperator(striped, cost) }
+            return output(striped, result, meter)
+        }
+        let striped: Striped<ManySlots, Guard> = striped(guarding)
+        let result = try run(meter) { BlockingOperator(striped, cost) }
+        return output(striped, result, meter)
+    }
+
+    private func submitting<Guard: Strategy>(
+        _ meter: ContentionMeter?,
+        _ guarding: () -> Guard
+    ) throws(SliceFailure) -> Output {
+        let cost = slice.cost
+        if workload.keys == 1 {
+            let striped: Striped<OneSlot, Guard> = striped(guarding)
+            let result = try run(meter) { SubmittingOperator(striped, cost) }
+            return output(striped, result, meter)
+        }
+        let striped: Striped<ManySlots, Guard> = striped(guarding)
+        let result = try run(meter) { SubmittingOperator(striped, cost) }
+        return output(striped, result, meter)
+    }
+
+    /// Runs the threads.
+    ///
+    /// What was metered during their warm-up is forgotten.
+    private func run<Performer: Operator>(
+        _ meter: ContentionMeter?,
+        _ performer: @escaping @Sendable () -> Performer
+    ) throws(SliceFailure) -> SliceResult {
+        try slice.run(whenMeasuring: { meter?.reset() }, performer: { _ in performer() })
+    }
+
+    private func striped<Value: Slots, Guard: Strategy>(
+        _ guarding: () -> Guard
+    ) -> Striped<Value, Guard> {
+        Striped(count: workload.stripes, strategy: guarding) { stripe in
+            Value(count: workload.keyCount(stripe: stripe))
+        }
+    }
+
+    private func output<Value: Slots, Guard: Strategy>(
+        _ striped: Striped<Value, Guard>,
+        _ result: SliceResult,
+        _ meter: ContentionMeter?
+    ) -> Output {
+        let stripes = (0..<workload.stripes).map { Self.value(striped, $0) }
+        let row = meter.map { ContentionReport(of: $0).rows[0] }
+        return Output(
+            result: result,
+            wrongKeys: slice.wrongKeys(result, workload) { key in
+                stripes[key % workload.stripes].value(key / workload.stripes)
+            },
+            contention: row
+        )
+    }
+
+    /// The value of a stripe, by the door that every strategy has.
+    private static func value<Value: Slots, Guard: Strategy>(
+        _ striped: Striped<Value, Guard>,
+        _ stripe: Int
+    ) -> Value {
+        let found = Synchronized<Value, LockStrategy>(Value(count: 0))
+        let completed = DispatchSemaphore(value: 0)
+        striped.submitRead(
+            stripe,
+            { $0 },
+            completion: { value in
+                found.write { $0 = value }
+                completed.signal()
+            }
+        )
+        completed.wait()
+        return found.read { $0 }
+    }
+}
+
+extension Slice {
+    /// How many keys do not have the value that the writes of all threads lead to.
+    func wrongKeys(
+        _ result: SliceResult,
+        _ workload: ComparisonReport.Workload,
+        value: (_ key: Int) -> UInt64
+    ) -> Int {
+        var writes = [UInt64](repeating: 0, count: workload.keys)
+        for (plan, tally) in zip(plans, result.tallies) {
+            for (key, count) in plan.writes(among: tally.operationsInAll, workload: workload) {
+                writes[key] += count
+            }
+        }
+        return writes.indices.count { key in
+            let steps = writes[key] &* UInt64(cost.sectionSteps)
+            return value(key) != cost.work.jump(slotStart, steps: steps)
+        }
+    }
+}
+
+extension ContentionReport {
+    /// The report of one meter alone.
+    init(of meter: ContentionMeter) {
+        let board = ContentionBoard(Fingerprint.Context(version: ""))
+        board.add(meter)
+        self = board.report()
+    }
+}

@@ -1,0 +1,74 @@
+import CLatchkeySystem
+import LatchkeyContention
+
+extension ComparisonReport.InstrumentCost {
+    /// Measures what the runner itself costs.
+    ///
+    /// - Parameters:
+    ///   - metered: Of some cases: the nanoseconds that an operation takes, and the
+    ///     metered throughput over the unmetered, for each repeat.
+    ///   - systemCallsMissing: Why system calls were not counted, if they were not.
+    /// - Returns: The costs. Takes some twenty milliseconds.
+    static func measure(
+        metered: [(nanosecondsPerOperation: Double, ratios: [Double])],
+        systemCallsMissing: String?
+    ) -> ComparisonReport.InstrumentCost {
+        let added = metered.map { found in
+            let ratio = Statistics.median(found.ratios)
+            return ratio > 0 ? found.nanosecondsPerOperation * (1 / ratio - 1) : 0
+        }
+        return ComparisonReport.InstrumentCost(
+            clockNanoseconds: MeteringOverhead.clockNanoseconds,
+            loopNanosecondsPerOperation: loopNanoseconds(),
+            meteringNanosecondsPerOperation: max(0, Statistics.median(added)),
+            samplingMean: CaseSlice.samplingMean,
+            systemCallsMissingBecause: systemCallsMissing
+        )
+    }
+
+    /// The worker's loop around an operation that does nothing: the least of some short runs.
+    private static func loopNanoseconds() -> Double {
+        let workload = ComparisonReport.Workload(
+            readRatio: 0.5,
+            sectionNanoseconds: 0,
+            outside: OutsideWork(nanoseconds: 0, scalesWithThreads: false),
+            keys: 1,
+            skew: .uniform,
+            stripes: 1,
+            arrival: .closed
+        )
+        let slice = Slice(
+            plans: [OperationPlan(workload, seed: 1)],
+            cost: OperationCost(work: Work(seed: 1), sectionSteps: 0, outsideSteps: 0),
+            interval: nil,
+            durations: SliceDurations(
+                warmUpNanoseconds: 1_000_000,
+                measuredNanoseconds: 3_000_000
+            ),
+            counter: nil,
+            usesPool: false,
+            isInterrupted: { false }
+        )
+        let rates = (0..<5).compactMap { _ in
+            try? slice.run(performer: { _ in IdleOperator() }).operationsPerSecond
+        }
+        return rates.max().map { 1e9 / $0 } ?? 0
+    }
+}
+
+/// Does nothing with an operation but look at it.
+private struct IdleOperator: Operator {
+    var refusedCount: Int { 0 }
+
+    @inline(__always)
+    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+        UInt64(operation.slot)
+    }
+
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        timing.end()
+        return perform(operation)
+    }
+
+    mutating func drain() {}
+}

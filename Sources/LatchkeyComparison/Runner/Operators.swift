@@ -1,0 +1,176 @@
+import Dispatch
+import Glibc
+import LatchkeySync
+
+/// What an operation of a case costs, in steps of work.
+struct OperationCost: Sendable {
+    let work: Work
+    let sectionSteps: Int
+    let outsideSteps: Int
+}
+
+/// Does the planned operations of one thread in one way of entering.
+///
+/// A generic type for each way, so that the loop around it is compiled once for each strategy and
+/// nothing in it is dispatched.
+///
+/// **Design.** An operator belongs to one thread, which makes it. What completes on other threads
+/// touches the semaphore of its window, or a ``ResponseTimes``, and nothing else of it.
+protocol Operator: SendableMetatype {
+    /// Operations that were refused and then tried again.
+    var refusedCount: Int { get }
+
+    /// Does the operation and returns what it left or found, 0 if that comes later. The work
+    /// outside begins with the result, so that the processor cannot do both at once.
+    mutating func perform(_ operation: PlannedOperation) -> UInt64
+
+    /// As `perform`, and records how long it took from both starts.
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64
+
+    /// Returns when nothing is under way any more.
+    mutating func drain()
+}
+
+/// Enters through the blocking doors.
+struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
+    let striped: Striped<Value, Guard>
+    let cost: OperationCost
+
+    var refusedCount: Int { 0 }
+
+    init(_ striped: Striped<Value, Guard>, _ cost: OperationCost) {
+        self.striped = striped
+        self.cost = cost
+    }
+
+    @inline(__always)
+    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+        let slot = operation.slot
+        let cost = cost
+        if operation.isWrite {
+            return striped.write(operation.stripe) {
+                $0.write(slot, work: cost.work, steps: cost.sectionSteps)
+            }
+        }
+        return striped.read(operation.stripe) {
+            $0.read(slot, work: cost.work, steps: cost.sectionSteps)
+        }
+    }
+
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        let result = perform(operation)
+        timing.end()
+        return result
+    }
+
+    mutating func drain() {}
+}
+
+/// Enters through the submitting doors, with a bounded number of operations under way.
+///
+/// What is measured is how many operations are *applied*: a thread goes on while up to
+/// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
+/// bounds them is part of the figure, as any bound would be part of a program.
+struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
+    /// How many operations of a thread are under way at most.
+    static var windowMax: Int { 16 }
+
+    let striped: Striped<Value, Guard>
+    let cost: OperationCost
+    private(set) var refusedCount = 0
+    private let window = DispatchSemaphore(value: Self.windowMax)
+
+    init(_ striped: Striped<Value, Guard>, _ cost: OperationCost) {
+        self.striped = striped
+        self.cost = cost
+    }
+
+    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+        window.wait()
+        submit(operation) { [window] in
+            window.signal()
+        }
+        return 0
+    }
+
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        window.wait()
+        submit(operation) { [window] in
+            timing.end()
+            window.signal()
+        }
+        return 0
+    }
+
+    mutating func drain() {
+        for _ in 0..<Self.windowMax {
+            window.wait()
+        }
+        for _ in 0..<Self.windowMax {
+            window.signal()
+        }
+    }
+
+    private mutating func submit(
+        _ operation: PlannedOperation,
+        _ completion: @escaping @Sendable () -> Void
+    ) {
+        let slot = operation.slot
+        let cost = cost
+        guard operation.isWrite else {
+            striped.submitRead(operation.stripe) {
+                $0.read(slot, work: cost.work, steps: cost.sectionSteps)
+            } completion: { found in
+                Sink.keep(found)
+                completion()
+            }
+            return
+        }
+        // The windows of all threads together fit into a backlog unless there are more than 256
+        // threads. What is refused then is tried again, so that the plan stays what was done.
+        while true {
+            do {
+                try striped.submitWrite(operation.stripe) {
+                    $0.write(slot, work: cost.work, steps: cost.sectionSteps)
+                } completion: { left in
+                    Sink.keep(left)
+                    completion()
+                }
+                return
+            } catch {
+                refusedCount += 1
+                sched_yield()
+            }
+        }
+    }
+}
+
+/// Does the work without any guard, for one thread alone.
+struct UnguardedOperator<Value: Slots>: Operator {
+    private var stripes: [Value]
+    let cost: OperationCost
+
+    var refusedCount: Int { 0 }
+
+    init(stripes: [Value], _ cost: OperationCost) {
+        self.stripes = stripes
+        self.cost = cost
+    }
+
+    @inline(__always)
+    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+        let (stripe, slot) = (operation.stripe, operation.slot)
+        if operation.isWrite {
+            return stripes[stripe].write(slot, work: cost.work, steps: cost.sectionSteps)
+        }
+        return stripes[stripe].read(slot, work: cost.work, steps: cost.sectionSteps)
+    }
+
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        let result = perform(operation)
+        timing.end()
+        return result
+    }
+
+    mutating func drain() {}
+}

@@ -1,0 +1,140 @@
+import CLatchkeySystem
+import Dispatch
+import Foundation
+import Glibc
+import LatchkeySync
+
+/// What the threads of one slice have in common.
+struct Slice: Sendable {
+    let plans: [OperationPlan]
+    let cost: OperationCost
+    /// Nanoseconds between two operations of a thread, in an open loop.
+    let interval: Double?
+    let durations: SliceDurations
+    let counter: SystemCallCounter?
+    /// Whether operations run on other threads than those that ask for them, whose processor time
+    /// must then be in the figure.
+    let usesPool: Bool
+    let isInterrupted: @Sendable () -> Bool
+
+    var threads: Int { plans.count }
+}
+
+struct SliceDurations: Sendable {
+    var warmUpNanoseconds: UInt64
+    var measuredNanoseconds: UInt64
+}
+
+/// What a slice found.
+struct SliceResult: Sendable {
+    var tallies: [WorkerTally]
+    var usage: Usage
+
+    /// The sum of the threads' own rates.
+    ///
+    /// Each is measured from the common start to the end of the thread's last operation, so that
+    /// one which waits for long at the end neither loses that time nor makes the others' count for
+    /// longer than they worked.
+    var operationsPerSecond: Double { tallies.reduce(0) { $0 + $1.operationsPerSecond } }
+    var operations: Int { tallies.reduce(0) { $0 + $1.operations } }
+}
+
+/// Why a slice has no result.
+enum SliceFailure: Error {
+    case interrupted
+    /// Threads did not leave within the bound.
+    case stuck
+}
+
+extension Slice {
+    /// After how many seconds a thread that does not leave is given up.
+    ///
+    /// The longest wait that a starving strategy has shown is under two.
+    static let stuckSeconds = 60.0
+
+    /// Runs `workers` threads, each on an operator that it makes itself, and returns what they did.
+    ///
+    /// **Design.** The calling thread controls: it waits for all to arrive at the start line, lets
+    /// them warm up, measures for the given time and ends. It sleeps in between, so it takes no
+    /// processor from them. Each worker leaves its tally under a lock when it ends.
+    ///
+    /// - Parameters:
+    ///   - whenMeasuring: Called on the calling thread when the warm-up is over.
+    ///   - performer: Called on each worker's thread, with the worker's number from 0.
+    /// - Returns: What each of them did.
+    /// - Throws: ``SliceFailure`` if there is nothing to return.
+    func run<Performer: Operator>(
+        whenMeasuring: () -> Void = {},
+        performer: @escaping @Sendable (_ thread: Int) -> Performer
+    ) throws(SliceFailure) -> SliceResult {
+        try run(whenMeasuring: whenMeasuring) { (thread, board) in
+            var worker = Worker(
+                performer(thread),
+                plan: plans[thread],
+                interval: interval,
+                offset: Double(thread) / Double(threads),
+                counter: counter
+            )
+            return worker.run(board, cost: cost)
+        }
+    }
+
+    /// The same for workers that have a loop of their own.
+    func run(
+        whenMeasuring: () -> Void = {},
+        _ body: @escaping @Sendable (_ thread: Int, _ board: StageBoard) -> WorkerTally
+    ) throws(SliceFailure) -> SliceResult {
+        let board = StageBoard()
+        let tallies = Synchronized<[WorkerTally], LockStrategy>(
+            [WorkerTally](repeating: WorkerTally(), count: threads)
+        )
+        let left = DispatchGroup()
+        for thread in 0..<threads {
+            left.enter()
+            Thread.detachNewThread {
+                let tally = body(thread, board)
+                tallies.write { $0[thread] = tally }
+                left.leave()
+            }
+        }
+        while board.arrivedCount < threads {
+            usleep(50)
+        }
+        board.advance(to: .warmingUp)
+        let isWarm = rest(durations.warmUpNanoseconds)
+        whenMeasuring()
+        let usageBefore = (process: Usage.process, own: Usage.thread)
+        board.measure(from: latchkey_system_nanoseconds())
+        let isMeasured = isWarm && rest(durations.measuredNanoseconds)
+        board.advance(to: .over)
+        guard left.wait(timeout: .now() + Self.stuckSeconds) == .success else {
+            throw .stuck
+        }
+        let process = Usage.process - usageBefore.process
+        let own = Usage.thread - usageBefore.own
+        guard isMeasured else {
+            throw .interrupted
+        }
+        let found = tallies.read { $0 }
+        return SliceResult(
+            tallies: found,
+            usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage }
+        )
+    }
+
+    /// Sleeps for so long; false if the run was interrupted meanwhile.
+    private func rest(_ nanoseconds: UInt64) -> Bool {
+        let napNanoseconds: UInt64 = 50_000_000
+        let end = latchkey_system_nanoseconds() + nanoseconds
+        while true {
+            if isInterrupted() {
+                return false
+            }
+            let now = latchkey_system_nanoseconds()
+            if now >= end {
+                return true
+            }
+            usleep(UInt32(min(end - now, napNanoseconds) / 1_000) + 1)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import CLatchkeySystem
+import Glibc
+
+/// What one thread of a slice did.
+struct WorkerTally: Sendable {
+    /// While it counted.
+    ///
+    /// A thread that is still waiting for its first operation has 0.
+    var operations = 0
+    /// From the start of measuring to the end of the last operation.
+    var nanoseconds: UInt64 = 0
+    /// Warm-up included.
+    var operationsInAll = 0
+    var refused = 0
+    var usage = Usage()
+    var futexCalls: Int?
+    var systemCalls: Int?
+    var responses: ResponseTimes?
+    var responsesFromIntended: ResponseTimes?
+
+    var operationsPerSecond: Double {
+        nanoseconds > 0 ? Double(operations) * 1e9 / Double(nanoseconds) : 0
+    }
+}
+
+/// The life of one thread in a slice: start line, warm-up, measuring, end.
+struct Worker<Performer: Operator> {
+    var performer: Performer
+    let plan: OperationPlan
+    /// Nanoseconds from one operation to the next, in an open loop.
+    let interval: Double?
+    /// Where in the first interval this thread begins, from 0 to 1, so that threads take turns.
+    let offset: Double
+    let counter: SystemCallCounter?
+
+    private var position = 0
+    private var outside: UInt64 = 1
+
+    init(
+        _ performer: Performer,
+        plan: OperationPlan,
+        interval: Double?,
+        offset: Double,
+        counter: SystemCallCounter?
+    ) {
+        self.performer = performer
+        self.plan = plan
+        self.interval = interval
+        self.offset = offset
+        self.counter = counter
+    }
+
+    /// Runs from the start line to the end, on the calling thread.
+    mutating func run(_ board: StageBoard, cost: OperationCost) -> WorkerTally {
+        let calls = counter?.begin()
+        board.arrive()
+        while board.isStill(.arriving) {
+            sched_yield()
+        }
+        loop(.warmingUp, board, cost, nil)
+        performer.drain()
+        var tally = WorkerTally()
+        if interval != nil {
+            tally.responses = ResponseTimes()
+            tally.responsesFromIntended = ResponseTimes()
+        }
+        let before = position
+        let callsBefore = calls?.read()
+        let usageBefore = Usage.thread
+        loop(.measuring, board, cost, tally)
+        performer.drain()
+        let end = latchkey_system_nanoseconds()
+        tally.usage = Usage.thread - usageBefore
+        if let callsBefore, let callsAfter = calls?.read() {
+            tally.futexCalls = callsAfter.futex - callsBefore.futex
+            tally.systemCalls = callsAfter.all - callsBefore.all
+        }
+        calls?.end()
+        let since = board.measuringSince
+        tally.operations = position - before
+        tally.nanoseconds = since > 0 && end > since ? end - since : 0
+        tally.operationsInAll = position
+        tally.refused = performer.refusedCount
+        Sink.keep(outside)
+        return tally
+    }
+
+    private mutating func loop(
+        _ stage: Stage,
+        _ board: StageBoard,
+        _ cost: OperationCost,
+        _ tally: WorkerTally?
+    ) {
+        if let interval {
+            openLoop(stage, board, cost, interval, tally)
+        } else {
+            closedLoop(stage, board, cost)
+        }
+    }
+
+    /// One operation after the other: the timed path.
+    @inline(never)
+    private mutating func closedLoop(_ stage: Stage, _ board: StageBoard, _ cost: OperationCost) {
+        let count = plan.operations.count
+        var place = position % count
+        var done = 0
+        var outside = outside
+        unsafe plan.operations.withUnsafeBufferPointer { operations in
+            while board.isStill(stage) {
+                outside ^= performer.perform(unsafe operations[place])
+                place = place + 1 == count ? 0 : place + 1
+                outside = cost.work.run(outside, steps: cost.outsideSteps)
+                done += 1
+            }
+        }
+        position += done
+        self.outside = outside
+    }
+
+    /// One operation at each intended start, or as soon after it as the last one lets.
+    private mutating func openLoop(
+        _ stage: Stage,
+        _ board: StageBoard,
+        _ cost: OperationCost,
+        _ interval: Double,
+        _ tally: WorkerTally?
+    ) {
+        let start = Double(latchkey_system_nanoseconds()) + interval * offset
+        let count = plan.operations.count
+        var done = 0
+        while board.isStill(stage) {
+            let intended = UInt64(start + Double(done) * interval)
+            guard Pace.wait(until: intended, while: { board.isStill(stage) }) else { break }
+            let operation = plan.operations[position % count]
+            if let fromStart = tally?.responses, let fromIntended = tally?.responsesFromIntended {
+                outside ^= performer.perform(
+                    operation,
+                    timing: ResponseTiming(
+                        intendedAt: intended,
+                        startedAt: latchkey_system_nanoseconds(),
+                        fromIntended: fromIntended,
+                        fromStart: fromStart
+                    )
+                )
+            } else {
+                outside ^= performer.perform(operation)
+            }
+            outside = cost.work.run(outside, steps: cost.outsideSteps)
+            position += 1
+            done += 1
+        }
+    }
+}
+
+/// Waiting for an intended start.
+enum Pace {
+    /// The kernel wakes a sleeper some fifty microseconds late; so much is polled instead.
+    static let pollNanoseconds: UInt64 = 80_000
+    /// How long a sleep is at most, so that the end of the slice is seen.
+    static let sleepMaxNanoseconds: UInt64 = 5_000_000
+
+    /// Returns at that time, or with false when `condition` has ended before.
+    static func wait(until time: UInt64, while condition: () -> Bool) -> Bool {
+        while true {
+            let now = latchkey_system_nanoseconds()
+            if now >= time {
+                return true
+            }
+            guard condition() else { return false }
+            let left = time - now
+            if left > pollNanoseconds {
+                usleep(UInt32(min(left - pollNanoseconds, sleepMaxNanoseconds) / 1_000))
+            } else {
+                // Polling must not keep another worker from running.
+                sched_yield()
+            }
+        }
+    }
+}

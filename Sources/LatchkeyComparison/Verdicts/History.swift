@@ -1,0 +1,46 @@
+import Synchronization
+
+/// One operation on one property, as its client saw it.
+package struct RecordedOperation: Sendable, Equatable {
+    package enum Action: Sendable, Equatable {
+        case read(found: UInt64)
+        case write(UInt64)
+        case compareAndSet(expected: UInt64, new: UInt64, succeeded: Bool)
+    }
+
+    package var client: Int
+    package var property: Int
+    package var action: Action
+    /// Taken before the operation began and after it had ended, from one ``HistoryClock``.
+    package var invokedAt: UInt64
+    package var respondedAt: UInt64
+
+    package init(
+        client: Int,
+        property: Int,
+        action: Action,
+        invokedAt: UInt64,
+        respondedAt: UInt64
+    ) {
+        self.client = client
+        self.property = property
+        self.action = action
+        self.invokedAt = invokedAt
+        self.respondedAt = respondedAt
+    }
+}
+
+/// Numbers in the order in which they were asked for, by all threads.
+///
+/// **Design.** A count and no time, because the order must be right and nothing else matters.
+/// Acquiring keeps an operation from beginning before its number was taken, and releasing keeps
+/// it from ending after: so an operation whose second number is below another's first has really
+/// ended before that one began, and what is recorded as overlapping may only have touched. The
+/// check is never stricter than the truth.
+final class HistoryClock: Sendable {
+    private let count = Atomic<UInt64>(0)
+
+    func next() -> UInt64 {
+        count.add(1, ordering: .acquiringAndReleasing).newValue
+    }
+}

@@ -1,0 +1,291 @@
+import CLatchkeySystem
+import Dispatch
+import Foundation
+package import LatchkeySync
+
+/// Checks that a strategy does what it promises, on a workload made for that.
+///
+/// **Design.** Some threads read, write and compare-and-set four properties behind one guard. Each
+/// records its own operations; the only thing that they share besides the guard is the clock of the
+/// history. When all are done, the number of changes is compared with what the guarded value
+/// counted, torn reads are added up, and the history is checked. None of it is timed, so the
+/// recording may cost what it likes.
+package enum StrategyVerdicts {
+    static let threads = 4
+    /// How many operations each thread records at most.
+    static let operationsMax = 6_000
+    /// After how many seconds a thread stops even if it has recorded fewer.
+    static let secondsMax = 0.4
+    /// What a check takes, with the search, on average over the strategies.
+    static let estimatedSeconds = 0.3
+
+    /// Checks one of the fourteen.
+    package static func check(
+        _ kind: StrategyKind,
+        seed: UInt64
+    ) -> [ComparisonReport.Verdict] {
+        kind.accept(VerdictVisitor(seed: seed))
+    }
+
+    /// Checks a strategy through its blocking doors.
+    package static func check<Guard: BlockingStrategy>(
+        blocking strategy: Guard,
+        seed: UInt64
+    ) -> [ComparisonReport.Verdict] {
+        let guarded = Synchronized(Registers(), strategy: strategy)
+        let records = record(seed: seed) { operation in
+            operation.isRead
+                ? guarded.read { operation.run($0) }
+                : guarded.write { operation.run(&$0) }
+        }
+        return verdicts(Guard.name, records, final: guarded.read { $0 })
+    }
+
+    /// Checks a strategy through its submitting doors.
+    ///
+    /// Each client waits for its completion.
+    package static func check<Guard: Strategy>(
+        submitting strategy: Guard,
+        seed: UInt64
+    ) -> [ComparisonReport.Verdict] {
+        let guarded = Synchronized(Registers(), strategy: strategy)
+        let records = record(seed: seed) { operation in
+            let reply = Reply<Registers.Finding>()
+            if operation.isRead {
+                guarded.submitRead({ operation.run($0) }, completion: reply.fulfil)
+            } else {
+                while true {
+                    do {
+                        try guarded.submitWrite(
+                            { operation.run(&$0) },
+                            completion: reply.fulfil
+                        )
+                        break
+                    } catch {
+                        // The backlog is full: the others' writes are being applied meanwhile.
+                        continue
+                    }
+                }
+            }
+            return reply.wait()
+        }
+        let final = Reply<Registers>()
+        guarded.submitRead({ $0 }, completion: final.fulfil)
+        return verdicts(Guard.name, records, final: final.wait())
+    }
+
+    /// Runs the threads, each of which records what `perform` found.
+    private static func record(
+        seed: UInt64,
+        _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
+    ) -> [ClientRecord] {
+        let clock = HistoryClock()
+        let records = Synchronized<[ClientRecord], LockStrategy>([])
+        let left = DispatchGroup()
+        let end = latchkey_system_nanoseconds() + UInt64(secondsMax * 1e9)
+        for client in 0..<threads {
+            left.enter()
+            Thread.detachNewThread {
+                var record = ClientRecord(client: client, seed: seed)
+                while record.history.count < operationsMax, latchkey_system_nanoseconds() < end {
+                    record.add(clock, perform)
+                }
+                records.write { [record] in $0.append(record) }
+                left.leave()
+            }
+        }
+        left.wait()
+        return records.read { $0 }
+    }
+
+    private static func verdicts(
+        _ name: String,
+        _ records: [ClientRecord],
+        final: Registers
+    ) -> [ComparisonReport.Verdict] {
+        let history = records.flatMap(\.history)
+        let changes = records.reduce(0) { $0 + $1.changeCount }
+        let torn = records.reduce(0) { $0 + $1.tornCount }
+        let reads = records.reduce(0) { $0 + $1.readCount }
+        func verdict(
+            _ check: ComparisonReport.Verdict.Check,
+            _ checkedCount: Int,
+            _ finding: String?
+        ) -> ComparisonReport.Verdict {
+            ComparisonReport.Verdict(
+                strategy: name,
+                check: check,
+                outcome: finding == nil ? .passed : .failed,
+                checkedCount: checkedCount,
+                finding: finding
+            )
+        }
+        var linearizability = verdict(.linearizability, history.count, nil)
+        switch LinearizabilityCheck.check(history, start: 0) {
+        case .linearizable: break
+        case .undecided:
+            linearizability.outcome = .undecided
+            linearizability.finding = "The search for an order reached its bound."
+        case .violated(let why):
+            linearizability.outcome = .failed
+            linearizability.finding = why
+        }
+        return [
+            verdict(
+                .counts,
+                Int(changes),
+                final.changes == changes
+                    ? nil
+                    : "\(changes) changes were made, and the value counted \(final.changes)."
+            ),
+            verdict(
+                .tornReads,
+                reads,
+                torn == 0 ? nil : "\(torn) of \(reads) reads found one field without the other."
+            ),
+            linearizability,
+        ]
+    }
+}
+
+private struct VerdictVisitor: StrategyVisitor {
+    let seed: UInt64
+
+    func visit<Guard: NamedStrategy>(
+        _ strategy: Guard.Type
+    ) -> [ComparisonReport.Verdict] {
+        StrategyVerdicts.check(submitting: Guard(), seed: seed)
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> [ComparisonReport.Verdict] {
+        Guard.traits.appliesWritesAsynchronously
+            ? StrategyVerdicts.check(submitting: Guard(), seed: seed)
+            : StrategyVerdicts.check(blocking: Guard(), seed: seed)
+    }
+}
+
+/// One operation that a client is about to do.
+private struct RegisterOperation: Sendable {
+    enum Action: Sendable {
+        case read
+        case write(UInt64)
+        case compareAndSet(expected: UInt64, new: UInt64)
+    }
+
+    var property: Int
+    var action: Action
+    var pause: Pause
+
+    var isRead: Bool {
+        if case .read = action { true } else { false }
+    }
+
+    func run(_ registers: Registers) -> Registers.Finding {
+        registers.read(property, pause: pause)
+    }
+
+    func run(_ registers: inout Registers) -> Registers.Finding {
+        switch action {
+        case .read:
+            registers.read(property, pause: pause)
+        case .write(let value):
+            registers.write(property, value, pause: pause)
+        case .compareAndSet(let expected, let new):
+            registers.compareAndSet(property, expected: expected, new: new, pause: pause)
+        }
+    }
+}
+
+/// What one client did and saw.
+private struct ClientRecord: Sendable {
+    let client: Int
+    private(set) var history: [RecordedOperation] = []
+    private(set) var changeCount: UInt64 = 0
+    private(set) var readCount = 0
+    private(set) var tornCount = 0
+
+    private var random: SeededRandom
+    /// The value of each property when the client last saw it: what it compares with.
+    private var seen = [UInt64](repeating: 0, count: Registers.propertyCount)
+
+    init(client: Int, seed: UInt64) {
+        self.client = client
+        random = SeededRandom(seed: seed &+ UInt64(client) &* 0x1_0001)
+        history.reserveCapacity(StrategyVerdicts.operationsMax)
+    }
+
+    /// Does one more operation: half reads, the rest writes and compare-and-sets in equal parts.
+    mutating func add(
+        _ clock: HistoryClock,
+        _ perform: (RegisterOperation) -> Registers.Finding
+    ) {
+        let property = Int.random(in: 0..<Registers.propertyCount, using: &random)
+        // No two writes write the same, so that a read says which one it saw.
+        let new = UInt64(client + 1) << 32 | UInt64(history.count + 1)
+        let action: RegisterOperation.Action =
+            switch random.next() % 4 {
+            case 0: .write(new)
+            case 1: .compareAndSet(expected: seen[property], new: new)
+            default: .read
+            }
+        let operation = RegisterOperation(
+            property: property,
+            action: action,
+            pause: Pause(&random)
+        )
+        let invokedAt = clock.next()
+        let found = perform(operation)
+        let respondedAt = clock.next()
+        note(found, operation)
+        let recorded: RecordedOperation.Action =
+            switch action {
+            case .read: .read(found: found.value)
+            case .write(let value): .write(value)
+            case .compareAndSet(let expected, let new):
+                .compareAndSet(expected: expected, new: new, succeeded: found.succeeded)
+            }
+        history.append(
+            RecordedOperation(
+                client: client,
+                property: property,
+                action: recorded,
+                invokedAt: invokedAt,
+                respondedAt: respondedAt
+            )
+        )
+    }
+
+    private mutating func note(_ found: Registers.Finding, _ operation: RegisterOperation) {
+        seen[operation.property] = found.value
+        if operation.isRead {
+            readCount += 1
+            tornCount += found.isTorn ? 1 : 0
+        } else {
+            changeCount += found.succeeded ? 1 : 0
+        }
+    }
+}
+
+/// A value that one thread waits for and another one gives.
+///
+/// SAFETY: `@unchecked Sendable` because `value` is set once, before the signal, and read after
+/// the wait that the signal ends.
+private final class Reply<Value: Sendable>: @unchecked Sendable {
+    private var value: Value?
+    private let arrived = DispatchSemaphore(value: 0)
+
+    func fulfil(_ value: Value) {
+        self.value = value
+        arrived.signal()
+    }
+
+    func wait() -> Value {
+        arrived.wait()
+        guard let value else {
+            preconditionFailure("The reply was signalled without a value.")
+        }
+        return value
+    }
+}

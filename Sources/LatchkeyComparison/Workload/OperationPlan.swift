@@ -1,0 +1,105 @@
+import Foundation
+
+/// One operation of a plan: a key, as its stripe and its place there, and whether it writes.
+struct PlannedOperation: Sendable, Equatable {
+    private let bits: UInt32
+
+    static let slotMax = 1 << 21
+    static let stripeMax = 1 << 10
+
+    init(key: Int, stripes: Int, isWrite: Bool) {
+        let place = UInt32(key / stripes) << 11 | UInt32(key % stripes) << 1
+        bits = place | (isWrite ? 1 : 0)
+    }
+
+    var isWrite: Bool { bits & 1 == 1 }
+    var stripe: Int { Int(bits >> 1 & 0x3FF) }
+    var slot: Int { Int(bits >> 11) }
+
+    func key(stripes: Int) -> Int { slot * stripes + stripe }
+}
+
+/// What one thread does, over and over.
+///
+/// Drawn before the run, so that neither a random number nor a logarithm is in the timed path, and
+/// so that anybody who knows how many operations a thread did knows which ones.
+struct OperationPlan: Sendable {
+    let operations: [PlannedOperation]
+
+    /// One operation if all are the same, else enough of them that a rare one has its share: the
+    /// plan is 16 kB, which stays in a processor's own cache.
+    static let length = 4096
+
+    init(_ workload: ComparisonReport.Workload, seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let isUniform = workload.keys == 1 && [0, 1].contains(workload.readRatio)
+        let length = isUniform ? 1 : Self.length
+        let keys = KeyDistribution(count: workload.keys, skew: workload.skew)
+        // Exactly as many writes as the ratio asks for, or the next possible number, at random
+        // places: with a few thousand operations a drawn number would be off by some percent.
+        let exact = Double(length) * (1 - workload.readRatio)
+        let isBetween = workload.readRatio > 0 && workload.readRatio < 1
+        let writes = isBetween ? min(length - 1, max(1, Int(exact.rounded()))) : Int(exact)
+        var isWrite = (0..<length).map { $0 < writes }
+        isWrite.shuffle(using: &random)
+        operations = isWrite.map {
+            PlannedOperation(
+                key: keys.draw(&random),
+                stripes: workload.stripes,
+                isWrite: $0
+            )
+        }
+    }
+
+    /// How often each key is written by the first `count` operations.
+    func writes(among count: Int, workload: ComparisonReport.Workload) -> [Int: UInt64] {
+        let (rounds, rest) = count.quotientAndRemainder(dividingBy: operations.count)
+        var writes: [Int: UInt64] = [:]
+        for (index, operation) in operations.enumerated() where operation.isWrite {
+            let times = rounds + (index < rest ? 1 : 0)
+            writes[operation.key(stripes: workload.stripes), default: 0] += UInt64(times)
+        }
+        return writes
+    }
+}
+
+/// Draws keys, all as likely or the first ones more often.
+struct KeyDistribution: Sendable {
+    /// The chance that a key or one before it is drawn.
+    ///
+    /// Empty where all are as likely.
+    private let cumulative: [Double]
+    private let count: Int
+
+    init(count: Int, skew: KeySkew) {
+        self.count = count
+        guard case .zipf(let exponent) = skew else {
+            cumulative = []
+            return
+        }
+        var sum = 0.0
+        let sums = (1...count).map { rank in
+            sum += 1 / pow(Double(rank), exponent)
+            return sum
+        }
+        cumulative = sums.map { $0 / sum }
+    }
+
+    func draw(_ random: inout SeededRandom) -> Int {
+        guard !cumulative.isEmpty else {
+            return Int.random(in: 0..<count, using: &random)
+        }
+        let chance = Double.random(in: 0..<1, using: &random)
+        var low = 0
+        var high = count - 1
+        while low < high {
+            let middle = (low + high) / 2
+            if cumulative[middle] > chance {
+                high = middle
+            } else {
+                low = middle + 1
+            }
+        }
+        return low
+    }
+}

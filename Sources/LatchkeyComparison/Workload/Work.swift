@@ -1,0 +1,88 @@
+import CLatchkeySystem
+
+/// Work that takes time and cannot be left out: multiply-adds, each of which needs the one before.
+///
+/// `value = value * multiplier + addend`, so many times, in 64 bits. Both constants come from the
+/// run's seed: the compiler cannot know them, and so can neither fold several steps into one nor
+/// find the result without doing the work. Who knows the number of steps can: ``jump(_:steps:)``
+/// gives the same result in logarithmic time, which is how the runner checks that no step was
+/// lost.
+struct Work: Sendable, Equatable {
+    let multiplier: UInt64
+    let addend: UInt64
+
+    init(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        // The full period of a linear congruential generator: no value comes twice.
+        multiplier = random.next() & ~7 | 5
+        addend = random.next() | 1
+    }
+
+    private init(multiplier: UInt64, addend: UInt64) {
+        self.multiplier = multiplier
+        self.addend = addend
+    }
+
+    /// Does the work.
+    @inline(__always)
+    func run(_ value: UInt64, steps: Int) -> UInt64 {
+        var value = value
+        for _ in 0..<steps {
+            value = value &* multiplier &+ addend
+        }
+        return value
+    }
+
+    /// What `run` returns for so many steps, without doing them.
+    func jump(_ value: UInt64, steps: UInt64) -> UInt64 {
+        var all = Work(multiplier: 1, addend: 0)
+        var power = self
+        var steps = steps
+        while steps > 0 {
+            if steps & 1 == 1 {
+                all = power.after(all)
+            }
+            power = power.after(power)
+            steps >>= 1
+        }
+        return value &* all.multiplier &+ all.addend
+    }
+
+    /// One step that does what `first` and then `self` do.
+    private func after(_ first: Work) -> Work {
+        Work(
+            multiplier: first.multiplier &* multiplier,
+            addend: first.addend &* multiplier &+ addend
+        )
+    }
+}
+
+/// How long a step takes on this machine, and so how many steps are a number of nanoseconds.
+struct WorkCalibration: Sendable, Equatable {
+    let stepNanoseconds: Double
+
+    /// Measures for some ten milliseconds.
+    ///
+    /// The least of several rounds: whatever else the machine does only adds.
+    static func measure(_ work: Work) -> WorkCalibration {
+        let steps = 100_000
+        var value: UInt64 = 1
+        let rounds = (0..<60).map { _ in
+            let start = latchkey_system_nanoseconds()
+            value = work.run(value, steps: steps)
+            return Double(latchkey_system_nanoseconds() &- start) / Double(steps)
+        }
+        Sink.keep(value)
+        return WorkCalibration(stepNanoseconds: max(0.01, rounds.min() ?? 1))
+    }
+
+    func steps(nanoseconds: Int) -> Int {
+        Int((Double(nanoseconds) / stepNanoseconds).rounded())
+    }
+}
+
+/// Where results go that nobody wants, so that the compiler must produce them.
+enum Sink {
+    @inline(never) @_optimize(none)
+    static func keep(_ value: UInt64) {}
+}

@@ -1,0 +1,174 @@
+internal import Foundation
+internal import LatchkeyComparison
+internal import Synchronization
+
+/// `latchkey compare`: which strategy, and why.
+///
+/// **Design.** The run is on the main thread. SIGINT and SIGTERM only count: the run asks for the
+/// count between its slices, and the report then has what is finished. The second one ends the
+/// process at once, because the handler gives the signal back to the system.
+enum CompareCommand {
+    static let manual = """
+        latchkey compare: measures what each strategy costs, and says which one to use
+
+        Usage: latchkey compare [--flag value | --flag=value ...]
+               latchkey compare --from a.json [--against b.json]
+
+        Every list is one dimension of what is measured; the run is their product. Prints a table
+        and a recommendation. Ctrl-C ends the run early and prints what is finished.
+
+        Status 0; 1 if a strategy failed a check, or if --against is worse than --from beyond the
+        noise; 2 for a command line or a file that cannot be used; 130 after Ctrl-C.
+
+
+        """ + CompareFlags.all.map(\.manual).joined(separator: "\n")
+
+    static func run(_ arguments: [String]) throws(UsageError) {
+        let values = try FlagValues(CompareFlags.all, command: "compare", arguments: arguments)
+        // A file-size limit is an error of that write, not the process's end.
+        signal(SIGXFSZ, SIG_IGN)
+        if values.isGiven("from") || values.isGiven("against") {
+            try readFiles(values)
+        } else {
+            try measure(values)
+        }
+    }
+
+    /// Says what is wrong with a file and ends the program.
+    private static func fail(_ message: String) -> Never {
+        say("latchkey: \(message)\n", to: 2)
+        exit(2)
+    }
+
+    // MARK: Measuring
+
+    private static let interrupts = Atomic<Int>(0)
+
+    private static func measure(_ values: FlagValues) throws(UsageError) {
+        let settings = try CompareFlags.settings(values)
+        checkOutput(values)
+        watchInterrupts()
+        var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
+        var report = run(settings) { line.show($0) }
+        line.finish()
+        guard !report.cases.isEmpty else {
+            say("latchkey: interrupted before anything was finished.\n", to: 2)
+            exit(130)
+        }
+        report.recommendation = ComparisonReport.Recommendation(report)
+        show(report, values)
+        if report.isInterrupted { exit(130) }
+        exit(report.verdicts.contains { $0.outcome == .failed } ? 1 : 0)
+    }
+
+    private static func run(
+        _ settings: ComparisonSettings,
+        progress: (ComparisonProgress) -> Void
+    ) -> ComparisonReport {
+        let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
+        do {
+            switch settings.transport {
+            case .memory:
+                return try ComparisonRun(settings, version: Latchkey.version)
+                    .run(isInterrupted: isInterrupted, progress: progress)
+            case .http:
+                let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+                return try HTTPComparison(
+                    settings,
+                    version: Latchkey.version,
+                    executable: program.path
+                ).run(isInterrupted: isInterrupted, progress: progress)
+            }
+        } catch let error as ComparisonSettingsError {
+            fail(error.message)
+        } catch let error as WireError {
+            fail(error.message)
+        } catch {
+            fail("\(error)")
+        }
+    }
+
+    /// The count is made before the handler can be called, since making it is not for a handler.
+    ///
+    /// Whoever started the program may have blocked the signals for it, too.
+    private static func watchInterrupts() {
+        interrupts.store(0, ordering: .relaxed)
+        var watched = sigset_t()
+        unsafe sigemptyset(&watched)
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { number in
+                CompareCommand.interrupts.add(1, ordering: .relaxed)
+                signal(number, SIG_DFL)
+            }
+            unsafe sigaddset(&watched, number)
+        }
+        unsafe pthread_sigmask(SIG_UNBLOCK, &watched, nil)
+    }
+
+    // MARK: Files
+
+    private static func readFiles(_ values: FlagValues) throws(UsageError) {
+        let measuring = CompareFlags.workload + CompareFlags.run
+        for flag in measuring where values.isGiven(flag.name) && flag.name != "force" {
+            throw UsageError("--from measures nothing, so --\(flag.name) has no meaning with it.")
+        }
+        guard values.isGiven("from") else {
+            throw UsageError("--against needs --from, the earlier report.")
+        }
+        do {
+            let report = try ComparisonReport(file: values.text("from"))
+            guard values.isGiven("against") else {
+                checkOutput(values)
+                show(report, values)
+                exit(0)
+            }
+            let later = try ComparisonReport(file: values.text("against"))
+            for name in ["json", "csv", "html"] where values.isGiven(name) {
+                throw UsageError("--\(name) has no meaning with --against.")
+            }
+            let difference = try ReportDifference(
+                from: report,
+                against: later,
+                isForced: values.isOn("force")
+            )
+            say(difference.text(style: TerminalStyle(descriptor: 1)))
+            exit(difference.isWorse ? 1 : 0)
+        } catch let error as ReportFileError {
+            fail(error.message)
+        } catch let error as UsageError {
+            throw error
+        } catch {
+            fail("\(error)")
+        }
+    }
+
+    /// Finds out before the run, not after it, that a report cannot be written.
+    private static func checkOutput(_ values: FlagValues) {
+        do {
+            for name in ["json", "csv", "html"] where values.isGiven(name) {
+                try ReportFile.checkCanWrite(values.text(name))
+            }
+        } catch {
+            fail(error.message)
+        }
+    }
+
+    /// Prints the report and writes the files that were asked for, as many as can be written.
+    private static func show(_ report: ComparisonReport, _ values: FlagValues) {
+        say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
+        var isWritten = true
+        func write(_ name: String, _ make: () throws(ReportFileError) -> [UInt8]) {
+            guard values.isGiven(name) else { return }
+            do {
+                try ReportFile.write(make(), to: values.text(name))
+            } catch {
+                say("latchkey: \(error.message)\n", to: 2)
+                isWritten = false
+            }
+        }
+        write("json") { () throws(ReportFileError) in try report.json() }
+        write("csv") { report.csv() }
+        write("html") { ReportPage(report).html }
+        if !isWritten { exit(2) }
+    }
+}

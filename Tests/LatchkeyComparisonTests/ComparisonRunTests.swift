@@ -1,0 +1,269 @@
+import Dispatch
+import LatchkeyContention
+import LatchkeySync
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeyComparison
+
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct ComparisonRunTests {
+    private func settings(
+        _ change: (inout ComparisonSettings) -> Void = { _ in }
+    ) -> ComparisonSettings {
+        var settings = ComparisonSettings()
+        settings.strategies = [.lock]
+        settings.threads = [1, 2]
+        settings.durationSeconds = 0.01
+        settings.repeats = 2
+        change(&settings)
+        return settings
+    }
+
+    private func report(
+        _ settings: ComparisonSettings,
+        interruptedAfter count: Int = .max
+    ) async throws -> ComparisonReport {
+        let run = try ComparisonRun(settings, version: "test")
+        let seen = SeenProgress()
+        return await TestThread.result {
+            run.run(isInterrupted: { seen.isMany(count) }, progress: seen.add)
+        }
+    }
+
+    @Test func `both baselines are in every report`() async throws {
+        let report = try await report(settings())
+        #expect(
+            report.baselines.map { "\($0.strategy) \($0.threads)" }
+                == ["unsynchronized 1", "pthread-mutex 1", "pthread-mutex 2"]
+        )
+    }
+
+    @Test func `keys, skew, stripes and reads are measured too`() async throws {
+        let report = try await report(
+            settings {
+                $0.strategies = [.lock, .snapshot, .actor, .barrierQueueAsync]
+                $0.threads = [2]
+                $0.keys = [64]
+                $0.skews = [.zipf(exponent: 0.99)]
+                $0.stripes = [1, 4]
+                $0.readRatios = [0.9]
+            }
+        )
+        #expect(report.cases.count == 8)
+        #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
+    }
+
+    @Test func `a debug build is measured and not ranked`() async throws {
+        let report = try await report(settings())
+        #if DEBUG
+        #expect(report.conditions.ranking == .refused)
+        #expect(report.conditions.findings.contains { $0.contains("debug build") })
+        #endif
+        #expect(!report.cases.isEmpty)
+    }
+
+    @Test func `an interrupted run has what was finished`() async throws {
+        let report = try await report(settings(), interruptedAfter: 5)
+        #expect(report.isInterrupted)
+        let repeats = (report.baselines + report.cases).reduce(0) { $0 + $1.repeats.count }
+        #expect((1...4).contains(repeats))
+        #expect(report.conditions.ranking == .refused)
+    }
+
+    @Test func `progress starts at nothing, never goes back and ends with all`() async throws {
+        let run = try ComparisonRun(settings(), version: "test")
+        let seen = SeenProgress()
+        _ = await TestThread.result { run.run(progress: seen.add) }
+        let all = seen.all
+        #expect(all.first?.finishedCount == 0)
+        #expect(all.first?.remainingSeconds != nil)
+        #expect(all.last?.finishedCount == all.last?.totalCount)
+        #expect(all.last?.remainingSeconds == 0)
+        #expect(zip(all, all.dropFirst()).allSatisfy { $0.finishedCount <= $1.finishedCount })
+    }
+
+    @Test func `an open loop shows a stall that a closed one hides`() async throws {
+        // A section of one millisecond, due every half a millisecond: each operation itself is
+        // quick enough, and every one is later than the one before.
+        let report = try await report(
+            settings {
+                $0.threads = [1]
+                $0.sectionNanoseconds = [1_000_000]
+                $0.outside = [OutsideWork(nanoseconds: 0, scalesWithThreads: false)]
+                $0.arrival = .open(operationsPerSecond: 2_000)
+                $0.durationSeconds = 0.1
+            }
+        )
+        let summary = report.cases[0].summary
+        let corrected = try #require(summary.responseFromIntendedStart)
+        let uncorrected = try #require(summary.response)
+        #expect(corrected.p99Nanoseconds > 5 * uncorrected.p50Nanoseconds)
+    }
+
+    @Test func `system calls are counted or it is said why not`() async throws {
+        let report = try await report(settings())
+        let counts = report.cases.flatMap(\.repeats).map(\.systemCalls)
+        if report.instrument.systemCallsMissingBecause == nil {
+            #expect(counts.allSatisfy { $0 != nil })
+        } else {
+            #expect(counts.allSatisfy { $0 == nil })
+        }
+    }
+}
+
+@Suite struct ScheduleTests {
+    private let schedule: Schedule = {
+        var settings = ComparisonSettings()
+        settings.repeats = 5
+        return Schedule(settings)
+    }()
+
+    @Test func `each repeat has every case once`() {
+        for index in 0..<schedule.repeats {
+            #expect(schedule.order(ofRepeat: index).sorted() == Array(schedule.cases.indices))
+        }
+    }
+
+    @Test func `no case is in the same place twice, or always behind the same one`() {
+        let orders = (0..<schedule.repeats).map(schedule.order)
+        for index in schedule.cases.indices {
+            let places = orders.compactMap { $0.firstIndex(of: index) }
+            #expect(Set(places).count > schedule.repeats / 2)
+            let before = zip(orders, places).map { $1 > 0 ? $0[$1 - 1] : -1 }
+            #expect(Set(before).count > 1)
+        }
+    }
+
+    @Test func `there is a baseline for every workload and number of threads`() {
+        let baselines = schedule.cases.filter { $0.subject == .baseline(.pthreadMutex) }
+        #expect(baselines.map(\.threads) == [1, 2, 4, 8])
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct SliceTests {
+    private func slice(
+        threads: Int,
+        _ workload: ComparisonReport.Workload,
+        sectionSteps: Int = 30
+    ) -> Slice {
+        Slice(
+            plans: (0..<threads).map { OperationPlan(workload, seed: UInt64($0)) },
+            cost: OperationCost(work: Work(seed: 1), sectionSteps: sectionSteps, outsideSteps: 10),
+            interval: nil,
+            durations: SliceDurations(
+                warmUpNanoseconds: 2_000_000,
+                measuredNanoseconds: 60_000_000
+            ),
+            counter: nil,
+            usesPool: false,
+            isInterrupted: { false }
+        )
+    }
+
+    @Test func `updates that are lost are found in the final values`() async throws {
+        let workload = workload(readRatio: 0)
+        let slice = slice(threads: 4, workload, sectionSteps: 1_000)
+        // Whether two threads meet in one slice is chance; in one of many they do.
+        let wrong = try await TestThread.result {
+            Result {
+                for _ in 0..<20 {
+                    let wrong = try wrongKeys(slice, workload)
+                    if wrong > 0 {
+                        return wrong
+                    }
+                }
+                return 0
+            }
+        }.get()
+        #expect(wrong == 1)
+    }
+
+    @Sendable private func wrongKeys(
+        _ slice: Slice,
+        _ workload: ComparisonReport.Workload
+    ) throws -> Int {
+        let striped = Striped<OneSlot, TornSpinStrategy>(
+            count: 1,
+            strategy: { TornSpinStrategy() },
+            value: { _ in OneSlot(count: 1) }
+        )
+        let cost = slice.cost
+        let result = try slice.run(performer: { _ in BlockingOperator(striped, cost) })
+        let value = striped.read(0) { $0.value(0) }
+        return slice.wrongKeys(result, workload) { _ in value }
+    }
+
+    @Test func `a guarded value comes out as the writes to it say`() async throws {
+        let workload = workload(readRatio: 0.5, keys: 10, stripes: 4)
+        let slice = slice(threads: 3, workload)
+        let output = try await TestThread.result {
+            Result {
+                try StrategyKind.lock.accept(
+                    CaseSlice(slice: slice, workload: workload, isMetered: true)
+                )
+            }
+        }.get()
+        #expect(output.wrongKeys == 0)
+        #expect(output.result.operations > 0)
+        let row = try #require(output.contention)
+        #expect(row.acquisitions.all >= UInt64(output.result.operations))
+    }
+
+    @Test func `threads that were kept out count as nothing`() {
+        var tallies = [WorkerTally(), WorkerTally()]
+        tallies[0].operations = 1_000
+        tallies[0].nanoseconds = 1_000_000_000
+        let result = SliceResult(tallies: tallies, usage: Usage())
+        #expect(result.operationsPerSecond == 1_000)
+        #expect(Statistics.jainIndex(tallies.map { Double($0.operations) }) == 0.5)
+    }
+}
+
+@Suite struct ResponseTimesTests {
+    @Test func `a bucket's bound is within a sixteenth of what is in it`() {
+        for nanoseconds: UInt64 in [0, 1, 15, 16, 17, 31, 32, 100, 12_345, 1_000_000_007] {
+            let bound = ResponseTimes.upperBound(ResponseTimes.bucket(nanoseconds))
+            #expect(bound >= nanoseconds)
+            #expect(Double(bound) <= Double(nanoseconds) * 17 / 16 + 1)
+        }
+    }
+
+    @Test func `quantiles of several threads are of all together`() throws {
+        let all = [ResponseTimes(), ResponseTimes()]
+        for value in 1...1_000 as ClosedRange<UInt64> {
+            all[Int(value % 2)].record(value * 1_000)
+        }
+        let durations = try #require(ResponseTimes.durations(all))
+        #expect(durations.timedCount == 1_000)
+        #expect(durations.maxNanoseconds == 1_000_000)
+        #expect(abs(durations.p50Nanoseconds / 500_000 - 1) < 0.07)
+        #expect(abs(durations.p99Nanoseconds / 990_000 - 1) < 0.07)
+        #expect(durations.p999Nanoseconds != nil)
+    }
+
+    @Test func `few values have no quantile of one in a thousand`() throws {
+        let times = ResponseTimes()
+        for value in 1...999 as ClosedRange<UInt64> {
+            times.record(value)
+        }
+        #expect(try #require(ResponseTimes.durations([times])).p999Nanoseconds == nil)
+    }
+}
+
+/// What a run said about where it stands.
+private final class SeenProgress: Sendable {
+    private let seen = Synchronized<[ComparisonProgress], LockStrategy>([])
+
+    var all: [ComparisonProgress] { seen.read { $0 } }
+
+    @Sendable func add(_ progress: ComparisonProgress) {
+        seen.write { $0.append(progress) }
+    }
+
+    func isMany(_ count: Int) -> Bool {
+        seen.read { $0.count } >= count
+    }
+}

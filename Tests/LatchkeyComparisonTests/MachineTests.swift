@@ -1,0 +1,166 @@
+import Dispatch
+import Foundation
+import Glibc
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeyComparison
+
+@Suite(.timeLimit(.minutes(1)))
+struct MutexObservationTests {
+    @Test(arguments: [
+        ("6", ComparisonReport.MutexObservation.Kind.priorityInheritingFutex),
+        ("86", .priorityInheritingFutex), ("8d", .priorityInheritingFutex),
+        ("80", .spinningFutex), ("0", .spinningFutex), ("189", .spinningFutex),
+    ])
+    func `a futex operation says what kind of lock waits in it`(
+        operation: String,
+        kind: ComparisonReport.MutexObservation.Kind
+    ) throws {
+        let line = "\(futexCall) 0x7f00 0x\(operation) 0x0 0x0 0x0 0x0 0x7ffd 0x7f01\n"
+        let observation = try #require(ComparisonReport.MutexObservation(systemCall: line))
+        #expect(observation.kind == kind)
+    }
+
+    @Test(arguments: [
+        "running", "", "-1 0x0 0x0", "1 0x2 0x80 0x0", "202", "202 0x7f00 0x81", "98 0x7f00 0x81",
+    ])
+    func `anything else says nothing`(line: String) {
+        #expect(ComparisonReport.MutexObservation(systemCall: line) == nil)
+    }
+
+    @Test func `the linked Mutex is seen to wait`() async throws {
+        let isShown = FileManager.default.isReadableFile(atPath: "/proc/self/syscall")
+        try #require(isShown, "This kernel does not show system calls.")
+        let observation = await TestThread.result { ComparisonReport.MutexObservation.observe() }
+        #expect(observation.kind != .unknown, "\(observation)")
+    }
+
+    @Test func `a waiter that sleeps in another futex is not taken for the same kind`() async {
+        // Control: with a semaphore in the place of the mutex the answer must be FUTEX_WAIT,
+        // whatever kind of Mutex is linked.
+        let observation = await TestThread.result {
+            let neverSignalled = DispatchSemaphore(value: 0)
+            return ComparisonReport.MutexObservation.observe { _ in
+                _ = neverSignalled.wait(timeout: .now() + .milliseconds(500))
+            }
+        }
+        #expect(observation.kind == .spinningFutex, "\(observation)")
+    }
+
+    private var futexCall: Int {
+        #if arch(x86_64)
+        202
+        #else
+        98
+        #endif
+    }
+}
+
+@Suite struct ConditionsTests {
+    private typealias Conditions = ComparisonReport.Conditions
+
+    private let before = MachineReading(
+        nanoseconds: 0,
+        busySeconds: 100,
+        stealSeconds: 1,
+        ownSeconds: 5,
+        throttledSeconds: 0
+    )
+
+    /// Ten seconds later, on two processors, of which this process used one and a half.
+    private func conditions(
+        foreign: Double = 0,
+        steal: Double = 0,
+        throttled: Double = 0,
+        isForced: Bool = false,
+        isDebug: Bool = false
+    ) -> ComparisonReport.Conditions {
+        let after = MachineReading(
+            nanoseconds: 10_000_000_000,
+            busySeconds: 115 + 10 * foreign,
+            stealSeconds: 1 + 20 * steal,
+            ownSeconds: 20,
+            throttledSeconds: throttled
+        )
+        return ConditionsWatch.conditions(
+            from: before,
+            to: after,
+            isForced: isForced,
+            isDebug: isDebug,
+            processors: 2
+        )
+    }
+
+    @Test func `a quiet machine may be ranked`() {
+        let found = conditions(foreign: 0.1, steal: 0.01, throttled: 0.05)
+        #expect(found.ranking == .allowed)
+        #expect(found.findings.isEmpty)
+        #expect(found.foreignProcessors.map { abs($0 - 0.1) < 1e-9 } == true)
+    }
+
+    @Test func `each disturbance refuses the ranking with a sentence`() {
+        let disturbed = [
+            (conditions(foreign: 0.5), "Other processes kept 0.50 processors busy"),
+            (conditions(steal: 0.05), "The hypervisor took 5.0 % of the processors' time"),
+            (
+                conditions(throttled: 0.4),
+                "The control group kept this process from running for 0.40 s of 10.00 s"
+            ),
+            (conditions(isDebug: true), "This is a debug build"),
+        ]
+        for (found, sentence) in disturbed {
+            #expect(found.ranking == .refused)
+            #expect(found.findings.count == 1)
+            #expect(found.findings[0].hasPrefix(sentence), "\(found.findings)")
+        }
+    }
+
+    @Test func `force ranks all the same and keeps the findings`() {
+        let found = conditions(foreign: 0.5, isForced: true)
+        #expect(found.ranking == .forced)
+        #expect(found.findings.count == 1)
+    }
+
+    @Test func `a busy process of somebody else is seen`() throws {
+        let stranger = Process()
+        stranger.executableURL = URL(fileURLWithPath: "/bin/sh")
+        stranger.arguments = ["-c", "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done"]
+        let watch = ConditionsWatch()
+        try stranger.run()
+        defer {
+            kill(stranger.processIdentifier, SIGKILL)
+        }
+        var found = watch.conditions(isForced: false, isDebug: false, processors: 1)
+        let deadline = Date(timeIntervalSinceNow: 20)
+        // In the mean since the start, so it is seen as soon as it has run for a little.
+        while found.ranking == .allowed, Date() < deadline {
+            found = watch.conditions(isForced: false, isDebug: false, processors: 1)
+        }
+        #expect(found.ranking == .refused)
+        #expect((found.foreignProcessors ?? 0) > ConditionsWatch.foreignProcessorsMax)
+    }
+
+    @Test func `the kernel's files are read`() {
+        var reading = MachineReading()
+        reading.read(
+            stat: "cpu  100 20 300 4000 50 6 7 80 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
+            ticksPerSecond: 100
+        )
+        #expect(reading.busySeconds == 4.33)
+        #expect(reading.stealSeconds == 0.8)
+        reading.read(controlGroup: "nr_periods 10\nnr_throttled 2\nthrottled_usec 1500000\n")
+        #expect(reading.throttledSeconds == 1.5)
+        reading.read(controlGroup: "nr_periods 10\nnr_throttled 2\nthrottled_time 2000000000\n")
+        #expect(reading.throttledSeconds == 2)
+    }
+
+    @Test func `what the kernel does not say is not there`() {
+        var reading = MachineReading()
+        reading.read(stat: "nonsense", ticksPerSecond: 100)
+        reading.read(controlGroup: "nonsense")
+        #expect(reading.busySeconds == nil)
+        #expect(reading.throttledSeconds == nil)
+    }
+}

@@ -1,0 +1,228 @@
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyComparison
+
+@Suite struct StatisticsTests {
+    @Test func `the median is the middle, or between the two in the middle`() {
+        #expect(Statistics.median([3, 1, 2]) == 2)
+        #expect(Statistics.median([4, 1, 2, 3]) == 2.5)
+        #expect(Statistics.median([]) == 0)
+    }
+
+    @Test func `a quantile is a value that was there`() {
+        let values = (1...100).map(Double.init)
+        #expect(Statistics.quantile(0.5, sorted: values) == 50)
+        #expect(Statistics.quantile(0.99, sorted: values) == 99)
+        #expect(Statistics.quantile(1, sorted: values) == 100)
+        #expect(Statistics.quantile(0, sorted: values) == 1)
+    }
+
+    @Test func `Jain's index is 1 for equal shares and 1 over n for one winner`() {
+        #expect(Statistics.jainIndex([5, 5, 5, 5]) == 1)
+        #expect(Statistics.jainIndex([8, 0, 0, 0]) == 0.25)
+        #expect(Statistics.jainIndex([1, 3]) == 0.8)
+        #expect(Statistics.jainIndex([0, 0]) == 1)
+    }
+
+    @Test func `the interval of equal values is that value`() {
+        let interval = Bootstrap.medianInterval([7, 7, 7, 7, 7], seed: 1)
+        #expect(interval == (7, 7))
+    }
+
+    @Test func `an interval covers the true median about as often as it says`() async {
+        // 200 samples of 15 values, evenly spread around 100.
+        let covered = await TestThread.result {
+            var random = SeededRandom(seed: 11)
+            return (0..<200).count { round in
+                let values = (0..<15).map { _ in Double.random(in: 50...150, using: &random) }
+                let interval = Bootstrap.medianInterval(values, seed: UInt64(round))
+                return interval.low <= 100 && 100 <= interval.high
+            }
+        }
+        #expect((180...200).contains(covered), "\(covered) of 200")
+    }
+
+    @Test func `the same seed gives the same interval`() {
+        let values = [3.0, 9, 4, 7, 5]
+        #expect(
+            Bootstrap.medianInterval(values, seed: 5) == Bootstrap.medianInterval(values, seed: 5)
+        )
+    }
+
+    @Test func `repeats of one thing overlap, and of two things far apart do not`() {
+        let first = ComparisonReport.Spread([100, 103, 98, 101, 99], seed: 1)
+        let same = ComparisonReport.Spread([99, 102, 97, 104, 100], seed: 1)
+        let other = ComparisonReport.Spread([120, 123, 118, 121, 119], seed: 1)
+        #expect(first.overlaps(same))
+        #expect(same.overlaps(first))
+        #expect(!first.overlaps(other))
+        #expect(!other.overlaps(first))
+    }
+
+    @Test func `two groups of repeats are two modes`() throws {
+        let modes = try #require(Modes([1_000, 31, 980, 29, 1_020]))
+        #expect(modes.worse == 30)
+        #expect(modes.better == 1_000)
+    }
+
+    @Test(arguments: [
+        [100, 101, 99, 102, 98],
+        // One repeat alone is a disturbance.
+        [1_000, 1_010, 990, 1_005, 30],
+        // Spread out, and nowhere a gap.
+        [100, 150, 220, 330, 480, 700],
+        // Too few.
+        [1_000, 30, 1_000],
+        // Groups, too near each other to matter.
+        [100, 101, 120, 121],
+    ])
+    func `what is spread otherwise has no modes`(values: [Double]) {
+        #expect(Modes(values) == nil)
+    }
+}
+
+@Suite struct ScalabilityTests {
+    private let threads = [1.0, 2, 4, 8, 16]
+
+    private func points(
+        _ curve: ScalabilityCurve,
+        error: (Int) -> Double = { _ in 1 }
+    ) -> [(threads: Double, throughput: Double)] {
+        threads.enumerated().map { ($1, curve.throughput($1) * error($0)) }
+    }
+
+    @Test(arguments: [(1e6, 0.05, 0.002), (3e4, 0.9, 0.1), (2e6, 0, 0.01), (5e5, 0.3, 0)])
+    func `a curve is found again from its own points`(
+        single: Double,
+        contention: Double,
+        coherency: Double
+    ) throws {
+        let truth = ScalabilityCurve(
+            single: single,
+            contention: contention,
+            coherency: coherency
+        )
+        let fit = try #require(ScalabilityCurve(points(truth)))
+        #expect(abs(fit.single / single - 1) < 1e-6)
+        #expect(abs(fit.contention - contention) < 1e-6)
+        #expect(abs(fit.coherency - coherency) < 1e-6)
+    }
+
+    @Test func `perfect scaling has neither term and no peak`() throws {
+        let fit = try #require(ScalabilityCurve(threads.map { ($0, 1_000 * $0) }))
+        #expect(fit.contention < 1e-9)
+        #expect(fit.coherency < 1e-9)
+        #expect(fit.peakThreads.map { $0 > 1_000 } ?? true)
+    }
+
+    @Test func `terms do not go below nothing where threads gain too much`() throws {
+        let fit = try #require(ScalabilityCurve(threads.map { ($0, 1_000 * $0 * (1 + $0 / 10)) }))
+        #expect(fit.contention >= 0)
+        #expect(fit.coherency >= 0)
+    }
+
+    @Test func `the peak is where the curve is highest`() throws {
+        let curve = ScalabilityCurve(single: 1, contention: 0.04, coherency: 0.015)
+        let peak = try #require(curve.peakThreads)
+        #expect(peak == 8)
+        #expect(curve.throughput(8) > curve.throughput(7))
+        #expect(curve.throughput(8) > curve.throughput(9))
+    }
+
+    @Test func `two numbers of threads are too few`() {
+        #expect(ScalabilityCurve([(1, 100), (2, 180)]) == nil)
+        #expect(ScalabilityCurve([(1, 100), (2, 180), (2, 181)]) == nil)
+    }
+
+    @Test func `the bands of noisy repeats contain the truth`() throws {
+        let truth = ScalabilityCurve(single: 1e6, contention: 0.1, coherency: 0.02)
+        var random = SeededRandom(seed: 9)
+        let cases = threads.map { threads in
+            measured(
+                "lock",
+                threads: Int(threads),
+                (0..<9).map { _ in
+                    truth.throughput(threads) * Double.random(in: 0.95...1.05, using: &random)
+                }
+            )
+        }
+        let fit = try #require(ComparisonReport.ScalingFit(cases, seed: 1))
+        #expect(fit.contention.low <= 0.1 && 0.1 <= fit.contention.high)
+        #expect(fit.coherency.low <= 0.02 && 0.02 <= fit.coherency.high)
+        #expect(fit.contention.low < fit.contention.high)
+        #expect(fit.rSquared > 0.9)
+    }
+
+    @Test func `strategies cross where their curves do`() throws {
+        let fast = ScalabilityCurve(single: 1e6, contention: 0.8, coherency: 0.1)
+        let steady = ScalabilityCurve(single: 5e5, contention: 0.2, coherency: 0.01)
+        let cases = sweep("fast", fast) + sweep("steady", steady)
+        let fits = cases.sweeps.compactMap { ComparisonReport.ScalingFit($0, seed: 1) }
+        let crossovers = Crossovers.among(cases, fits: fits)
+        try #require(crossovers.count == 1)
+        let crossover = crossovers[0]
+        #expect(crossover.fasterBelow == "fast")
+        #expect(crossover.fasterAbove == "steady")
+        #expect(fast.throughput(crossover.at - 0.05) > steady.throughput(crossover.at - 0.05))
+        #expect(fast.throughput(crossover.at + 0.05) < steady.throughput(crossover.at + 0.05))
+    }
+
+    @Test func `what lies within the noise crosses nothing`() {
+        let cases =
+            [(1, [100.0, 120, 110]), (2, [100, 120, 110]), (4, [100, 120, 110])].map {
+                measured("one", threads: $0.0, $0.1)
+            }
+            + [(1, [105.0, 125, 115]), (2, [95, 115, 105]), (4, [90, 112, 100])].map {
+                measured("two", threads: $0.0, $0.1)
+            }
+        #expect(Crossovers.among(cases, fits: []).isEmpty)
+    }
+
+    @Test func `strategies cross over the read ratio between measured points`() throws {
+        let points = [(0.0, 200.0, 100.0), (0.5, 150, 150), (1.0, 100, 200)]
+        let cases = points.flatMap { ratio, one, two in
+            [
+                measured("one", threads: 2, [one, one, one], readRatio: ratio),
+                measured("two", threads: 2, [two, two, two], readRatio: ratio),
+            ]
+        }
+        let crossovers = Crossovers.among(cases, fits: [])
+        try #require(crossovers.count == 1)
+        #expect(crossovers[0].axis == .readRatio)
+        #expect(crossovers[0].threads == 2)
+        #expect(abs(crossovers[0].at - 0.5) < 1e-9)
+        #expect(crossovers[0].fasterBelow == "one")
+    }
+
+    private func sweep(_ name: String, _ curve: ScalabilityCurve) -> [ComparisonReport.Case] {
+        threads.map { threads in
+            let truth = curve.throughput(threads)
+            return measured(name, threads: Int(threads), [truth * 0.99, truth, truth * 1.01])
+        }
+    }
+}
+
+/// A case with these throughputs.
+func measured(
+    _ strategy: String,
+    threads: Int,
+    _ rates: [Double],
+    readRatio: Double = 0.5
+) -> ComparisonReport.Case {
+    let repeats = rates.enumerated().map { index, rate in
+        ComparisonReport.Repeat(
+            index: index,
+            operations: Int(rate * 1_000),
+            seconds: 1_000,
+            operationsPerThread: [Int](repeating: Int(rate * 1_000) / threads, count: threads)
+        )
+    }
+    return ComparisonReport.Case(
+        strategy: strategy,
+        threads: threads,
+        workload: workload(readRatio: readRatio),
+        repeats: repeats,
+        summary: ComparisonReport.Summary(repeats, seed: 1)
+    )
+}

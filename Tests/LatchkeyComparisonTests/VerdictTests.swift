@@ -1,0 +1,50 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyComparison
+
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct VerdictTests {
+    @Test(arguments: StrategyKind.allCases)
+    func `every strategy passes every check`(kind: StrategyKind) async {
+        let verdicts = await TestThread.result { StrategyVerdicts.check(kind, seed: 1) }
+        #expect(verdicts.map(\.check) == [.counts, .tornReads, .linearizability])
+        #expect(verdicts.allSatisfy { $0.strategy == kind.rawValue })
+        for verdict in verdicts {
+            #expect(verdict.outcome == .passed, "\(verdict)")
+            #expect(verdict.checkedCount > 0)
+        }
+    }
+
+    @Test func `barriers on a global queue fail`() async {
+        let verdicts = await TestThread.result {
+            StrategyVerdicts.check(blocking: BarrierOnGlobalQueueStrategy(), seed: 1)
+        }
+        expectFailure(verdicts, of: "barrier-on-global-queue")
+    }
+
+    @Test func `a spin lock that tests and sets in two steps fails`() async {
+        let verdicts = await TestThread.result {
+            StrategyVerdicts.check(blocking: TornSpinStrategy(), seed: 1)
+        }
+        expectFailure(verdicts, of: "torn-spin")
+    }
+
+    @Test func `a strategy that fails also fails through the submitting doors`() async {
+        let verdicts = await TestThread.result {
+            StrategyVerdicts.check(submitting: TornSpinStrategy(), seed: 1)
+        }
+        expectFailure(verdicts, of: "torn-spin")
+    }
+
+    /// Which of the checks catches it first is chance; that one does is not.
+    private func expectFailure(_ verdicts: [ComparisonReport.Verdict], of name: String) {
+        #expect(verdicts.count == 3)
+        #expect(verdicts.contains { $0.outcome == .failed }, "\(verdicts)")
+        for verdict in verdicts {
+            #expect(verdict.strategy == name)
+            #expect((verdict.finding == nil) == (verdict.outcome == .passed))
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import LatchkeyComparison
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// `latchkey compare` as a process: flags, files, signals and status.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct CompareTests {
+    private static let quick = [
+        "compare", "--strategies", "lock,spin", "--threads", "1,2", "--duration", "10ms",
+        "--repeats", "3", "--force",
+    ]
+
+    private func run(
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) async throws -> (status: Int32, output: String, errors: String) {
+        let program = try Program(arguments, environment: environment)
+        return try await offPool { program.finish() }
+    }
+
+    @Test(arguments: [
+        (["--preset", "none"], "--preset takes one of counter, cache, config, registry, convoy"),
+        (["--strategies", "hope"], "--strategies takes names out of serial-queue, "),
+        (["--strategies", "lock,lock"], "--strategies names 'lock' twice."),
+        (["--strategies", "all,lock"], "--strategies takes all, or names, not both."),
+        (["--threads", "0"], "--threads takes whole numbers from 1 to 256, not '0'."),
+        (["--threads", "1,257"], "--threads takes whole numbers from 1 to 256, not '257'."),
+        (["--threads="], "--threads needs a value."),
+        (["--threads", "1,,2"], "--threads has an empty place in its list '1,,2'."),
+        (["--threads", "8,4"], "--threads takes ascending numbers, and '4' comes after '8'."),
+        (["--threads", "8..1"], "--threads has a range that runs backwards: '8..1'."),
+        (["--read-ratio", "1.5"], "--read-ratio takes numbers from 0.0 to 1.0, not '1.5'."),
+        (["--section", "-1"], "--section takes whole numbers from 0 to "),
+        (["--outside", "scaled:"], "--outside takes nanoseconds such as 200, or scaled:200"),
+        (["--skew", "zipf:0"], "--skew takes uniform, or zipf:EXPONENT"),
+        (["--stripes", "3"], "--stripes takes powers of two from 1 to "),
+        (["--arrival", "open:0"], "--arrival takes closed, or open:RATE"),
+        (["--duration", "2h"], "--duration takes a time from 5ms to 60s"),
+        (["--thread-mode", "event-loop"], "--thread-mode has a meaning over HTTP only."),
+        (["--transport", "http", "--section", "5"], "--section has no meaning over HTTP."),
+        (["--against", "a.json"], "--against needs --from, the earlier report."),
+        (["--from", "a.json", "--threads", "1"], "--from measures nothing, so --threads has no"),
+    ])
+    func `a bad command line is a sentence and status 2`(
+        arguments: [String],
+        sentence: String
+    ) async throws {
+        let result = try await run(["compare"] + arguments)
+        #expect(result.status == 2)
+        #expect(result.errors.hasPrefix("latchkey: \(sentence)"), "\(result.errors)")
+        #expect(result.output.isEmpty)
+    }
+
+    @Test func `a range of threads is written out by doubling`() throws {
+        let flag = try #require(CompareFlags.all.first { $0.name == "threads" })
+        for (text, counts) in [("1..8", [1, 2, 4, 8]), ("1..6", [1, 2, 4, 6]), ("3", [3])] {
+            let values = try FlagValues(
+                [flag],
+                command: "compare",
+                arguments: ["--threads", text],
+                environment: { _ in nil }
+            )
+            #expect(values.list(flag) { Int($0) } == counts)
+        }
+    }
+
+    @Test func `a run prints its table and writes its files, which can be read again`() async throws
+    {
+        let folder = try TemporaryFolder()
+        let result = try await run(
+            Self.quick + [
+                "--json", folder.path + "/a.json", "--csv", folder.path + "/a.csv",
+                "--html", folder.path + "/a.html",
+            ]
+        )
+        #expect(result.status == 0)
+        #expect(result.output.contains("All "))
+        #expect(result.errors.contains("latchkey: 100 % done"))
+        #expect(!result.output.contains("\u{1B}"), "no colour without a terminal")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        #expect(names == ["a.csv", "a.html", "a.json"], "and no temporary file")
+        let report = try ComparisonReport(file: folder.path + "/a.json")
+        #expect(report.cases.count == 4)
+        #expect(report.baselines.count == 3)
+        let again = try await run(["compare", "--from", folder.path + "/a.json"])
+        #expect(again.output == result.output)
+        let same = try await run(
+            [
+                "compare", "--from", folder.path + "/a.json", "--against",
+                folder.path + "/a.json", "--force",
+            ]
+        )
+        #expect(same.status == 0, "\(same.errors)")
+        #expect(same.output.contains("No difference found beyond the noise."))
+    }
+
+    /// In a process of its own, because the threads that run actors are busy with tests here.
+    @Test func `every strategy is measured and passes`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        let result = try await run([
+            "compare", "--threads", "2", "--repeats", "1", "--duration", "100ms", "--force",
+            "--json", path,
+        ])
+        #expect(result.status == 0, "\(result.output)\(result.errors)")
+        let report = try ComparisonReport(file: path)
+        #expect(report.cases.map(\.strategy) == StrategyKind.allCases.map(\.rawValue))
+        for found in report.cases {
+            let repeated = found.repeats[0]
+            #expect(repeated.operations > 0, "\(found.strategy)")
+            #expect(repeated.operationsPerThread.count == 2)
+            #expect(repeated.wait != nil, "\(found.strategy)")
+            #expect(repeated.hold != nil, "\(found.strategy)")
+            // A Mutex must not be tried, so nobody knows.
+            #expect((repeated.contended == nil) == (found.strategy == "mutex"))
+            let cost = try #require(found.summary.costAgainstUnsynchronized)
+            #expect(cost > 0, "\(found.strategy): \(report.baselines[0])")
+        }
+        #expect(report.verdicts.count == 4 * StrategyKind.allCases.count)
+        #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
+        #expect(!report.isInterrupted)
+    }
+
+    @Test func `a full disk is a sentence and status 2, and leaves nothing behind`() async throws {
+        let device = try await run(Self.quick + ["--json", "/dev/full"])
+        #expect(device.status == 2)
+        #expect(device.errors.contains("/dev/full cannot be written: No space left on device."))
+        #expect(device.output.contains("strategy"), "the table is there all the same")
+        let folder = try await run(Self.quick + ["--html", "no/such/folder/a.html"])
+        #expect(folder.status == 2)
+        #expect(folder.output.isEmpty, "said before the run, not after it")
+    }
+
+    @Test func `a report that is truncated or of another schema is status 2`() async throws {
+        let folder = try TemporaryFolder()
+        for text in ["{\"schema\": \"latchkey-comparison/1\", ", "{\"schema\": \"other/7\"}", ""] {
+            let path = folder.path + "/a.json"
+            try Data(text.utf8).write(to: URL(filePath: path))
+            let result = try await run(["compare", "--from", path, "--against", path])
+            #expect(result.status == 2)
+            #expect(result.errors.hasPrefix("latchkey: \(path) "))
+        }
+    }
+
+    @Test func `an interrupt prints what is finished`() async throws {
+        let program = try Program([
+            "compare", "--strategies", "lock", "--threads", "1", "--duration", "100ms",
+            "--repeats", "50",
+        ])
+        let result = try await offPool {
+            try program.awaitErrors(containing: " 10 % ")
+            program.signal(SIGINT)
+            return program.finish()
+        }
+        #expect(result.status == 130)
+        #expect(result.output.contains("Interrupted: this is what was finished."))
+    }
+
+    @Test func `without wrk a comparison over HTTP is a sentence and status 2`() async throws {
+        let result = try await run(
+            ["compare", "--transport", "http"],
+            environment: ["PATH": "/no-programs"]
+        )
+        #expect(result.status == 2)
+        #expect(result.errors.hasPrefix("latchkey: --transport http needs the program wrk"))
+    }
+
+    @Test func `over HTTP the client's figures stand beside the service's`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        let result = try await run([
+            "compare", "--transport", "http", "--strategies", "lock,barrier-queue-async",
+            "--threads", "4", "--thread-mode", "event-loop", "--repeats", "1", "--force",
+            "--json", path,
+        ])
+        #expect(result.status == 0, "\(result.errors)")
+        let report = try ComparisonReport(file: path)
+        #expect(report.baselines.map(\.strategy) == ["http-alone"])
+        for entry in report.cases {
+            #expect(entry.summary.operationsPerSecond.median > 0)
+            #expect(entry.summary.response != nil)
+            #expect(entry.summary.wait != nil)
+            #expect(entry.summary.cpuSecondsPerMillionOperations != nil)
+            let measured = try #require(entry.repeats.first?.meteredOperations)
+            // As many as the client counted, but for what was under way when it stopped.
+            #expect(abs(measured - entry.repeats[0].operations) <= 8)
+        }
+    }
+}

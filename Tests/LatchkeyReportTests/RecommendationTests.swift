@@ -1,0 +1,153 @@
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyComparison
+
+/// What is recommended, and what is said about it.
+struct RecommendationTests {
+    private func sample(
+        _ strategies: [StrategyKind],
+        threads: [Int] = [1, 8],
+        rate: @escaping (StrategyKind, Int) -> Double
+    ) -> ComparisonReport {
+        SampleReport(
+            strategies: strategies,
+            threads: threads,
+            speed: { rate($0, $1) / SampleReport.rate($0, $1) }
+        ).make()
+    }
+
+    @Test func `the strategy that is ahead everywhere is recommended and nothing flips it`() {
+        let report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.outcome == .one)
+        #expect(recommendation.strategies == ["spin"])
+        #expect(recommendation.sentence.hasPrefix("Use `spin`: on 1 to 8 threads (50 % reads, "))
+        #expect(recommendation.sentence.contains("more than `lock`, the next (between "))
+        #expect(recommendation.flip.hasPrefix("Nothing in this run flips it"))
+    }
+
+    @Test func `where another is ahead the recommendation flips, at the crossover if known`() {
+        var report = sample([.lock, .mutex]) { kind, threads in
+            kind == .lock ? 1e6 : threads == 1 ? 1.5e6 : 1e5
+        }
+        #expect(
+            ComparisonReport.Recommendation(report).flip.hasPrefix(
+                "It flips: on 1 thread `mutex` is ahead (by "
+            )
+        )
+        report.crossovers = [
+            ComparisonReport.Crossover(
+                axis: .threads,
+                workload: SampleReport.workload(),
+                at: 2.3,
+                fasterBelow: "mutex",
+                fasterAbove: "lock"
+            )
+        ]
+        #expect(
+            ComparisonReport.Recommendation(report).flip.hasPrefix(
+                "It flips: below 2.3 threads `mutex` is ahead (by "
+            )
+        )
+    }
+
+    @Test func `a flip over the read ratio names the ratio`() {
+        let writes = SampleReport(
+            strategies: [.lock, .readWriteLock],
+            threads: [4],
+            workloads: [SampleReport.workload(readRatio: 0)],
+            speed: { kind, _ in kind == .lock ? 10 : 1 }
+        ).make()
+        var report = SampleReport(
+            strategies: [.lock, .readWriteLock],
+            threads: [4],
+            workloads: [SampleReport.workload(readRatio: 1)],
+            speed: { kind, _ in kind == .lock ? 1 : 3 }
+        ).make()
+        report.cases += writes.cases
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["lock"])
+        #expect(
+            recommendation.flip.hasPrefix(
+                "It flips: on 4 threads with reads only `read-write-lock` is ahead (by "
+            )
+        )
+    }
+
+    @Test func `strategies whose intervals overlap are not told apart`() {
+        let report = sample([.lock, .spin, .mutex]) { kind, _ in kind == .mutex ? 1e5 : 1e6 }
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.outcome == .several)
+        #expect(Set(recommendation.strategies) == ["lock", "spin"])
+        #expect(recommendation.sentence.hasPrefix("No difference was found between `"))
+        #expect(recommendation.sentence.contains("ahead of `mutex` and the rest"))
+    }
+
+    @Test func `a bistable strategy is ranked by its worse mode`() throws {
+        var report = sample([.lock, .spin], threads: [4]) { kind, _ in kind == .lock ? 1e6 : 3e6 }
+        let index = try #require(report.cases.firstIndex { $0.strategy == "spin" })
+        for place in [1, 3] {
+            report.cases[index].repeats[place].operations = 20_000 + place
+        }
+        report.cases[index].summary.isBistable = true
+        report.cases[index].summary.modesOperationsPerSecond = [1e5, 3e6]
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["lock"])
+        #expect(recommendation.notes.contains { $0.hasPrefix("`spin` had two modes") })
+    }
+
+    @Test func `refused ranking recommends nothing and says why`() {
+        var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
+        report.conditions.ranking = .refused
+        report.conditions.findings = ["This is a debug build."]
+        let refused = ComparisonReport.Recommendation(report)
+        #expect(refused.outcome == .refused)
+        #expect(refused.strategies.isEmpty)
+        #expect(refused.sentence.contains("This is a debug build."))
+        report.conditions.ranking = .forced
+        let forced = ComparisonReport.Recommendation(report)
+        #expect(forced.strategies == ["spin"])
+        #expect(forced.notes[0] == "Ranked by force, although: This is a debug build.")
+    }
+
+    @Test func `a strategy that failed a check is not ranked`() {
+        var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
+        report.verdicts = [
+            ComparisonReport.Verdict(
+                strategy: "spin",
+                check: .tornReads,
+                outcome: .failed,
+                checkedCount: 1
+            )
+        ]
+        #expect(ComparisonReport.Recommendation(report).outcome == .refused, "one is left")
+        report.settings.strategies.append(.mutex)
+        report.cases += sample([.mutex]) { _, _ in 1e5 }.cases
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["lock"])
+        #expect(recommendation.notes.contains { $0.contains("failed the check 'torn-reads'") })
+    }
+
+    @Test func `a strategy with a case missing is not ranked`() {
+        var report = sample([.lock, .spin, .mutex]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
+        report.cases.removeAll { $0.strategy == "spin" && $0.threads == 8 }
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(!recommendation.strategies.contains("spin"))
+        #expect(recommendation.notes.contains("`spin` is not complete and is not ranked."))
+    }
+
+    @Test func `shorter waits and less processor time elsewhere are said`() {
+        let report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 4e6 : 1e6 }
+        var slow = report
+        for index in slow.cases.indices where slow.cases[index].strategy == "spin" {
+            slow.cases[index].summary.wait = .sample(p50: 1e6)
+            slow.cases[index].summary.cpuSecondsPerMillionOperations = 100
+        }
+        let notes = ComparisonReport.Recommendation(slow).notes
+        #expect(
+            notes.contains { $0.hasPrefix("If long waits matter more than throughput: `lock`") }
+        )
+        #expect(notes.contains { $0.hasPrefix("If processor time matters more: `lock`") })
+    }
+}

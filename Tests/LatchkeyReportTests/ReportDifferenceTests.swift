@@ -1,0 +1,147 @@
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyComparison
+
+/// Two reports, and what is said to have changed between them.
+struct ReportDifferenceTests {
+    /// Noise as it is here: every repeat, every round as a whole, and now and then a disturbance.
+    private static func noisy(_ seed: UInt64) -> SampleReport {
+        var sample = SampleReport(seed: seed, noise: 0.04, roundNoise: 0.03)
+        sample.outlierShare = 0.02
+        return sample
+    }
+
+    /// How much a section that is 20 % longer slows a workload that is mostly section.
+    private static func slower(_ kind: StrategyKind, _ threads: Int) -> Double {
+        1 / (threads == 1 ? 1.15 : 1.2)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `two reports of one build show no difference`(seed: UInt64) throws {
+        let before = Self.noisy(seed).make()
+        let after = Self.noisy(seed + 1_000).make()
+        let difference = try ReportDifference(from: before, against: after)
+        let found = difference.rows.filter { $0.verdict != .same }
+        #expect(found.map(\.summary) == [])
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a section that is 20 % longer is found`(seed: UInt64) throws {
+        let before = Self.noisy(seed).make()
+        var slow = Self.noisy(seed + 1_000)
+        slow.speed = Self.slower
+        let difference = try ReportDifference(from: before, against: slow.make())
+        let (isWorse, isBetter) = (
+            difference.isWorse, difference.rows.contains { $0.verdict == .better }
+        )
+        #expect(isWorse && !isBetter)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a single strategy that got slower is found, and no other`(seed: UInt64) throws {
+        var quiet = SampleReport(seed: seed, noise: 0.03, roundNoise: 0.02)
+        let before = quiet.make()
+        quiet.seed += 1_000
+        quiet.speed = { kind, threads in kind == .adaptive ? Self.slower(kind, threads) : 1 }
+        let difference = try ReportDifference(from: before, against: quiet.make())
+        let worse = difference.rows.filter { $0.verdict == .worse }
+        #expect(Set(worse.map(\.strategy)) == ["adaptive"], "\(difference.detectableRatio)")
+    }
+
+    @Test func `a report against itself shows nothing`() throws {
+        let report = SampleReport().make()
+        let difference = try ReportDifference(from: report, against: report)
+        let changed = difference.rows.filter { $0.verdict != .same || $0.change != 0 }
+        #expect(changed.map(\.summary) == [])
+    }
+
+    @Test func `a change that was made on purpose is said and compared over`() throws {
+        let before = SampleReport(workloads: [SampleReport.workload(section: 1_000)]).make()
+        var after = SampleReport(workloads: [SampleReport.workload(section: 1_200)], seed: 2)
+        after.speed = Self.slower
+        let difference = try ReportDifference(from: before, against: after.make())
+        let isWorse = difference.isWorse
+        #expect(isWorse)
+        #expect(
+            difference.notes.contains(
+                "The section differs on purpose: 1000 before, 1200 after."
+            )
+        )
+    }
+
+    /// As if another process had taken half of the machine during one of the runs.
+    private func busy(_ sample: SampleReport) -> ComparisonReport {
+        var report = sample.make()
+        report.conditions.ranking = .refused
+        report.conditions.findings = ["Other processes kept 1.20 processors busy."]
+        return report
+    }
+
+    @Test func `on a busy machine only the processor time of one thread is compared`() throws {
+        let before = SampleReport(seed: 1, processorTime: { _ in 1 }).make()
+        var starved = SampleReport(seed: 2, processorTime: { $0 == 1 ? 1 : 1.5 })
+        starved.speed = { _, _ in 0.5 }
+        let same = try ReportDifference(from: before, against: busy(starved))
+        #expect(same.rows.allSatisfy { $0.figure == .processorTime && $0.verdict == .same })
+        #expect(same.notes.contains { $0.contains("--force compares everything") })
+        let forced = try ReportDifference(from: before, against: busy(starved), isForced: true)
+        #expect(forced.rows.contains { $0.figure == .throughput && $0.verdict == .worse })
+        starved.processorTime = { _ in 1.18 }
+        let worse = try ReportDifference(from: before, against: busy(starved))
+        #expect(worse.rows.contains { $0.figure == .processorTime && $0.verdict == .worse })
+    }
+
+    @Test func `on a busy machine without a case of one thread nothing can be compared`() {
+        let sample = SampleReport(threads: [2, 4])
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ReportDifference(from: sample.make(), against: busy(sample))
+        }
+        #expect(error?.message.contains("Other processes kept 1.20 processors busy.") == true)
+    }
+
+    @Test func `reports without a common case cannot be compared`() {
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ReportDifference(
+                from: SampleReport(strategies: [.lock]).make(),
+                against: SampleReport(strategies: [.spin]).make()
+            )
+        }
+        #expect(error?.message == "The two reports have no case in common.")
+    }
+
+    @Test func `two repeats are too few`() {
+        #expect(throws: ReportFileError.self) {
+            let report = SampleReport(repeats: 2).make()
+            _ = try ReportDifference(from: report, against: report)
+        }
+    }
+
+    @Test func `a check that fails now is worse`() throws {
+        let before = SampleReport().make()
+        var after = before
+        after.verdicts[2].outcome = .failed
+        let difference = try ReportDifference(from: before, against: after)
+        let isWorse = difference.isWorse
+        #expect(isWorse)
+        #expect(
+            difference.text(style: TerminalStyle(width: 80, usesColor: false)).contains("fails")
+        )
+    }
+}
+
+extension ReportDifference.Row {
+    fileprivate var summary: String {
+        "\(strategy) \(place) \(figure.rawValue) \(change) \(verdict.rawValue)"
+    }
+}
+
+struct StudentDistributionTests {
+    /// From the usual table.
+    @Test(arguments: [(1, 12.706, 0.05), (4, 2.776, 0.05), (8, 3.355, 0.01), (30, 3.646, 0.001)])
+    func `tails are those of the table`(freedom: Int, value: Double, tails: Double) {
+        let student = StudentDistribution(freedom: Double(freedom))
+        #expect(abs(student.tails(value) - tails) < tails * 0.001)
+        #expect(abs(student.quantile(tails: tails) - value) < value * 0.001)
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyComparison
+
+struct ReportFileTests {
+    private let report = SampleReport(strategies: [.lock, .spin], threads: [1, 2]).make()
+
+    @Test func `a report is the same after JSON`() throws {
+        var report = report
+        report.recommendation = ComparisonReport.Recommendation(report)
+        let json = try report.json()
+        #expect(try ComparisonReport(json: json, source: "it") == report)
+    }
+
+    @Test func `a truncated report is refused with a sentence`() throws {
+        let json = try report.json()
+        for length in [0, 1, json.count / 3, json.count - 3] {
+            let error = #expect(throws: ReportFileError.self) {
+                _ = try ComparisonReport(json: Array(json.prefix(length)), source: "a.json")
+            }
+            #expect(error?.message == "a.json is no whole JSON text; it may be truncated.")
+        }
+    }
+
+    @Test func `another schema is refused by its name`() throws {
+        var report = report
+        report.schema = "latchkey-comparison/99"
+        let json = try report.json()
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ComparisonReport(json: json, source: "a.json")
+        }
+        #expect(error?.message.contains("'latchkey-comparison/99'") == true)
+    }
+
+    @Test(arguments: [
+        "{}", "[]", "3", "{\"schema\": 3}", "{\"schema\": \"latchkey-comparison/1\"}",
+    ])
+    func `JSON that is no report is refused with a sentence`(text: String) {
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ComparisonReport(json: Array(text.utf8), source: "a.json")
+        }
+        #expect(error?.message.hasPrefix("a.json ") == true)
+        #expect(error?.message.hasSuffix(".") == true)
+    }
+
+    @Test func `a missing file is named`() {
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ComparisonReport(file: "no/such.json")
+        }
+        #expect(error?.message == "no/such.json cannot be read: No such file or directory.")
+    }
+
+    @Test func `a file is replaced as a whole`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        try ReportFile.write(Array("one".utf8), to: path)
+        try ReportFile.write(Array("two".utf8), to: path)
+        #expect(try ReportFile.read(path) == Array("two".utf8))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["a.json"])
+    }
+
+    @Test func `a symbolic link stays and its file is replaced`() throws {
+        let folder = try TemporaryFolder()
+        try ReportFile.write(Array("one".utf8), to: folder.path + "/a.json")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path + "/link.json",
+            withDestinationPath: "a.json"
+        )
+        try ReportFile.write(Array("two".utf8), to: folder.path + "/link.json")
+        #expect(try ReportFile.read(folder.path + "/a.json") == Array("two".utf8))
+    }
+
+    @Test func `a full device is an error and stays a device`() {
+        let error = #expect(throws: ReportFileError.self) {
+            try ReportFile.write(Array("one".utf8), to: "/dev/full")
+        }
+        #expect(error?.message == "/dev/full cannot be written: No space left on device.")
+    }
+
+    @Test func `a folder that is not there is an error`() {
+        #expect(throws: ReportFileError.self) {
+            try ReportFile.write(Array("one".utf8), to: "no/such/a.json")
+        }
+    }
+
+    @Test func `CSV has a line for each repeat and as many fields as its header`() throws {
+        let lines = String(decoding: report.csv(), as: UTF8.self).split(separator: "\r\n")
+        let counts = lines.map { $0.split(separator: ",", omittingEmptySubsequences: false).count }
+        #expect(lines.count == 1 + (report.cases + report.baselines).count * 5)
+        #expect(Set(counts).count == 1)
+        #expect(lines[0].hasPrefix("strategy,threads,readRatio,sectionNanoseconds,outside,keys"))
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyComparison
+
+/// The documented schema and the reports that are written, against each other.
+struct ReportSchemaTests {
+    private let schema: SchemaChecker
+
+    init() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let file = root.appending(path: "docs/schemas/comparison-report.schema.json")
+        schema = SchemaChecker(try JSONSerialization.jsonObject(with: Data(contentsOf: file)))
+    }
+
+    private func problems(_ report: ComparisonReport) throws -> [String] {
+        schema.problems(try JSONSerialization.jsonObject(with: Data(report.json())))
+    }
+
+    /// A report in which everything optional is there.
+    private var full: ComparisonReport {
+        let wire = SampleReport.workload(threadMode: .eventLoop)
+        var report = SampleReport(
+            strategies: [.lock, .spin],
+            threads: [1, 2],
+            workloads: [SampleReport.workload(), wire]
+        ).make()
+        report.settings.preset = .cache
+        report.settings.skews = [.uniform, .zipf(exponent: 0.99)]
+        report.settings.arrival = .open(operationsPerSecond: 1e5)
+        report.fingerprint.hypervisor = "yes"
+        report.fingerprint.processorQuota = 1.5
+        report.instrument.systemCallsMissingBecause = "It is not allowed."
+        report.verdicts[0].finding = "Nothing."
+        report.cases[0].summary.isBistable = true
+        report.cases[0].summary.modesOperationsPerSecond = [1, 2]
+        report.cases[0].summary.response = .sample(p50: 1)
+        report.cases[0].repeats[0].futexCalls = 1
+        report.cases[0].repeats[0].refused = 1
+        report.cases[0].repeats[0].responseFromIntendedStart = .sample(p50: 1)
+        let estimate = ComparisonReport.Estimate(value: 1, low: 0, high: 2)
+        report.fits = [
+            ComparisonReport.ScalingFit(
+                strategy: "lock",
+                workload: wire,
+                singleThreadOperationsPerSecond: estimate,
+                contention: estimate,
+                coherency: estimate,
+                peakThreads: 3,
+                peakOperationsPerSecond: 4,
+                rSquared: 0.9
+            )
+        ]
+        report.crossovers = [
+            ComparisonReport.Crossover(
+                axis: .readRatio,
+                workload: wire,
+                threads: 2,
+                at: 0.7,
+                fasterBelow: "lock",
+                fasterAbove: "spin"
+            )
+        ]
+        report.recommendation = ComparisonReport.Recommendation(report)
+        return report
+    }
+
+    @Test func `what is written is what is documented`() throws {
+        #expect(try problems(full) == [])
+        #expect(try problems(SampleReport().make()) == [])
+        #expect(try problems(ComparisonReport.empty) == [])
+    }
+
+    @Test func `what is not documented would be noticed`() throws {
+        var report = full
+        report.schema = "another"
+        report.cases[0].threads = 0
+        report.cases[1].workload.readRatio = 2
+        report.fits[0].strategy = "hope"
+        #expect(try problems(report).count == 4)
+    }
+}
+
+/// As much of JSON Schema as the report's uses.
+private struct SchemaChecker {
+    private let root: [String: Any]
+
+    init(_ root: Any) {
+        self.root = root as? [String: Any] ?? [:]
+    }
+
+    func problems(_ value: Any) -> [String] {
+        problems(value, root, "$")
+    }
+
+    private func problems(_ value: Any, _ schema: [String: Any], _ place: String) -> [String] {
+        var found: [String] = []
+        if let name = schema["$ref"] as? String {
+            let definitions = root["$defs"] as? [String: Any] ?? [:]
+            let definition = definitions[String(name.dropFirst("#/$defs/".count))]
+            found += problems(value, definition as? [String: Any] ?? ["type": "missing"], place)
+        }
+        if let constant = schema["const"] as? String, value as? String != constant {
+            found.append("\(place) is not \(constant)")
+        }
+        if let names = schema["enum"] as? [String], !names.contains(value as? String ?? "") {
+            found.append("\(place) is none of \(names)")
+        }
+        if let type = schema["type"] as? String {
+            found += typeProblems(value, type, schema, place)
+        }
+        return found
+    }
+
+    private func typeProblems(
+        _ value: Any,
+        _ type: String,
+        _ schema: [String: Any],
+        _ place: String
+    ) -> [String] {
+        switch type {
+        case "object":
+            return objectProblems(value as? [String: Any], schema, place)
+        case "array":
+            guard let items = value as? [Any] else { return ["\(place) is no array"] }
+            let element = schema["items"] as? [String: Any] ?? [:]
+            return items.enumerated().flatMap { problems($1, element, "\(place)[\($0)]") }
+        case "string":
+            guard let text = value as? String else { return ["\(place) is no string"] }
+            guard let pattern = schema["pattern"] as? String,
+                text.range(of: pattern, options: .regularExpression) == nil
+            else { return [] }
+            return ["\(place) does not match \(pattern)"]
+        case "boolean":
+            return value is Bool ? [] : ["\(place) is no boolean"]
+        case "number", "integer":
+            guard let number = (value as? NSNumber)?.doubleValue else {
+                return ["\(place) is no number"]
+            }
+            let least = (schema["minimum"] as? NSNumber)?.doubleValue ?? -.infinity
+            let most = (schema["maximum"] as? NSNumber)?.doubleValue ?? .infinity
+            let isWhole = type == "number" || number == number.rounded()
+            return number >= least && number <= most && isWhole
+                ? [] : ["\(place) is out of bounds: \(number)"]
+        default:
+            return ["\(place) has a schema of type \(type)"]
+        }
+    }
+
+    private func objectProblems(
+        _ value: [String: Any]?,
+        _ schema: [String: Any],
+        _ place: String
+    ) -> [String] {
+        guard let value else { return ["\(place) is no object"] }
+        let properties = schema["properties"] as? [String: Any] ?? [:]
+        let required = schema["required"] as? [String] ?? []
+        var found = required.filter { value[$0] == nil }.map { "\(place).\($0) is missing" }
+        for (name, value) in value {
+            guard let property = properties[name] as? [String: Any] else {
+                found.append("\(place).\(name) is not documented")
+                continue
+            }
+            found += problems(value, property, "\(place).\(name)")
+        }
+        return found
+    }
+}

@@ -1,0 +1,142 @@
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyComparison
+
+struct TerminalReportTests {
+    private func text(_ report: ComparisonReport, width: Int, usesColor: Bool = false) -> String {
+        var report = report
+        report.recommendation = ComparisonReport.Recommendation(report)
+        return TerminalReport(report, style: TerminalStyle(width: width, usesColor: usesColor)).text
+    }
+
+    @Test(arguments: [80, 100, 120, 160])
+    func `no line is wider than the terminal`(width: Int) {
+        let lines = text(SampleReport().make(), width: width).split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= width })
+    }
+
+    @Test func `a wider terminal shows more figures`() {
+        let report = SampleReport().make()
+        #expect(!text(report, width: 80).contains("hand-offs/s"))
+        #expect(text(report, width: 160).contains("hand-offs/s"))
+    }
+
+    @Test func `colour is only there where it is allowed, and says nothing alone`() {
+        let report = SampleReport().make()
+        let plain = text(report, width: 120)
+        let colored = text(report, width: 120, usesColor: true)
+        #expect(!plain.contains("\u{1B}"))
+        #expect(colored.contains("\u{1B}["))
+        let stripped = colored.split(separator: "\u{1B}").enumerated().map { index, piece in
+            index == 0 && !colored.hasPrefix("\u{1B}")
+                ? String(piece) : String(piece.drop { $0 != "m" }.dropFirst())
+        }.joined()
+        #expect(stripped == plain)
+    }
+
+    @Test func `a small report looks like this`() {
+        let report = SampleReport(strategies: [.lock, .spin], threads: [1, 2], noise: 0).make()
+        #expect(
+            text(report, width: 80) == """
+                Example <CPU> & Co, 2 processors, 6.18.0, Swift 6.3.1 or later, release, Mutex:
+                  priority-inheriting-futex
+                5 repeats of 200 ms, seed 1, memory
+                Instrument: clock 22.5 ns, loop 1.20 ns and metering 3.40 ns per operation, 1 in
+                  64 timed.
+
+                50 % reads, section 50 ns, outside 200 ns
+                strategy             1       2  wait p99  cpu/op  Jain  cont.  wait max
+                spin            =47.0M  =46.1M   1.74 µs  143 ns  0.96   33 %    781 µs
+                lock             38.0M   38.8M   2.06 µs  152 ns  0.96   33 %    928 µs
+                unsynchronized   80.0M       –         –       –     –      –         –
+                pthread-mutex    39.9M   40.7M   1.96 µs  149 ns  0.96   33 %    884 µs
+                Operations per second by threads, the median; ~ had two modes; = is best, or as
+                  good. The columns after them are for 2 threads.
+
+                All 42 checks passed (counts, torn-reads, linearizability; 14 strategies).
+
+                Use `spin`: on 1 to 2 threads (50 % reads, section 50 ns, outside 200 ns) it
+                  completes 46.5M operations per second in the geometric mean, 21 % more than
+                  `lock`, the next (between 21 % and 21 %).
+                Nothing in this run flips it: no other strategy is ahead beyond the noise in any
+                  of the 2 cases.
+
+                """
+        )
+    }
+
+    @Test func `a failed check is the loudest thing`() {
+        var report = SampleReport(strategies: [.lock, .spin, .mutex]).make()
+        report.verdicts = [
+            ComparisonReport.Verdict(
+                strategy: "spin",
+                check: .counts,
+                outcome: .failed,
+                checkedCount: 7,
+                finding: "Two updates were lost."
+            )
+        ]
+        let text = text(report, width: 80)
+        #expect(text.contains("spin WRONG"))
+        #expect(text.contains("spin: counts failed. Two updates were lost."))
+    }
+}
+
+struct ProgressLineTests {
+    private func progress(_ finished: Int, _ seconds: Double) -> ComparisonProgress {
+        ComparisonProgress(
+            finishedCount: finished,
+            totalCount: 200,
+            elapsedSeconds: seconds,
+            remainingSeconds: 90,
+            current: "spin, 4 threads"
+        )
+    }
+
+    @Test func `a log gets a line for each tenth`() {
+        var lines: [String] = []
+        var line = ProgressLine(isTerminal: false, width: 80) { lines.append($0) }
+        for finished in 0...200 {
+            line.show(progress(finished, Double(finished)))
+        }
+        line.finish()
+        #expect(lines.count == 11)
+        #expect(lines[0] == "latchkey: 0 % done, 1 min 30 s left, now spin, 4 threads\n")
+        #expect(lines.allSatisfy { !$0.contains("\r") })
+    }
+
+    @Test func `a terminal is drawn over, not too often and not too wide`() {
+        var pieces: [String] = []
+        var line = ProgressLine(isTerminal: true, width: 60) { pieces.append($0) }
+        for finished in 0..<200 {
+            line.show(progress(finished, Double(finished) / 100))
+        }
+        line.finish()
+        #expect((10...25).contains(pieces.count))
+        #expect(pieces.dropLast().allSatisfy { $0.hasPrefix("\r") && $0.count <= 60 + 4 })
+        #expect(pieces.last == "\r\u{1B}[K")
+    }
+}
+
+struct FigureTextTests {
+    @Test(arguments: [
+        (0.0, "0"), (7, "7"), (62.14, "62.1"), (999.4, "999"), (999.7, "1.00k"),
+        (50_400_000, "50.4M"),
+        (1.234e9, "1.23G"), (.nan, "–"), (.infinity, "–"),
+    ])
+    func `counts have three digits`(value: Double, text: String) {
+        #expect(FigureText.count(value) == text)
+    }
+
+    @Test func `durations have units`() {
+        #expect(FigureText.duration(nanoseconds: 12.34) == "12.3 ns")
+        #expect(FigureText.duration(nanoseconds: 1_200_000) == "1.20 ms")
+        #expect(FigureText.waitingTime(seconds: 80) == "1 min 20 s")
+        #expect(FigureText.waitingTime(seconds: 3_700) == "1 h 1 min")
+        #expect(FigureText.tick("10.0 µs") == "10 µs")
+        #expect(FigureText.tick("1.50M") == "1.5M")
+        #expect(FigureText.percent(0.123) == "12 %")
+        #expect(FigureText.change(-0.05) == "−5 %")
+    }
+}

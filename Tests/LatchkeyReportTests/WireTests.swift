@@ -1,0 +1,81 @@
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyComparison
+
+/// What a comparison over HTTP reads and plans.
+///
+/// That it runs is tested with the real program.
+struct WireTests {
+    @Test func `the script's line is read among wrk's own`() throws {
+        let output = """
+            Running 1s test @ http://127.0.0.1:8080/
+              1 threads and 4 connections
+            Requests/sec:  39000.10
+            latchkey-load 39000 1000500 12 3 101.500 90.000 150.000 900.000 1200.000 5000.000
+            """
+        let result = try #require(LoadGenerator.Result(output: output))
+        #expect(result.operations == 38_988, "without those that were refused")
+        #expect(result.seconds == 1.0005)
+        #expect(result.refused == 12)
+        #expect(result.lost == 3)
+        #expect(result.response.p50Nanoseconds == 90_000)
+        #expect(result.response.p999Nanoseconds == 1_200_000)
+        #expect(result.response.maxNanoseconds == 5_000_000)
+    }
+
+    @Test(arguments: [
+        "", "latchkey-load", "latchkey-load 1 2 3", "latchkey-load 1 0 0 0 1 1 1 1 1 1",
+        "latchkey-load nan 1 0 0 1 1 1 1 1 1",
+    ])
+    func `output without figures is none`(output: String) {
+        #expect(LoadGenerator.Result(output: output) == nil)
+    }
+
+    @Test func `the port is read from the service's first line`() {
+        let line = "latchkey: listening on http://127.0.0.1:40123 (strategy lock)"
+        #expect(ServiceProcess.port(of: line) == 40_123)
+        #expect(ServiceProcess.port(of: "") == nil)
+        #expect(ServiceProcess.port(of: "latchkey: listening on http://127.0.0.1 (x)") == nil)
+    }
+
+    @Test func `each strategy and thread mode has one service, and each mode a baseline`() {
+        var settings = ComparisonSettings()
+        settings.transport = .http
+        settings.useHTTPDefaults()
+        settings.strategies = [.lock, .spin]
+        settings.readRatios = [0, 1]
+        let schedule = WireSchedule(settings)
+        #expect(schedule.services.count == 2 * settings.threadModes.count)
+        #expect(schedule.cases.count { !$0.isBaseline } == 2 * 2 * 2 * 2)
+        #expect(schedule.cases.count { $0.isBaseline } == 2 * 2 * 2)
+    }
+
+    @Test func `every repeat measures every case once, in another order`() {
+        var settings = ComparisonSettings()
+        settings.strategies = [.lock, .spin, .mutex]
+        let schedule = WireSchedule(settings)
+        let orders = (0..<3).map { schedule.order(ofRepeat: $0, of: 3) }
+        #expect(orders.allSatisfy { $0.sorted() == Array(schedule.cases.indices) })
+        #expect(Set(orders.map { $0[0] }).count == 3)
+    }
+
+    @Test func `what has no meaning over HTTP is refused with a sentence`() {
+        func refusal(_ change: (inout ComparisonSettings) -> Void) -> String? {
+            var settings = ComparisonSettings()
+            settings.useHTTPDefaults()
+            change(&settings)
+            do {
+                _ = try HTTPComparison(settings, version: "0", executable: "none")
+                return nil
+            } catch {
+                return error.message
+            }
+        }
+        #expect(refusal { _ in } == nil)
+        #expect(refusal { $0.durationSeconds = 0.5 }?.contains("whole seconds") == true)
+        #expect(refusal { $0.arrival = .open(operationsPerSecond: 9) }?.contains("rate") == true)
+        #expect(refusal { $0.keys = [HTTPComparison.keysMax] } == nil)
+        #expect(refusal { $0.keys = [HTTPComparison.keysMax + 1] }?.contains("--keys") == true)
+    }
+}
