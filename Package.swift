@@ -108,7 +108,9 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyServiceTests",
-            dependencies: ["LatchkeyService", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "LatchkeyService", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyComparisonTests",

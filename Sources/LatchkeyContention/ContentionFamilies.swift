@@ -61,6 +61,17 @@ enum ContentionFamilies {
         help: "What metering adds to an uncontended entry.",
         unit: "seconds"
     )
+    private static let shadowRatio = MetricFamily(
+        "latchkey_shadow_sampling_ratio",
+        .gauge,
+        help: "Share of the serving strategy's operations that a shadow is given.",
+        unit: "ratio"
+    )
+    private static let shadowRefused = MetricFamily(
+        "latchkey_shadow_refused_total",
+        .counter,
+        help: "Sampled operations that a shadow did not apply."
+    )
     private static let build = MetricFamily(
         "latchkey_build_info",
         .gauge,
@@ -69,7 +80,7 @@ enum ContentionFamilies {
 
     static let all = [
         acquisitions, contended, wait, hold, waitMax, waiters, ownerChanges, samplingRatio,
-        backlog, overhead, build,
+        backlog, overhead, shadowRatio, shadowRefused, build,
     ]
 
     static func write(
@@ -115,6 +126,11 @@ enum ContentionFamilies {
         for meter in meters {
             if let seconds = meter.overheadSeconds { writer.sample(meter.labels, seconds) }
         }
+        let shares = meters.compactMap { meter in meter.shadow.map { (meter.labels, $0) } }
+        writer.begin(shadowRatio)
+        for (labels, share) in shares { writer.sample(labels, 1 / Double(share.sampleInterval)) }
+        writer.begin(shadowRefused)
+        for (labels, share) in shares { writer.sample(labels, share.refused) }
     }
 }
 
@@ -129,6 +145,7 @@ struct MeterReading {
     let samplingRatio: Double
     let backlog: Int
     let overheadSeconds: Double?
+    let shadow: ShadowShare?
 
     init(_ meter: ContentionMeter) {
         reading = meter.reading
@@ -140,6 +157,7 @@ struct MeterReading {
         samplingRatio = meter.samplingMean == 0 ? 0 : 1 / Double(meter.samplingMean)
         backlog = meter.backlogCount
         overheadSeconds = meter.overhead.map { $0.overheadNanoseconds / 1e9 }
+        shadow = meter.shadowShare
     }
 }
 

@@ -33,11 +33,19 @@ import Synchronization
     private let baseline: Synchronized<Baseline, LockStrategy>
     private let backlog = Synchronized<@Sendable () -> Int, LockStrategy>({ 0 })
 
+    private let shadow = Synchronized<ShadowSource?, LockStrategy>(nil)
+
     private let overheadFound = Synchronized<MeteringOverhead?, LockStrategy>(nil)
 
     private struct Baseline: Sendable {
         var reading = ContentionReading()
+        var refusedCount: UInt64 = 0
         var since = Date()
+    }
+
+    private struct ShadowSource: Sendable {
+        var interval: Int
+        var refusedCount: @Sendable () -> UInt64
     }
 
     /// How long the window of `latchkey_lock_wait_max_seconds` is: the gauge shows the longest of
@@ -104,6 +112,30 @@ import Synchronization
         return count()
     }
 
+    /// Says what share of the operations a shadow is given, and how to find how many of them it
+    /// refused.
+    package func observeShadow(
+        interval: Int,
+        refusedCount: @escaping @Sendable () -> UInt64
+    ) {
+        shadow.write { $0 = ShadowSource(interval: interval, refusedCount: refusedCount) }
+    }
+
+    /// What is known of a shadow's share since the meter was made; `nil` in another role.
+    package var shadowShare: ShadowShare? {
+        shadow.read { $0 }.map {
+            ShadowShare(sampleInterval: $0.interval, refused: $0.refusedCount())
+        }
+    }
+
+    /// The same since the last reset.
+    package var shadowShareSinceReset: ShadowShare? {
+        let earlier = baseline.read { $0.refusedCount }
+        return shadowShare.map {
+            ShadowShare(sampleInterval: $0.sampleInterval, refused: $0.refused &- earlier)
+        }
+    }
+
     /// What metering was found to cost, if that was measured.
     package var overhead: MeteringOverhead? {
         get { overheadFound.read { $0 } }
@@ -120,9 +152,10 @@ import Synchronization
     /// What Prometheus sees goes on.
     package func reset() {
         let now = reading
+        let refusedCount = shadowShare?.refused ?? 0
         baseline.write { baseline in
             resets.wrappingAdd(1, ordering: .relaxed)
-            baseline = Baseline(reading: now, since: Date())
+            baseline = Baseline(reading: now, refusedCount: refusedCount, since: Date())
         }
     }
 
@@ -141,4 +174,12 @@ import Synchronization
     static func window(_ now: UInt64 = latchkey_system_nanoseconds()) -> UInt64 {
         now / windowNanoseconds
     }
+}
+
+/// Which part of the operations a shadow was given.
+package struct ShadowShare: Codable, Sendable, Equatable {
+    /// Of the operations one in so many was sampled, in the mean.
+    package var sampleInterval: Int
+    /// Sampled operations that were not applied, because too many were under way.
+    package var refused: UInt64
 }

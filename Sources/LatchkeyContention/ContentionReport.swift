@@ -33,6 +33,8 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var wait: ByMode
         package var hold: ByMode
         package var overhead: MeteringOverhead?
+        /// Of a shadow only.
+        package var shadow: ShadowShare?
     }
 
     package struct Counts: Codable, Sendable, Equatable {
@@ -123,7 +125,8 @@ extension ContentionReport.Row {
                 write: ContentionReport.Durations(reading.write.hold, floor: clockNanoseconds),
                 all: ContentionReport.Durations(all.hold, floor: clockNanoseconds)
             ),
-            overhead: meter.overhead
+            overhead: meter.overhead,
+            shadow: meter.shadowShareSinceReset
         )
     }
 }

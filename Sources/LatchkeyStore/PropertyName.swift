@@ -35,6 +35,13 @@ package struct PropertyName: @unchecked Sendable {
         hash = UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
+    /// The same name in the memory of a property that was made with it.
+    package init(_ name: PropertyName, of property: Property) {
+        unsafe bytes = property.nameBytes
+        owner = property.owner
+        hash = name.hash
+    }
+
     package static func check(_ bytes: UnsafeRawBufferPointer) throws(InvalidName) {
         if unsafe bytes.isEmpty {
             throw .empty

@@ -99,6 +99,21 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         )
     }
 
+    /// Removes all properties whose names hash to the same stripe as this one.
+    @inlinable
+    package func removeAll(
+        inStripeOf name: PropertyName,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable () -> Void = {}
+    ) throws(BacklogFull) {
+        try stripes.submitWrite(
+            index(name),
+            observer: observer,
+            { $0.removeAll() },
+            completion: completion
+        )
+    }
+
     /// Lists properties in the order of their names, as of one revision.
     @inlinable
     package func list(

@@ -87,6 +87,21 @@ package struct Stripe: Sendable {
         return .incremented(property)
     }
 
+    @usableFromInline
+    package mutating func removeAll() {
+        var walk = unsafe order.walk(
+            from: UnsafeRawBufferPointer(start: nil, count: 0),
+            including: true
+        )
+        var byteCount = 0
+        while let property = walk.next() {
+            byteCount += property.byteCount
+        }
+        try? ledger.reserve(properties: -count, bytes: -byteCount)
+        table = NameTable()
+        order = NameOrder()
+    }
+
     /// Makes room, takes a revision and publishes the property.
     private mutating func commit(
         _ property: Property,

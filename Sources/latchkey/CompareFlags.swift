@@ -208,7 +208,7 @@ enum CompareFlags {
             }
         }
         if values.isGiven("strategies") {
-            settings.strategies = try namedStrategies(values)
+            settings.strategies = try values.strategies(strategies)
         }
         set(threads, \.threads) { Int($0) }
         set(readRatio, \.readRatios) { Double($0) }
@@ -239,17 +239,6 @@ enum CompareFlags {
             throw UsageError(error.message)
         }
         return settings
-    }
-
-    private static func namedStrategies(_ values: FlagValues) throws(UsageError) -> [StrategyKind] {
-        let names = values.list(strategies) { $0 }
-        guard names.contains("all") else {
-            return names.compactMap(StrategyKind.init(rawValue:))
-        }
-        guard names.count == 1 else {
-            throw UsageError("--strategies takes all, or names, not both.")
-        }
-        return StrategyKind.allCases
     }
 
     private static func duration(_ text: String) throws(UsageError) -> Double {

@@ -1,3 +1,5 @@
+internal import LatchkeySync
+
 /// Values of a flag that takes a list.
 enum FlagList {
     /// The values, checked and with ranges written out.
@@ -104,6 +106,18 @@ enum FlagList {
 }
 
 extension FlagValues {
+    /// The strategies of a list in which `all` stands for every one.
+    func strategies(_ flag: Flag) throws(UsageError) -> [StrategyKind] {
+        let names = list(flag) { $0 }
+        guard names.contains("all") else {
+            return names.compactMap(StrategyKind.init(rawValue:))
+        }
+        guard names.count == 1 else {
+            throw UsageError("--\(flag.name) takes all, or names, not both.")
+        }
+        return StrategyKind.allCases
+    }
+
     /// The values of a list, which the flag's own check has passed.
     func list<Item>(_ flag: Flag, _ make: (String) -> Item?) -> [Item] {
         guard case .list(let element) = flag.value,

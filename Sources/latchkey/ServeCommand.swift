@@ -31,6 +31,14 @@ enum ServeCommand {
             "How contention is measured: not at all, by counting, by timing a sample of the "
                 + "accesses, or by timing all."
         ),
+        shadow,
+        Flag(
+            "shadow-sample",
+            .text(placeholder: "1/N"),
+            default: "1/\(defaults.shadowInterval)",
+            "Which share of the operations is applied to the shadows: all those of one in N "
+                + "half-milliseconds, drawn at random. N is from 1 to \(shadowIntervalMax)."
+        ),
         Flag(
             "backlog",
             .integer(1...1_000_000),
@@ -39,6 +47,18 @@ enum ServeCommand {
                 + "them. Beyond that a write is answered 503."
         ),
     ]
+
+    private static let shadow = Flag(
+        "shadow",
+        .list(.choice(StrategyKind.allCases.map(\.rawValue) + ["all"])),
+        default: "",
+        "Strategies that are tried out beside the serving one: a share of the live operations is "
+            + "applied to a store under each, whose results are thrown away, and "
+            + "/v1/contention and /metrics show them with the role shadow. all is every strategy, "
+            + "the serving one too, which shows what the sample alone changes."
+    )
+
+    private static let shadowIntervalMax = 65_536
 
     private static let listenerFlags: [Flag] = [
         Flag(
@@ -186,10 +206,8 @@ enum ServeCommand {
         guard configuration.stripeCount.nonzeroBitCount == 1 else {
             throw UsageError("--stripes takes a power of two, not \(configuration.stripeCount).")
         }
-        if configuration.strategy == .actor {
-            configuration.stripeCount = 1
-        }
         configuration.metering = values.choice("metering")
+        try setShadows(&configuration, values)
         configuration.backlogMax = values.integer("backlog")
         configuration.host = values.text("host")
         configuration.port = UInt16(values.integer("port"))
@@ -214,5 +232,31 @@ enum ServeCommand {
         configuration.logFormat = values.choice("log-format")
         configuration.logLevel = values.choice("log-level")
         return configuration
+    }
+
+    private static func setShadows(
+        _ configuration: inout ServiceConfiguration,
+        _ values: FlagValues
+    ) throws(UsageError) {
+        let sample = values.text("shadow-sample")
+        guard sample.hasPrefix("1/"), let interval = Int(sample.dropFirst(2)),
+            (1...shadowIntervalMax).contains(interval)
+        else {
+            throw UsageError(
+                "--shadow-sample takes 1/N with N from 1 to \(shadowIntervalMax), such as 1/16, not "
+                    + "'\(sample)'."
+            )
+        }
+        configuration.shadowInterval = interval
+        guard values.isGiven(shadow.name) else {
+            guard !values.isGiven("shadow-sample") else {
+                throw UsageError("--shadow-sample has no meaning without --shadow.")
+            }
+            return
+        }
+        guard configuration.metering != .off else {
+            throw UsageError("--shadow has no meaning with --metering off: nothing would be seen.")
+        }
+        configuration.shadows = try values.strategies(shadow)
     }
 }

@@ -9,6 +9,12 @@ package struct ServiceConfiguration: Sendable {
     package var strategy = StrategyKind.lock
     package var stripeCount = 128
     package var metering = MeteringLevel.sampled
+    /// The strategies that are given a share of the operations beside the serving one.
+    ///
+    /// They need metering.
+    package var shadows: [StrategyKind] = []
+    /// Of the operations one in so many is applied to the shadows, in the mean.
+    package var shadowInterval = 16
     package var storeLimits = StoreLimits()
     package var backlogMax = 4096
 

@@ -100,16 +100,30 @@ private struct StateRoutes: StrategyVisitor {
     private func store<Guard: Strategy>(_ strategy: () -> Guard) -> PropertyStore<Guard> {
         PropertyStore(
             limits: configuration.storeLimits,
-            stripeCount: configuration.stripeCount,
+            stripeCount: configuration.stripeCount(Guard.self),
             strategy: strategy
         )
     }
 
     private func serve<Guard: Strategy>(_ store: PropertyStore<Guard>) -> Output {
         var table = table
-        PropertyRoutes(store: store, depthMax: configuration.storeLimits.depthMax).add(to: &table)
-        ListRoutes(store: store).add(to: &table)
+        let shadows = shadows(of: store)
+        PropertyRoutes(
+            store: store,
+            shadows: shadows,
+            depthMax: configuration.storeLimits.depthMax
+        ).add(to: &table)
+        ListRoutes(store: store, shadows: shadows).add(to: &table)
         return (table, { store.usage })
+    }
+
+    private func shadows<Guard: Strategy>(of store: PropertyStore<Guard>) -> Shadows? {
+        let stores = configuration.shadows.map { kind in
+            kind.accept(
+                ShadowMaker(configuration: configuration, board: board) { store.usage }
+            )
+        }
+        return Shadows(stores, ShadowSampler(interval: configuration.shadowInterval))
     }
 }
 

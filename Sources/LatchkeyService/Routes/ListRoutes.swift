@@ -6,6 +6,7 @@ internal import LatchkeySync
 /// The route to the sorted list of properties.
 struct ListRoutes<Guard: Strategy>: Sendable {
     let store: PropertyStore<Guard>
+    let shadows: Shadows?
 
     func add(to table: inout RouteTable) {
         table.add(.get, "/v1/properties", statuses: [200, 400]) { call, _ throws(RequestFailure) in
@@ -28,12 +29,14 @@ struct ListRoutes<Guard: Strategy>: Sendable {
         let limit = try Self.limit(query["limit"])
         let includesValues = try Query.flag(query["values"], name: "values", default: true)
         let request = unsafe PageRequest(prefix: prefix.bytes, after: after?.bytes, limit: limit)
+        let sampled = shadows?.sample(call, request, owners: [prefix] + [after].compactMap(\.self))
         store.list(request, observer: TimingObserver(timing: call.timing)) { page in
             // The request reads the bytes until here.
             withExtendedLifetime((prefix, after)) {
                 call.respond(json: page.json(includesValues: includesValues))
             }
         }
+        sampled?.apply()
     }
 
     private static func limit(_ text: String?) throws(RequestFailure) -> Int {

@@ -5,6 +5,7 @@ internal import LatchkeySync
 /// The routes to single properties.
 struct PropertyRoutes<Guard: Strategy>: Sendable {
     let store: PropertyStore<Guard>
+    let shadows: Shadows?
     let depthMax: Int
 
     func add(to table: inout RouteTable) {
@@ -35,6 +36,7 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         try call.noQuery()
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
+        let sampled = shadows?.sample(call, .get, name)
         store.get(name, observer: TimingObserver(timing: call.timing)) { property in
             guard let property else {
                 call.fail(.notFound)
@@ -51,6 +53,7 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
                 call.respond(value: property)
             }
         }
+        sampled?.apply()
     }
 
     private func put(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
@@ -58,6 +61,11 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
         try call.jsonBody(depthMax: depthMax)
+        let sampled = shadows.flatMap { shadows in
+            unsafe call.exchange.body.withUnsafeBytes { value in
+                unsafe shadows.samplePut(call, name, value: value)
+            }
+        }
         try submitting { () throws(BacklogFull) in
             try unsafe call.exchange.body.withUnsafeBytes { (value) throws(BacklogFull) in
                 try unsafe store.put(
@@ -77,12 +85,14 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
                 }
             }
         }
+        sampled?.apply()
     }
 
     private func delete(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
         try call.noQuery()
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
+        let sampled = shadows?.sample(call, .delete, name)
         try submitting { () throws(BacklogFull) in
             try store.delete(
                 name,
@@ -96,6 +106,7 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
                 }
             }
         }
+        sampled?.apply()
     }
 
     private func increment(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
@@ -103,6 +114,7 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
         let step = try call.incrementStep(depthMax: depthMax)
+        let sampled = shadows?.sample(call, .increment(by: step), name)
         try submitting { () throws(BacklogFull) in
             try store.increment(
                 name,
@@ -119,6 +131,7 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
                 }
             }
         }
+        sampled?.apply()
     }
 
     private func submitting(

@@ -1,0 +1,127 @@
+internal import LatchkeyContention
+internal import LatchkeyStore
+internal import LatchkeySync
+internal import Synchronization
+
+/// A shadow of the serving store: the same limits and stripes, another strategy.
+///
+/// **Design.** Two bounds keep a shadow from growing where the serving store does not.
+///
+/// What is deleted outside a sample stays in a shadow. When that makes it hold more than twice what
+/// the serving store does, the stripe that the next write goes to is emptied first.
+///
+/// Nobody waits for a strategy that applies operations later, so as many as the backlog's bound may
+/// be under way; more are refused and counted.
+struct ShadowStore<Guard: Strategy>: Shadow {
+    private let store: PropertyStore<Guard>
+    private let servingUsage: @Sendable () -> StoreUsage
+    private let stripeCount: Int
+    private let pending: PendingOperations?
+    private let refusals: RefusalCount
+
+    /// Makes an empty store.
+    ///
+    /// - Parameters:
+    ///   - store: The store, whose strategy is metered.
+    ///   - servingUsage: How full the serving store is.
+    ///   - stripeCount: How many stripes the store has.
+    ///   - backlogMax: How many operations may be under way at a strategy that does not block.
+    ///   - refusals: Where refused operations are counted.
+    init(
+        _ store: PropertyStore<Guard>,
+        servingUsage: @escaping @Sendable () -> StoreUsage,
+        stripeCount: Int,
+        backlogMax: Int,
+        refusals: RefusalCount
+    ) {
+        self.store = store
+        self.servingUsage = servingUsage
+        self.stripeCount = stripeCount
+        self.refusals = refusals
+        pending = Guard.traits.blocksCaller ? nil : PendingOperations(countMax: backlogMax)
+    }
+
+    func apply(_ operation: ShadowOperation, _ name: PropertyName, _ copy: Property) {
+        guard begin() else { return }
+        do throws(BacklogFull) {
+            switch operation {
+            case .get:
+                store.get(name) { _ in end() }
+            case .put:
+                try makeRoom(name)
+                try unsafe store.put(name, value: copy.valueBytes, conditions: .none) { _ in end() }
+            case .delete:
+                try store.delete(name, conditions: .none) { _ in end() }
+            case .increment(let step):
+                try makeRoom(name)
+                try store.increment(name, by: step, conditions: .none) { _ in end() }
+            }
+        } catch {
+            refusals.add()
+            end()
+        }
+    }
+
+    func list(_ request: PageRequest, owners: [OwnedBytes]) {
+        guard begin() else { return }
+        store.list(request) { _ in
+            withExtendedLifetime(owners) { end() }
+        }
+    }
+
+    private func makeRoom(_ name: PropertyName) throws(BacklogFull) {
+        let countMax = 2 * servingUsage().propertyCount + Self.slack * stripeCount
+        if store.usage.propertyCount > countMax {
+            try store.removeAll(inStripeOf: name)
+        }
+    }
+
+    /// How many properties more than twice as many a stripe may have.
+    private static var slack: Int { 64 }
+
+    private func begin() -> Bool {
+        guard let pending, !pending.begin() else { return true }
+        refusals.add()
+        return false
+    }
+
+    private func end() {
+        pending?.end()
+    }
+}
+
+/// How many operations of one shadow are under way, at most so many.
+private final class PendingOperations: Sendable {
+    private let count = Atomic<Int>(0)
+    private let countMax: Int
+
+    init(countMax: Int) {
+        self.countMax = countMax
+    }
+
+    /// Relaxed, here and below: a bound, which orders nothing.
+    func begin() -> Bool {
+        let count = count.add(1, ordering: .relaxed).newValue
+        guard count <= countMax else {
+            end()
+            return false
+        }
+        return true
+    }
+
+    func end() {
+        count.subtract(1, ordering: .relaxed)
+    }
+}
+
+/// How many sampled operations a shadow refused.
+final class RefusalCount: Sendable {
+    private let count = Atomic<UInt64>(0)
+
+    /// Relaxed: the number orders nothing.
+    var value: UInt64 { count.load(ordering: .relaxed) }
+
+    func add() {
+        count.wrappingAdd(1, ordering: .relaxed)
+    }
+}

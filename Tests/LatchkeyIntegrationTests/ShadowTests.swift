@@ -1,0 +1,171 @@
+import Foundation
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// Shadows of a running service: what they see, and that nobody else sees them.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct ShadowTests {
+    private static let everything = ["--shadow", "all", "--shadow-sample", "1/1"]
+
+    private static func shadowRows(_ site: Site) throws -> [String: [String: Any]] {
+        let report = try #require(try site.ask("GET", "/v1/contention").json as? [String: Any])
+        let rows = try #require(report["rows"] as? [[String: Any]])
+        var found: [String: [String: Any]] = [:]
+        for row in rows where row["role"] as? String == "shadow" {
+            found[try #require(row["strategy"] as? String)] = row
+        }
+        return found
+    }
+
+    /// Requests whose answers depend on the state, on revisions and on the order of all before.
+    private static let requests:
+        [(method: String, target: String, body: String?, header: String?)] = [
+            ("PUT", "a", "1", nil), ("PUT", "b", #"{"x":[1,2]}"#, nil), ("GET", "a", nil, nil),
+            ("PUT", "a", "2", #"If-Match: "1""#), ("PUT", "a", "3", #"If-Match: "1""#),
+            ("PUT", "b", "4", "If-None-Match: *"), ("PUT", "c", "5", "If-None-Match: *"),
+            ("POST", "a/increment", #"{"by":40}"#, nil), ("POST", "b/increment", nil, nil),
+            ("POST", "%63/increment", nil, nil), ("GET", "a", nil, #"If-None-Match: "4""#),
+            ("DELETE", "b", nil, #"If-Match: "1""#), ("DELETE", "b", nil, nil),
+            ("DELETE", "b", nil, nil), ("GET", "b", nil, nil), ("PUT", "b", "oops", nil),
+            ("PUT", "b", "6", nil),
+        ]
+
+    private static func answers(_ site: Site) throws -> [String] {
+        let client = try site.client()
+        var answers = try requests.map { method, target, body, header in
+            let answer = try client.request(
+                method,
+                "/v1/properties/\(target)",
+                headers: header.map { [$0] } ?? [],
+                body: body.map { Array($0.utf8) }
+            )
+            return "\(answer.status) \(answer.headers["etag"] ?? "-") \(answer.text)"
+        }
+        answers.append(try client.request("GET", "/v1/properties?limit=2").text)
+        return answers
+    }
+
+    @Test(arguments: Place.allCases, StrategyKind.allCases)
+    func `answers and their order are the same with shadows and without`(
+        place: Place,
+        kind: StrategyKind
+    ) async throws {
+        let strategy = ["--strategy", kind.rawValue]
+        let alone = Synchronized<[String], LockStrategy>([])
+        try await place.serve(strategy) { site in
+            let answers = try Self.answers(site)
+            alone.write { $0 = answers }
+        }
+        try await place.serve(strategy + Self.everything) { site in
+            let answers = try Self.answers(site)
+            #expect(answers == alone.read { $0 })
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `every shadow is given all operations if all are sampled`(place: Place) async throws {
+        try await place.serve(["--stripes", "4"] + Self.everything) { site in
+            let client = try site.client()
+            for number in 0..<50 {
+                _ = try client.request("PUT", "/v1/properties/\(number)", body: [0x31])
+                _ = try client.request("GET", "/v1/properties/\(number)")
+                _ = try client.request("POST", "/v1/properties/\(number)/increment")
+                _ = try client.request("DELETE", "/v1/properties/x")
+            }
+            _ = try client.request("GET", "/v1/properties")
+            let rows = try Self.shadowRows(site)
+            #expect(Set(rows.keys) == Set(StrategyKind.allCases.map(\.rawValue)))
+            for (strategy, row) in rows {
+                let counts = try #require(row["acquisitions"] as? [String: Int])
+                #expect(counts["read"] == 50 + (strategy == "actor" ? 1 : 4), "\(strategy)")
+                #expect(counts["write"] == 150, "\(strategy)")
+                let share = try #require(row["shadow"] as? [String: Int])
+                #expect(share == ["sampleInterval": 1, "refused": 0], "\(strategy)")
+            }
+            let metrics = try site.ask("GET", "/metrics").text
+            #expect(
+                metrics.contains(
+                    #"latchkey_lock_acquisitions_total{strategy="spin",mode="write",role="shadow"} 150"#
+                )
+            )
+            #expect(
+                metrics.contains(
+                    #"latchkey_shadow_sampling_ratio{strategy="spin",role="shadow"} 1.0"#
+                )
+            )
+            #expect(try client.request("POST", "/v1/contention/reset").status == 204)
+            let after = try #require(try Self.shadowRows(site)["spin"])
+            #expect(after["acquisitions"] as? [String: Int] == ["read": 0, "write": 0, "all": 0])
+        }
+    }
+
+    @Test func `a service without shadows shows none`() async throws {
+        try await Place.inProcess.serve { site in
+            #expect(try Self.shadowRows(site).isEmpty)
+            let metrics = try site.ask("GET", "/metrics").text
+            #expect(!metrics.contains(#"role="shadow""#))
+        }
+    }
+
+    @Test(arguments: ["serial-queue-async", "barrier-queue-async", "actor"])
+    func `what a shadow refuses is counted, and nobody else notices`(
+        shadow: String
+    ) async throws {
+        let flags = [
+            "--backlog", "1", "--stripes", "1", "--shadow", shadow, "--shadow-sample", "1/1",
+        ]
+        try await Place.inProcess.serve(flags) { site in
+            let applied = Arrivals()
+            let haveEnded = TestThread.run(8) { _ in
+                guard let client = try? site.client() else {
+                    return
+                }
+                for _ in 0..<200 {
+                    let answer = try? client.request("POST", "/v1/properties/n/increment")
+                    if answer?.status == 200 {
+                        applied.arrive()
+                    }
+                }
+            }
+            #expect(haveEnded)
+            #expect(applied.value == 1600)
+            #expect(try site.ask("GET", "/v1/properties/n").text == "1600")
+            let row = try #require(try Self.shadowRows(site)[shadow])
+            let counts = try #require(row["acquisitions"] as? [String: Int])
+            let share = try #require(row["shadow"] as? [String: Int])
+            let all = try #require(counts["all"]) + #require(share["refused"])
+            // The increments, and the get at the end.
+            #expect(all == 1601)
+        }
+    }
+
+    @Test(arguments: [
+        (["--shadow", "hope"], "--shadow takes names out of serial-queue, "),
+        (["--shadow", "spin,spin"], "--shadow names 'spin' twice."),
+        (["--shadow", "all,spin"], "--shadow takes all, or names, not both."),
+        (["--shadow="], "--shadow needs a value."),
+        (
+            ["--shadow", "spin", "--shadow-sample", "1/0"],
+            "--shadow-sample takes 1/N with N from 1"
+        ),
+        (
+            ["--shadow", "spin", "--shadow-sample", "0.5"],
+            "--shadow-sample takes 1/N with N from 1"
+        ),
+        (["--shadow-sample", "1/2"], "--shadow-sample has no meaning without --shadow."),
+        (["--shadow", "spin", "--metering", "off"], "--shadow has no meaning with --metering off"),
+    ])
+    func `a bad shadow is a sentence and status 2`(
+        arguments: [String],
+        sentence: String
+    ) async throws {
+        let program = try Program(["serve"] + arguments)
+        let result = try await offPool { program.finish() }
+        #expect(result.status == 2)
+        #expect(result.errors.hasPrefix("latchkey: \(sentence)"), "\(result.errors)")
+        #expect(result.output.isEmpty)
+    }
+}

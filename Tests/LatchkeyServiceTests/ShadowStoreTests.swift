@@ -1,0 +1,102 @@
+import LatchkeyStore
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyService
+
+/// The sampler, and what a shadow's store holds.
+struct ShadowStoreTests {
+    private static let slotNanoseconds: UInt64 = 1 << ShadowSampler.slotShift
+
+    @Test(arguments: [1, 2, 16, 1000])
+    func `one slot in so many is drawn, for any seed`(interval: Int) {
+        for seed in [0, 1, UInt64.max / 3] {
+            let sampler = ShadowSampler(interval: interval, seed: seed)
+            let slotCount = 200 * interval
+            let drawn = (0..<slotCount).count { slot in
+                sampler.draw(at: UInt64(slot) * Self.slotNanoseconds) != nil
+            }
+            // Binomial with a mean of 200: five standard deviations are 71.
+            #expect(abs(drawn - 200) < 71 || interval == 1 && drawn == slotCount)
+        }
+    }
+
+    @Test func `all moments of a slot are drawn, or none`() {
+        let sampler = ShadowSampler(interval: 3, seed: 7)
+        for slot in 0..<50 as Range<UInt64> {
+            let start = slot * Self.slotNanoseconds
+            let first = sampler.draw(at: start)
+            #expect(sampler.draw(at: start + Self.slotNanoseconds / 2) == first)
+            #expect(sampler.draw(at: start + Self.slotNanoseconds - 1) == first)
+        }
+    }
+
+    @Test func `drawn slots come in no rhythm, and begin with every shadow`() {
+        let sampler = ShadowSampler(interval: 4, seed: 99)
+        let slots = (0..<4000 as Range<UInt64>).filter {
+            sampler.draw(at: $0 * Self.slotNanoseconds) != nil
+        }
+        let gaps = zip(slots, slots.dropFirst()).map { $1 - $0 }
+        #expect(Set(gaps).count > 8)
+        let firsts = slots.compactMap { sampler.draw(at: $0 * Self.slotNanoseconds) }.map {
+            $0 % 14
+        }
+        #expect(Set(firsts).count == 14)
+    }
+
+    private static func with(_ text: String, _ body: (PropertyName, Property) -> Void) throws {
+        let owner = OwnedBytes(Array(text.utf8))
+        let name = try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
+        let copy = unsafe Property(name: name, value: UnsafeRawBufferPointer(owner.bytes))
+        body(PropertyName(name, of: copy), copy)
+    }
+
+    private static func store() -> PropertyStore<LockStrategy> {
+        PropertyStore(limits: StoreLimits(), stripeCount: 4, strategy: { LockStrategy() })
+    }
+
+    @Test func `a shadow holds what the operations leave`() throws {
+        let store = Self.store()
+        let shadow = ShadowStore(
+            store,
+            servingUsage: { store.usage },
+            stripeCount: 4,
+            backlogMax: 1,
+            refusals: RefusalCount()
+        )
+        for text in ["1", "2", "3"] {
+            try Self.with(text) { shadow.apply(.put, $0, $1) }
+        }
+        try Self.with("2") { shadow.apply(.delete, $0, $1) }
+        try Self.with("3") { shadow.apply(.increment(by: 4), $0, $1) }
+        try Self.with("4") { shadow.apply(.increment(by: 5), $0, $1) }
+        #expect(store.usage.propertyCount == 3)
+        #expect(store.usage.revision == 6)
+        try Self.with("3") { name, _ in
+            store.get(name) { found in
+                #expect(found.map { unsafe Array($0.valueBytes) } == Array("7".utf8))
+            }
+        }
+    }
+
+    @Test func `a shadow that missed the deletions does not grow without end`() throws {
+        let store = Self.store()
+        // The serving store deletes each one at once, and the shadow is never told.
+        let serving = Self.store()
+        let shadow = ShadowStore(
+            store,
+            servingUsage: { serving.usage },
+            stripeCount: 4,
+            backlogMax: 1,
+            refusals: RefusalCount()
+        )
+        var most = 0
+        for number in 0..<5000 {
+            try Self.with("p\(number)") { shadow.apply(.put, $0, $1) }
+            most = max(most, store.usage.propertyCount)
+        }
+        #expect(most <= 4 * 64 + 1)
+        #expect(store.usage.byteCount <= most * 2 * "p5000".utf8.count)
+        #expect(store.usage.propertyCount > 0)
+    }
+}
