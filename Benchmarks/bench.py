@@ -9,6 +9,7 @@ is for people.
 """
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
@@ -35,10 +36,16 @@ MICRO_SECONDS_MAX = 600
 
 def main():
     arguments = parse_arguments()
+    parts = {
+        "requests": measure_requests,
+        "shadows": measure_shadows,
+        "million": measure_million,
+        "micro": measure_micro,
+    }
     rows = []
-    rows += measure_requests(arguments)
-    rows += measure_million(arguments)
-    rows += measure_micro(arguments)
+    for name, measure in parts.items():
+        if arguments.only in (None, name):
+            rows += measure(arguments)
     progress("")
     print_table(rows)
     missed = sum(1 for each in rows if each["met"] is False)
@@ -58,6 +65,7 @@ def parse_arguments():
     parser.add_argument("--floor", required=True, help="the floor program")
     parser.add_argument("--micro", action="append", default=[],
                         help="a program that measures without HTTP; more than once if you like")
+    parser.add_argument("--only", choices=["requests", "shadows", "million", "micro"], help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2, help="per load")
     return parser.parse_args()
@@ -99,6 +107,65 @@ def measure_requests(arguments):
         ratio("GET 100,000 at random ÷ one", rates, "random", "random one", 0.85),
         ratio("GET ÷ floor that never makes a response", rates, "get", "get shared"),
         ratio("PUT ÷ floor that never makes a response", rates, "put", "put shared")]
+
+
+# Of each shadowed service, and whether the target of one shadow is its own.
+SHADOWS = {
+    "spin at 1/16": ("spin", "1/16", 0.95),
+    "barrier-queue at 1/16": ("barrier-queue", "1/16", 0.95),
+    "actor at 1/16": ("actor", "1/16", 0.95),
+    "all fourteen at 1/16": ("all", "1/16", None),
+    "spin at 1/1": ("spin", "1/1", None),
+}
+# A load is so many times shorter than elsewhere and there are as many more of them: which loop gets
+# how many of wrk's connections is chance, and moves a load's throughput by a third.
+SHADOW_SHORTER = 5
+
+
+def measure_shadows(arguments):
+    """What shadows take from the serving path: services with and without, one after the other."""
+    threads = str(os.cpu_count())
+    flags = {name: ("--shadow", strategies, "--shadow-sample", share)
+             for name, (strategies, share, _) in SHADOWS.items()}
+    flags["none"] = ()
+    loads = {(name, method): [] for name in flags for method in ("get", "put")}
+    with contextlib.ExitStack() as stack:
+        services = {
+            name: stack.enter_context(
+                Latchkey(arguments.binary, "--http-threads", threads, *words))
+            for name, words in flags.items()}
+        for service in services.values():
+            service.ask("PUT", "/v1/properties/get", VALUE)
+        rounds = arguments.rounds * SHADOW_SHORTER
+        for turn in range(rounds):
+            for method in ("get", "put"):
+                names = list(services)
+                for name in names[turn % len(names):] + names[:turn % len(names)]:
+                    progress(f"round {turn + 1} of {rounds}: {method}, shadow {name}")
+                    loads[name, method].append(
+                        drive_shadowed(services[name], method, arguments.seconds / SHADOW_SHORTER))
+    rows = []
+    for name, (_, _, target) in SHADOWS.items():
+        for method in ("get", "put"):
+            rates, costs = ({key: [each[part] for each in loads[key, method]]
+                             for key in (name, "none")} for part in (0, 1))
+            rows.append(ratio(f"{method.upper()} with a shadow, {name} ÷ without",
+                              rates, name, "none", target))
+            ratios = [over / under for over, under in zip(costs[name], costs["none"])]
+            rows.append(row("  the same, processor time a request", ratios, "", "", None,
+                            f"{statistics.median(costs[name]):.2f} µs ÷ "
+                            f"{statistics.median(costs['none']):.2f} µs"))
+    return rows
+
+
+def drive_shadowed(service, method, seconds):
+    """Loads a service and returns answers a second, and microseconds of its processor time each."""
+    before = service.cpu_seconds()
+    report = drive(f"{service.url}/v1/properties/{method}", method, seconds,
+                   connections=CONNECTIONS)
+    if socket_errors(report) or report["status"]:
+        raise Failure(f"{service.command}: not every answer was 2xx: {report}")
+    return rate(report), 1e6 * (service.cpu_seconds() - before) / report["requests"]
 
 
 def floor_program(arguments, response):

@@ -8,13 +8,13 @@ struct ShadowMaker: StrategyVisitor {
     let board: ContentionBoard
     let servingUsage: @Sendable () -> StoreUsage
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> any Shadow {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Shadow {
         make(strategy, overhead: nil)
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
-    ) -> any Shadow {
+    ) -> Shadow {
         make(
             strategy,
             overhead: MeteringOverhead.measure(strategy, level: configuration.metering)
@@ -24,7 +24,7 @@ struct ShadowMaker: StrategyVisitor {
     private func make<Guard: NamedStrategy>(
         _ strategy: Guard.Type,
         overhead: MeteringOverhead?
-    ) -> any Shadow {
+    ) -> Shadow {
         let backlogMax = configuration.backlogMax
         let stripeCount = configuration.stripeCount(strategy)
         let meter = ContentionMeter(strategy, role: .shadow, level: configuration.metering)
@@ -44,7 +44,7 @@ struct ShadowMaker: StrategyVisitor {
             stripeCount: stripeCount,
             backlogMax: backlogMax,
             refusals: refusals
-        )
+        ).shadow
     }
 }
 

@@ -12,7 +12,7 @@ internal import Synchronization
 ///
 /// Nobody waits for a strategy that applies operations later, so as many as the backlog's bound may
 /// be under way; more are refused and counted.
-struct ShadowStore<Guard: Strategy>: Shadow {
+struct ShadowStore<Guard: Strategy>: Sendable {
     private let store: PropertyStore<Guard>
     private let servingUsage: @Sendable () -> StoreUsage
     private let stripeCount: Int
@@ -39,6 +39,11 @@ struct ShadowStore<Guard: Strategy>: Shadow {
         self.stripeCount = stripeCount
         self.refusals = refusals
         pending = Guard.traits.blocksCaller ? nil : PendingOperations(countMax: backlogMax)
+    }
+
+    /// The store without its type.
+    var shadow: Shadow {
+        Shadow(apply: { apply($0, $1, $2) }, list: { list($0, owners: $1) })
     }
 
     func apply(_ operation: ShadowOperation, _ name: PropertyName, _ copy: Property) {

@@ -11,11 +11,11 @@ internal import LatchkeyStore
 ///
 /// Each sample begins with another shadow, so that none always comes first.
 struct Shadows: Sendable {
-    private let stores: [any Shadow]
+    private let stores: [Shadow]
     private let sampler: ShadowSampler
 
     /// The shadows of a service, `nil` if it has none.
-    init?(_ stores: [any Shadow], _ sampler: ShadowSampler) {
+    init?(_ stores: [Shadow], _ sampler: ShadowSampler) {
         guard !stores.isEmpty else { return nil }
         self.stores = stores
         self.sampler = sampler
@@ -57,7 +57,7 @@ struct Shadows: Sendable {
     /// The same for a listing, whose request borrows from the owners' bytes.
     func sample(_ call: Call, _ request: PageRequest, owners: [OwnedBytes]) -> Sampled? {
         draw(call).map { number in
-            Sampled(shadows: self, number: number) { $0.list(request, owners: owners) }
+            Sampled(shadows: self, number: number) { $0.list(request, owners) }
         }
     }
 
@@ -69,7 +69,7 @@ struct Shadows: Sendable {
     struct Sampled {
         fileprivate let shadows: Shadows
         fileprivate let number: UInt64
-        fileprivate let body: (any Shadow) -> Void
+        fileprivate let body: (Shadow) -> Void
 
         func apply() {
             let stores = shadows.stores
@@ -92,14 +92,19 @@ enum ShadowOperation: Sendable {
 }
 
 /// A store under a strategy that is tried out.
-protocol Shadow: Sendable {
+///
+/// **Design.** Closures, not a protocol: made where the strategy is known, they are compiled for
+/// it, as the serving store's are. The witnesses of a generic type would not be, and would hold the
+/// guard for longer than the serving store does.
+struct Shadow: Sendable {
     /// Applies an operation to the property of this name.
     ///
     /// The copy keeps the name's bytes, and has the value of a put.
-    func apply(_ operation: ShadowOperation, _ name: PropertyName, _ copy: Property)
+    let apply:
+        @Sendable (_ operation: ShadowOperation, _ name: PropertyName, _ copy: Property) -> Void
 
     /// Lists properties.
     ///
     /// The request's bytes are the owners'.
-    func list(_ request: PageRequest, owners: [OwnedBytes])
+    let list: @Sendable (_ request: PageRequest, _ owners: [OwnedBytes]) -> Void
 }
