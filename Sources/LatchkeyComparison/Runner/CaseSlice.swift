@@ -71,15 +71,26 @@ struct CaseSlice: StrategyVisitor {
         _ meter: ContentionMeter?,
         _ guarding: () -> Guard
     ) throws(SliceFailure) -> Output {
-        let cost = slice.cost
         if workload.keys == 1 {
-            let striped: Striped<OneSlot, Guard> = striped(guarding)
+            return try blocking(OneSlot.self, meter, guarding)
+        }
+        return try blocking(ManySlots.self, meter, guarding)
+    }
+
+    private func blocking<Value: Slots, Guard: BlockingStrategy>(
+        _ value: Value.Type,
+        _ meter: ContentionMeter?,
+        _ guarding: () -> Guard
+    ) throws(SliceFailure) -> Output {
+        let cost = slice.cost
+        guard workload.stripes == 1 else {
+            let striped: Striped<Value, Guard> = striped(guarding)
             let result = try run(meter) { BlockingOperator(striped, cost) }
             return output(striped, result, meter)
         }
-        let striped: Striped<ManySlots, Guard> = striped(guarding)
-        let result = try run(meter) { BlockingOperator(striped, cost) }
-        return output(striped, result, meter)
+        let guarded = Synchronized(Value(count: workload.keys), strategy: guarding())
+        let result = try run(meter) { OneStripeOperator(guarded, cost) }
+        return output([guarded.read { $0 }], result, meter)
     }
 
     private func submitting<Guard: Strategy>(
@@ -120,7 +131,14 @@ struct CaseSlice: StrategyVisitor {
         _ result: SliceResult,
         _ meter: ContentionMeter?
     ) -> Output {
-        let stripes = (0..<workload.stripes).map { Self.value(striped, $0) }
+        output((0..<workload.stripes).map { Self.value(striped, $0) }, result, meter)
+    }
+
+    private func output(
+        _ stripes: [some Slots],
+        _ result: SliceResult,
+        _ meter: ContentionMeter?
+    ) -> Output {
         let row = meter.map { ContentionReport(of: $0).rows[0] }
         return Output(
             result: result,

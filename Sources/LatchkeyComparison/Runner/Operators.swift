@@ -66,6 +66,40 @@ struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
     mutating func drain() {}
 }
 
+/// Enters the only stripe there is, through the blocking doors.
+///
+/// Apart from ``BlockingOperator`` because the way to a stripe is three loads, each of which waits
+/// for the one before and for the unlocking before that: two nanoseconds that are no lock's.
+struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
+    let guarded: Synchronized<Value, Guard>
+    let cost: OperationCost
+
+    var refusedCount: Int { 0 }
+
+    init(_ guarded: Synchronized<Value, Guard>, _ cost: OperationCost) {
+        self.guarded = guarded
+        self.cost = cost
+    }
+
+    @inline(__always)
+    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+        let slot = operation.slot
+        let cost = cost
+        if operation.isWrite {
+            return guarded.write { $0.write(slot, work: cost.work, steps: cost.sectionSteps) }
+        }
+        return guarded.read { $0.read(slot, work: cost.work, steps: cost.sectionSteps) }
+    }
+
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        let result = perform(operation)
+        timing.end()
+        return result
+    }
+
+    mutating func drain() {}
+}
+
 /// Enters through the submitting doors, with a bounded number of operations under way.
 ///
 /// What is measured is how many operations are *applied*: a thread goes on while up to

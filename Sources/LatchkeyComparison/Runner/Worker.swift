@@ -104,17 +104,22 @@ struct Worker<Performer: Operator> {
         let count = plan.operations.count
         var place = position % count
         var done = 0
+        // Copies, so that they can stay in registers while the doors are called.
         var outside = outside
+        var performer = performer
         unsafe plan.operations.withUnsafeBufferPointer { operations in
             while board.isStill(stage) {
                 outside ^= performer.perform(unsafe operations[place])
-                place = place + 1 == count ? 0 : place + 1
-                outside = cost.work.run(outside, steps: cost.outsideSteps)
-                done += 1
+                place = place &+ 1 == count ? 0 : place &+ 1
+                if cost.outsideSteps > 0 {
+                    outside = cost.work.run(outside, steps: cost.outsideSteps)
+                }
+                done &+= 1
             }
         }
         position += done
         self.outside = outside
+        self.performer = performer
     }
 
     /// One operation at each intended start, or as soon after it as the last one lets.
