@@ -41,8 +41,15 @@ load: build ## drive every strategy with wrk and print one table (minutes)
 bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
 	scripts/require load
 	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
+	$(SWIFT_BUILD) $(RELEASE) --product AgreementBenchmark
 	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
-	    --micro .build-release/release/LatchkeySyncBenchmark
+	    --micro .build-release/release/LatchkeySyncBenchmark \
+	    --micro .build-release/release/AgreementBenchmark
+
+.PHONY: bench-compare
+bench-compare: build ## measure what docs/measuring.md promises of `latchkey compare` (20 minutes)
+	scripts/require load
+	Benchmarks/compare.py --binary $(RELEASE_BINARY)
 
 $(FLOOR): Benchmarks/floor.c
 	mkdir -p $(@D)

@@ -14,7 +14,7 @@ import LatchkeyComparison
 import LatchkeySync
 import Synchronization
 
-let rounds = 12
+let rounds = 15
 let seconds = 0.1
 
 /// A loop that shares no line with the runner: `operation` until the time is up, and a count in a
@@ -97,32 +97,68 @@ func measuredOperationsPerSecond(threads: Int) throws -> Double {
     return report.cases[0].summary.operationsPerSecond.median
 }
 
-func text(_ rates: [Double]) -> String {
-    let spread = ComparisonReport.Spread(rates, seed: 1)
-    let figures = [spread.median, spread.intervalLow, spread.intervalHigh, spread.max].map {
-        String(format: "%.2f", 1e9 / $0)
-    }
-    return "median \(figures[0]) ns (\(figures[2]) to \(figures[1])), best \(figures[3]) ns"
+/// One line for `bench.py`: nanoseconds of one over those of another, round by round.
+func printRatio(
+    _ measure: String,
+    _ above: [Double],
+    _ below: [Double],
+    target: String?,
+    isMet: (_ median: Double) -> Bool?
+) throws {
+    let ratios = zip(above, below).map { $1 / $0 }.sorted()
+    let median = (ratios[(ratios.count - 1) / 2] + ratios[ratios.count / 2]) / 2
+    let nanoseconds = 1e9 / ComparisonReport.Spread(above, seed: 1).median
+    try printLine([
+        "measure": measure, "ratio": median, "low": ratios[0], "high": ratios[ratios.count - 1],
+        "unit": "ratio", "target": target, "isMet": isMet(median), "subject": "the first",
+        "nanosecondsPerOperation": nanoseconds,
+    ])
+}
+
+func printLine(_ fields: [String: Any?]) throws {
+    let line = try JSONSerialization.data(
+        withJSONObject: fields.compactMapValues(\.self),
+        options: [.sortedKeys]
+    )
+    print(String(decoding: line, as: UTF8.self))
 }
 
 for threads in [1, 2] {
-    var found: [(name: String, rates: [Double])] = [
-        ("NSLock in a bare loop", []), ("`lock` in a bare loop", []), ("`lock` by the runner", []),
-    ]
+    var bare: [Double] = []
+    var door: [Double] = []
+    var runner: [Double] = []
     for round in 0..<rounds {
         // In turns, and each of them first as often as the others.
-        for place in found.indices {
-            let index = (place + round) % found.count
-            let rate =
-                switch index {
-                case 0: bareLockOperationsPerSecond(threads: threads)
-                case 1: doorOperationsPerSecond(threads: threads)
-                default: try measuredOperationsPerSecond(threads: threads)
-                }
-            found[index].rates.append(rate)
+        for place in 0..<3 {
+            switch (place + round) % 3 {
+            case 0: bare.append(bareLockOperationsPerSecond(threads: threads))
+            case 1: door.append(doorOperationsPerSecond(threads: threads))
+            default: runner.append(try measuredOperationsPerSecond(threads: threads))
+            }
         }
     }
-    for (name, rates) in found {
-        print("threads \(threads)  \(name)  \(text(rates))")
+    let place = "\(threads) thread\(threads == 1 ? "" : "s"), no work"
+    try printRatio("`lock` ÷ NSLock, bare loops, \(place)", door, bare, target: nil) { _ in nil }
+    if threads == 1 {
+        try printRatio(
+            "`lock` by compare ÷ NSLock in a bare loop, \(place)",
+            runner,
+            bare,
+            target: "0.95 to 1.05",
+            isMet: { (0.95...1.05).contains($0) }
+        )
+    } else {
+        let (one, other) = (
+            ComparisonReport.Spread(runner, seed: 1), ComparisonReport.Spread(bare, seed: 1)
+        )
+        try printRatio(
+            "`lock` by compare ÷ NSLock in a bare loop, \(place)",
+            runner,
+            bare,
+            target: "intervals overlap",
+            isMet: { _ in
+                one.intervalLow <= other.intervalHigh && other.intervalLow <= one.intervalHigh
+            }
+        )
     }
 }

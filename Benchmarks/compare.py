@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Measures what docs/measuring.md promises of `latchkey compare` itself.
+
+How long a run takes, how large its page is and whether a browser opens it without a complaint;
+whether the comparison of two reports finds a section that is 20 % longer, and finds nothing between
+two runs of one build. Takes about twenty minutes, on a machine that does nothing else: a report of
+a busy one is compared by less, and says so.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+# What the pairs are measured with: every kind of primitive, below and above two processors.
+PAIR = ["--strategies", "lock,spin,adaptive,read-write-lock,mutex,snapshot,serial-queue,actor",
+        "--threads", "1,2,8", "--duration", "100ms"]
+# A planted regression must be found whatever the section: as long as nothing, and much longer than
+# the lock. Without work outside, so that the section is what is measured.
+PLANTED = [(1000, 1200), (200, 240)]
+SECONDS_MAX = 600
+
+
+def main():
+    arguments = parse_arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        default_run(arguments, folder)
+        identical(arguments, folder)
+        for before, after in PLANTED:
+            planted(arguments, folder, before, after)
+    return 0
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
+    parser.add_argument("--pairs", type=int, default=20, help="how many pairs of identical builds")
+    return parser.parse_args()
+
+
+def compare(arguments, *words):
+    """Runs it and returns status, output and what it said."""
+    done = subprocess.run([arguments.binary, "compare", *map(str, words)], text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS_MAX)
+    return done.returncode, done.stdout, done.stderr
+
+
+def default_run(arguments, folder):
+    began = time.monotonic()
+    status, output, errors = compare(arguments, "--html", folder / "a.html")
+    took = time.monotonic() - began
+    print(output)
+    show("default run", f"{took:.0f} s", "< 120 s", took < 120 and status == 0)
+    size = os.path.getsize(folder / "a.html")
+    show("HTML page", f"{size / 1000:.0f} kB", "< 500 kB", size < 500_000)
+    show("progress", errors.splitlines()[0], "from the first second", "0 %" in errors)
+    browser = shutil.which("chromium")
+    if browser is None:
+        show("errors in a browser's console", "no chromium here", "none", None)
+        return
+    opened = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+         f"--user-data-dir={folder}/browser", f"--screenshot={folder}/a.png",
+         f"file://{folder}/a.html"],
+        text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=SECONDS_MAX)
+    complaints = re.findall(r".*CONSOLE.*", opened.stderr)
+    show("errors in a browser's console", f"{len(complaints)}", "none",
+         not complaints and os.path.exists(folder / "a.png"))
+
+
+def identical(arguments, folder):
+    """Consecutive runs of one build: each is compared with the one before it."""
+    found = []
+    busy = 0
+    for run in range(arguments.pairs + 1):
+        progress(f"identical builds: run {run} of {arguments.pairs}")
+        report = folder / f"{run}.json"
+        status, _, errors = compare(arguments, *PAIR, "--json", report)
+        if status != 0:
+            sys.exit(f"compare ended with status {status}: {errors}")
+        busy += json.loads(report.read_text())["conditions"]["ranking"] != "allowed"
+        if run > 0:
+            status, output, errors = compare(
+                arguments, "--from", folder / f"{run - 1}.json", "--against", report)
+            if status != 0:
+                found.append(output + errors)
+    progress("")
+    clean = arguments.pairs - len(found)
+    show("identical builds without a finding", f"{clean} of {arguments.pairs}",
+         f"{arguments.pairs} of {arguments.pairs}", not found)
+    if busy:
+        print(f"  {busy} of the runs were on a busy machine")
+    for text in found:
+        print(text)
+
+
+def planted(arguments, folder, before, after):
+    reports = []
+    for nanoseconds in (before, after):
+        progress(f"planted: section of {nanoseconds} ns")
+        reports.append(folder / f"planted{nanoseconds}.json")
+        compare(arguments, *PAIR, "--section", nanoseconds, "--outside", 0, "--json", reports[-1])
+    progress("")
+    status, output, _ = compare(arguments, "--from", reports[0], "--against", reports[1])
+    show(f"a section of {after} ns after one of {before} ns", f"status {status}", "status 1",
+         status == 1)
+    print(output)
+
+
+def show(name, value, target, met):
+    verdict = {True: "met", False: "MISSED", None: ""}[met]
+    print(f"{name:44}  {value:28}  {target:22}  {verdict}".rstrip(), flush=True)
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
