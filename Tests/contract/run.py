@@ -38,7 +38,8 @@ def main():
         try:
             step("openapi.yaml is a valid description", validate)
             step("docs/operating.md has the command's flags", compare_flags, arguments.binary)
-            with Latchkey(arguments.binary, log=log) as service:
+            with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
+                          log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
                 step("the service keeps to it", drive, service, arguments)
