@@ -12,6 +12,9 @@ package enum DurationBuckets {
         scale: .nanosecondsInSeconds
     )
 
+    /// Up to here a quantile is no estimate but an upper bound.
+    package static let quantileNanosecondsMin = bounds.values[0]
+
     /// The bucket of a duration.
     ///
     /// A duration equal to a bound is in the bucket that it ends.
@@ -30,6 +33,9 @@ package enum DurationBuckets {
     /// by less than the width of the bucket, a factor of two, in between. It is never above `max`,
     /// and `max` is the answer where the bucket has no upper bound.
     ///
+    /// The first bucket begins at zero, where nothing bounds the error: any place inside it would
+    /// be made up. The answer there is its upper bound, or `max` if that is less.
+    ///
     /// - Returns: `nil` if the buckets are empty.
     static func quantile(_ share: Double, of buckets: [UInt64], max: UInt64) -> UInt64? {
         let total = buckets.reduce(0, &+)
@@ -42,8 +48,9 @@ package enum DurationBuckets {
                 continue
             }
             guard index < boundCount else { return max }
+            guard index > 0 else { return min(quantileNanosecondsMin, max) }
             let upper = Double(bounds.values[index])
-            let lower = index == 0 ? 0 : Double(bounds.values[index - 1])
+            let lower = Double(bounds.values[index - 1])
             let estimate = lower + (upper - lower) * ((rank - Double(below)) / Double(count))
             return min(UInt64(estimate.rounded()), max)
         }

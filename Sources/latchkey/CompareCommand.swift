@@ -55,7 +55,7 @@ enum CompareCommand {
             say("latchkey: interrupted before anything was finished.\n", to: 2)
             exit(130)
         }
-        report.recommendation = ComparisonReport.Recommendation(report)
+        report.conclude(isForced: settings.isForced)
         show(report, values)
         if report.isInterrupted { exit(130) }
         exit(report.verdicts.contains { $0.outcome == .failed } ? 1 : 0)
@@ -110,21 +110,25 @@ enum CompareCommand {
     private static func readFiles(_ values: FlagValues) throws(UsageError) {
         let measuring = CompareFlags.workload + CompareFlags.run
         for flag in measuring where values.isGiven(flag.name) && flag.name != "force" {
-            throw UsageError("--from measures nothing, so --\(flag.name) has no meaning with it.")
+            throw UsageError(
+                "--from measures nothing, so \(values.source(flag)) has no meaning with it."
+            )
         }
         guard values.isGiven("from") else {
             throw UsageError("--against needs --from, the earlier report.")
         }
         do {
-            let report = try ComparisonReport(file: values.text("from"))
+            var report = try ComparisonReport(file: values.text("from"))
             guard values.isGiven("against") else {
+                if values.isOn("force") { report.conclude(isForced: true) }
                 checkOutput(values)
                 show(report, values)
                 exit(0)
             }
             let later = try ComparisonReport(file: values.text("against"))
-            for name in ["json", "csv", "html"] where values.isGiven(name) {
-                throw UsageError("--\(name) has no meaning with --against.")
+            for flag in CompareFlags.output where ["json", "csv", "html"].contains(flag.name) {
+                guard values.isGiven(flag.name) else { continue }
+                throw UsageError("\(values.source(flag)) has no meaning with --against.")
             }
             let difference = try ReportDifference(
                 from: report,

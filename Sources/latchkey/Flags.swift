@@ -110,6 +110,7 @@ struct Flag {
 struct FlagValues {
     private let values: [String: String]
     private let given: Set<String>
+    private let fromEnvironment: Set<String>
 
     /// Reads what follows the command's name, and the environment for what is not there.
     init(
@@ -150,13 +151,16 @@ struct FlagValues {
             try flag.check(text, source: "--\(flag.name)")
             values[flag.name] = text
         }
+        var fromEnvironment: Set<String> = []
         for flag in flags where values[flag.name] == nil {
             if let text = environment(flag.environmentName) {
                 try flag.check(text, source: flag.environmentName)
                 values[flag.name] = text
+                fromEnvironment.insert(flag.name)
             }
         }
         given = Set(values.keys)
+        self.fromEnvironment = fromEnvironment
         for flag in flags where values[flag.name] == nil {
             values[flag.name] = flag.defaultText
         }
@@ -166,6 +170,11 @@ struct FlagValues {
     /// Whether the value comes from the command line or the environment.
     func isGiven(_ name: String) -> Bool {
         given.contains(name)
+    }
+
+    /// What gave the value, as a message names it: the flag, or the environment variable.
+    func source(_ flag: Flag) -> String {
+        fromEnvironment.contains(flag.name) ? flag.environmentName : "--\(flag.name)"
     }
 
     func text(_ name: String) -> String {

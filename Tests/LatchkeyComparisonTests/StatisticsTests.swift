@@ -66,6 +66,14 @@ import Testing
         #expect(modes.better == 1_000)
     }
 
+    @Test func `a repeat in which nothing was done belongs to the worse mode`() throws {
+        let stopped = try #require(Modes([0, 0, 1e6, 1e6, 1e6]))
+        #expect(stopped == Modes([0.5, 0.5, 1e6, 1e6, 1e6]))
+        let slow = try #require(Modes([0, 40, 50, 1e6, 1e6]))
+        #expect(slow.worse == 40)
+        #expect(Modes([0, 0, 0, 0, 0]) == nil)
+    }
+
     @Test(arguments: [
         [100, 101, 99, 102, 98],
         // One repeat alone is a disturbance.
@@ -128,6 +136,31 @@ import Testing
         #expect(peak == 8)
         #expect(curve.throughput(8) > curve.throughput(7))
         #expect(curve.throughput(8) > curve.throughput(9))
+    }
+
+    @Test(arguments: [(1.0, 0.0), (1.4, 0.0), (1.0, 0.2), (0.5, 0.9)])
+    func `a curve that never rises is highest on one thread`(
+        contention: Double,
+        coherency: Double
+    ) {
+        let curve = ScalabilityCurve(single: 1, contention: contention, coherency: coherency)
+        #expect(curve.peakThreads == 1)
+        #expect(curve.throughput(1) >= curve.throughput(2))
+    }
+
+    @Test func `a curve that rises for ever has no peak`() {
+        #expect(ScalabilityCurve(single: 1, contention: 0.2, coherency: 0).peakThreads == nil)
+    }
+
+    @Test func `an open loop neither scales nor crosses`() {
+        let fast = ScalabilityCurve(single: 1e6, contention: 0.8, coherency: 0.1)
+        let steady = ScalabilityCurve(single: 5e5, contention: 0.2, coherency: 0.01)
+        var cases = sweep("fast", fast) + sweep("steady", steady)
+        for index in cases.indices {
+            cases[index].workload.arrival = .open(operationsPerSecond: 1e5)
+        }
+        #expect(cases.sweeps.allSatisfy { ComparisonReport.ScalingFit($0, seed: 1) == nil })
+        #expect(Crossovers.among(cases, fits: []).isEmpty)
     }
 
     @Test func `two numbers of threads are too few`() {

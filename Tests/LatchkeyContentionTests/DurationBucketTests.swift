@@ -21,12 +21,13 @@ import Testing
         (0..<DurationBuckets.count).map { counts[$0] ?? 0 }
     }
 
-    @Test(arguments: [
-        (0.5, 50), (0.9, 90), (0.99, 99), (1.0, 100),
-    ])
-    func `values of the first bucket lie evenly from zero`(share: Double, nanoseconds: UInt64) {
-        let found = DurationBuckets.quantile(share, of: Self.buckets([0: 1000]), max: 100)
-        #expect(found == nanoseconds)
+    @Test(arguments: [0.01, 0.5, 0.9, 0.99, 1])
+    func `in the first bucket a quantile is an upper bound`(share: Double) {
+        let buckets = Self.buckets([0: 1000])
+        #expect(DurationBuckets.quantile(share, of: buckets, max: 100) == 100)
+        #expect(DurationBuckets.quantile(share, of: buckets, max: 60) == 60)
+        let mixed = Self.buckets([0: 1000, 4: 1])
+        #expect(DurationBuckets.quantile(share * 0.99, of: mixed, max: 1_500) == 100)
     }
 
     @Test(arguments: [

@@ -55,6 +55,17 @@ struct CompareTests {
         #expect(result.output.isEmpty)
     }
 
+    @Test func `a value from the environment is named as such`() async throws {
+        let result = try await run(
+            ["compare", "--from", "a.json"],
+            environment: ["LATCHKEY_THREADS": "2"]
+        )
+        #expect(result.status == 2)
+        #expect(
+            result.errors.hasPrefix("latchkey: --from measures nothing, so LATCHKEY_THREADS has no")
+        )
+    }
+
     @Test func `a range of threads is written out by doubling`() throws {
         let flag = try #require(CompareFlags.all.first { $0.name == "threads" })
         for (text, counts) in [("1..8", [1, 2, 4, 8]), ("1..6", [1, 2, 4, 6]), ("3", [3])] {
@@ -95,6 +106,15 @@ struct CompareTests {
             ]
         )
         #expect(same.status == 0, "\(same.errors)")
+        var refused = report
+        refused.conditions.findings = ["Something else ran."]
+        refused.conditions.ranking = .refused
+        refused.conclude(isForced: false)
+        try Data(refused.json()).write(to: URL(filePath: folder.path + "/b.json"))
+        let plain = try await run(["compare", "--from", folder.path + "/b.json"])
+        #expect(plain.output.contains("Nothing is recommended"))
+        let forced = try await run(["compare", "--from", folder.path + "/b.json", "--force"])
+        #expect(forced.output.contains("Ranked by force, although: Something else ran."))
         #expect(same.output.contains("No difference found beyond the noise."))
     }
 

@@ -84,6 +84,98 @@ struct RecommendationTests {
         #expect(recommendation.sentence.contains("ahead of `mutex` and the rest"))
     }
 
+    /// A report on one thread in which each strategy has this median and this interval.
+    private func intervals(
+        _ figures: [(StrategyKind, median: Double, low: Double, high: Double)]
+    ) -> ComparisonReport {
+        var report = sample(figures.map(\.0), threads: [1]) { _, _ in 1e6 }
+        for (index, figure) in figures.enumerated() {
+            report.cases[index].summary.operationsPerSecond = ComparisonReport.Spread(
+                min: figure.low,
+                median: figure.median,
+                max: figure.high,
+                intervalLow: figure.low,
+                intervalHigh: figure.high
+            )
+        }
+        return report
+    }
+
+    @Test func `a wide best does not hide that the second is ahead of the third`() {
+        let report = intervals([(.lock, 100, 50, 150), (.spin, 95, 94, 96), (.mutex, 80, 79, 81)])
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.outcome == .several)
+        #expect(recommendation.strategies == ["lock", "spin"])
+        #expect(recommendation.sentence.hasSuffix("; of these `spin` is ahead of `mutex`."))
+    }
+
+    @Test func `a wide first does not hide that the second flips the recommendation`() {
+        var report = intervals([(.lock, 900, 899, 901), (.spin, 80, 79, 81), (.mutex, 50, 49, 51)])
+        var other = intervals([(.lock, 80, 79, 81), (.spin, 95, 94, 96), (.mutex, 100, 50, 150)])
+        for index in other.cases.indices { other.cases[index].threads = 2 }
+        report.cases += other.cases
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["lock"])
+        #expect(recommendation.flip.hasPrefix("It flips: on 2 threads `spin` is ahead (by 19 %)"))
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func `fewer than three repeats are not ranked, unless by force`(repeats: Int) {
+        var report = SampleReport(strategies: [.lock, .spin], threads: [1], repeats: repeats).make()
+        report.conclude(isForced: false)
+        #expect((report.conditions.ranking == .refused) == (repeats < 3))
+        #expect((report.recommendation?.outcome == .refused) == (repeats < 3))
+        #expect(report.conditions.findings.count == (repeats < 3 ? 1 : 0))
+        report.conclude(isForced: true)
+        #expect(report.recommendation?.strategies == ["spin"])
+        #expect((report.conditions.ranking == .forced) == (repeats < 3))
+        #expect(report.conditions.findings.count == (repeats < 3 ? 1 : 0), "said once")
+    }
+
+    @Test func `what was refused is ranked again by force, and says so`() {
+        var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
+        report.conditions.ranking = .refused
+        report.conditions.findings = ["This is a debug build."]
+        report.conclude(isForced: true)
+        #expect(report.recommendation?.strategies == ["spin"])
+        #expect(report.conditions.ranking == .forced)
+    }
+
+    @Test func `an open loop is ranked by the response from when it was due`() throws {
+        let report = SampleReport(strategies: [.lock, .spin, .mutex], threads: [1, 2]).open {
+            switch $0 {
+            case .lock: 20_000
+            case .spin: 10_000
+            default: 40_000
+            }
+        }
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["spin"])
+        #expect(
+            recommendation.sentence.contains(
+                "its p99 of the response from when an operation was due is 10.0 µs in the "
+                    + "geometric mean, 50 % less than `lock`, the next (between "
+            ),
+            "\(recommendation.sentence)"
+        )
+        #expect(recommendation.flip.hasPrefix("Nothing in this run flips it"))
+    }
+
+    @Test func `an asynchronous strategy's waits are neither praised nor blamed`() throws {
+        var report = sample([.lock, .spin, .actor]) { kind, _ in kind == .spin ? 4e6 : 1e6 }
+        for index in report.cases.indices {
+            let isActor = report.cases[index].strategy == "actor"
+            report.cases[index].summary.wait = .sample(p50: isActor ? 1 : 1e6)
+        }
+        let notes = ComparisonReport.Recommendation(report).notes
+        #expect(!notes.contains { $0.hasPrefix("If long waits matter") }, "\(notes)")
+        for index in report.cases.indices where report.cases[index].strategy == "actor" {
+            report.cases[index].strategy = "monitor"
+        }
+        let other = ComparisonReport.Recommendation(report).notes
+        #expect(other.contains { $0.hasPrefix("If long waits matter more than throughput: `mon") })
+    }
+
     @Test func `a bistable strategy is ranked by its worse mode`() throws {
         var report = sample([.lock, .spin], threads: [4]) { kind, _ in kind == .lock ? 1e6 : 3e6 }
         let index = try #require(report.cases.firstIndex { $0.strategy == "spin" })

@@ -110,6 +110,21 @@ struct ReportDifferenceTests {
         #expect(error?.message == "The two reports have no case in common.")
     }
 
+    @Test func `a repeat in which nothing was done is the slowest of all`() throws {
+        let before = SampleReport(strategies: [.lock, .spin], threads: [1]).make()
+        var after = before
+        for place in after.cases[0].repeats.indices {
+            after.cases[0].repeats[place].operations = 0
+            after.cases[0].repeats[place].seconds = 0
+        }
+        let difference = try ReportDifference(from: before, against: after)
+        let row = try #require(
+            difference.rows.first { $0.strategy == "lock" && $0.figure == .throughput }
+        )
+        #expect(row.verdict == .worse)
+        #expect(row.after.map { abs($0 - 2.5) < 1e-9 } == true, "half an operation in 0.2 s")
+    }
+
     @Test func `two repeats are too few`() {
         #expect(throws: ReportFileError.self) {
             let report = SampleReport(repeats: 2).make()

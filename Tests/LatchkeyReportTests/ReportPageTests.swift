@@ -75,6 +75,40 @@ struct ReportPageTests {
         #expect(page(ComparisonReport.empty).contains("one needs two to compare"))
     }
 
+    @Test func `an open loop is plotted from when operations were due`() {
+        let sample = SampleReport(strategies: [.lock, .spin], threads: [1, 2])
+        let closed = page(sample.make())
+        #expect(closed.contains("× alone"))
+        #expect(!closed.contains("from when it was due"))
+        let open = page(sample.open { $0 == .lock ? 20_000 : 10_000 })
+        #expect(open.contains("p99 of the response from when it was due against threads"))
+        #expect(open.contains("Response from when it was due on 2 threads"))
+        #expect(!open.contains("Throughput against"))
+        #expect(!open.contains("× alone"))
+    }
+
+    @Test func `footnotes and bounds are on the page, too`() {
+        var report = SampleReport(strategies: [.lock, .actor], threads: [1]).make()
+        for index in report.cases.indices {
+            report.cases[index].summary.wait?.p50Nanoseconds = 100
+        }
+        report.crossovers = (0..<61).map { number in
+            ComparisonReport.Crossover(
+                axis: .threads,
+                workload: SampleReport.workload(),
+                at: Double(number),
+                fasterBelow: "actor",
+                fasterAbove: "lock"
+            )
+        }
+        let html = page(report)
+        #expect(html.contains("actor *</th>"))
+        #expect(html.contains("* has up to 16 operations of a thread under way"))
+        #expect(html.contains("<td>≤100 ns</td>"))
+        #expect(html.contains("p50 ≤100 ns"))
+        #expect(html.contains("and 1 more"))
+    }
+
     @Test func `the sentence of the recommendation comes first`() throws {
         let html = page(SampleReport().make())
         let answer = try #require(html.range(of: "Use <code>adaptive</code>"))

@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeySync
 import Testing
 
@@ -46,11 +47,11 @@ struct TerminalReportTests {
                   64 timed.
 
                 50 % reads, section 50 ns, outside 200 ns
-                strategy             1       2  wait p99  cpu/op  Jain  cont.  wait max
-                spin            =47.0M  =46.1M   1.74 µs  143 ns  0.96   33 %    781 µs
-                lock             38.0M   38.8M   2.06 µs  152 ns  0.96   33 %    928 µs
-                unsynchronized   80.0M       –         –       –     –      –         –
-                pthread-mutex    39.9M   40.7M   1.96 µs  149 ns  0.96   33 %    884 µs
+                strategy             1       2  wait p99  wait max  cont.  cpu/op  Jain
+                spin            =47.0M  =46.1M   1.74 µs    781 µs   33 %  143 ns  0.96
+                lock             38.0M   38.8M   2.06 µs    928 µs   33 %  152 ns  0.96
+                unsynchronized   80.0M       –         –         –      –       –     –
+                pthread-mutex    39.9M   40.7M   1.96 µs    884 µs   33 %  149 ns  0.96
                 Operations per second by threads, the median; ~ had two modes; = is best, or as
                   good. The columns after them are for 2 threads.
 
@@ -64,6 +65,98 @@ struct TerminalReportTests {
 
                 """
         )
+    }
+
+    @Test(arguments: [80, 100, 120, 140, 160])
+    func `columns stand in one order, whichever of them fit`(width: Int) throws {
+        let report = SampleReport(strategies: [.lock, .spin], threads: [1, 2, 4, 8]).make()
+        let text = text(report, width: width)
+        let heading = try #require(text.split(separator: "\n").first { $0.hasPrefix("strategy") })
+        let order = [
+            "strategy", "wait p50", "wait p99", "wait max", "hold p50", "hold p99", "cont.",
+            "hand-offs/s", "cpu/op", "vol.sw/s", "Jain", "× alone",
+        ]
+        let places = order.compactMap { heading.range(of: $0)?.lowerBound }
+        #expect(places == places.sorted())
+        #expect(places.count >= 3)
+    }
+
+    @Test func `what is below the first bucket is an upper bound`() {
+        var report = SampleReport(strategies: [.lock, .spin], threads: [1]).make()
+        for index in report.cases.indices {
+            report.cases[index].summary.wait?.p50Nanoseconds = 100
+            report.cases[index].summary.wait?.p99Nanoseconds = 101
+            report.cases[index].summary.wait?.maxNanoseconds = 60
+        }
+        let lines = text(report, width: 160).split(separator: "\n")
+        let line = lines.first { $0.hasPrefix("spin") } ?? ""
+        #expect(line.contains(" ≤100 ns    101 ns     60 ns   ≤100 ns"), "\(line)")
+    }
+
+    @Test func `an open loop shows the response from when it was due`() throws {
+        let report = SampleReport(strategies: [.lock, .spin], threads: [1, 2]).open {
+            $0 == .lock ? 20_000 : 10_000
+        }
+        let lines = text(report, width: 120).split(separator: "\n")
+        let heading = try #require(lines.first { $0.hasPrefix("strategy") })
+        for name in ["due p50", "due max", "resp p99", "ops/s"] {
+            #expect(heading.contains(name), "\(heading)")
+        }
+        #expect(!lines.contains { $0.contains("× alone") })
+        let best = try #require(lines.first { $0.hasPrefix("spin") })
+        #expect(best.contains(" =10.0 µs  =10.0 µs  "), "\(best)")
+        #expect(lines.contains { $0.hasPrefix("p99 of the response by threads, counted from") })
+    }
+
+    @Test func `asynchronous strategies have a footnote`() {
+        let plain = text(SampleReport(strategies: [.lock, .spin]).make(), width: 120)
+        #expect(!plain.contains("16 operations"))
+        let text = text(SampleReport(strategies: [.lock, .actor]).make(), width: 120)
+        #expect(text.contains("actor * "))
+        #expect(text.contains("* has up to 16 operations of a thread under way"))
+    }
+
+    @Test func `crossovers are listed, up to a bound`() {
+        var report = SampleReport(strategies: [.lock, .spin]).make()
+        report.crossovers = (0..<15).map { number in
+            ComparisonReport.Crossover(
+                axis: .threads,
+                workload: SampleReport.workload(),
+                at: 2.3 + Double(number),
+                fasterBelow: "spin",
+                fasterAbove: "lock"
+            )
+        }
+        let text = text(report, width: 120)
+        #expect(text.contains("At 2.3 threads, `lock` overtakes `spin`.\n"))
+        #expect(text.contains("At 13.3 threads"))
+        #expect(!text.contains("At 14.3 threads"))
+        #expect(text.contains("and 3 more"))
+    }
+
+    @Test func `a peak beyond the sweep is not told`() {
+        var report = SampleReport(strategies: [.lock, .spin], threads: [1, 2, 4]).make()
+        func fit(_ contention: Double, _ coherency: Double) -> ComparisonReport.ScalingFit {
+            let curve = ScalabilityCurve(single: 1, contention: contention, coherency: coherency)
+            func estimate(_ value: Double) -> ComparisonReport.Estimate {
+                ComparisonReport.Estimate(value: value, low: value, high: value)
+            }
+            return ComparisonReport.ScalingFit(
+                strategy: "lock",
+                workload: SampleReport.workload(),
+                singleThreadOperationsPerSecond: estimate(1),
+                contention: estimate(contention),
+                coherency: estimate(coherency),
+                peakThreads: curve.peakThreads,
+                rSquared: 1
+            )
+        }
+        #expect(report.peakText(fit(0.1, 0.1)) == "3.0")
+        #expect(report.peakText(fit(0.1, 0.001)) == "> 4")
+        #expect(report.peakText(fit(1.2, 0)) == "1.0")
+        #expect(report.peakText(fit(0.1, 0)) == "none")
+        report.fits = [fit(0.1, 0.001)]
+        #expect(text(report, width: 120).contains("> 4"))
     }
 
     @Test func `a failed check is the loudest thing`() {

@@ -2,20 +2,21 @@ internal import Foundation
 
 /// Which strategies are ahead of which, and which cannot be told apart.
 ///
-/// In one case a strategy is ahead of another if its whole interval is above the other's. Over
+/// In one case a strategy is ahead of another if its whole interval is better than the other's. Over
 /// several cases its figure is the geometric mean, whose interval is that of a mean of independent
 /// figures. A bistable case counts with its worse mode. A strategy with a failed verdict, or with a
 /// case missing, is not ranked.
 struct Ranking {
-    /// A strategy's throughput, with its interval, in operations per second.
+    /// A strategy's figure, with its interval.
     struct Standing: Equatable {
         var strategy: String
+        var figure = RankedFigure.throughput
         var value: Double
         var low: Double
         var high: Double
 
         func isAhead(of other: Standing) -> Bool {
-            low > other.high
+            figure == .throughput ? low > other.high : high < other.low
         }
     }
 
@@ -25,6 +26,7 @@ struct Ranking {
         var workload: ComparisonReport.Workload
     }
 
+    let figure: RankedFigure
     /// In the order of the report.
     let situations: [Situation]
     /// For each situation, the best first.
@@ -35,6 +37,8 @@ struct Ranking {
     let excluded: [(strategy: String, reason: String)]
 
     init(_ report: ComparisonReport) {
+        let figure = RankedFigure(report)
+        self.figure = figure
         let failed = Dictionary(
             report.verdicts.filter { $0.outcome == .failed }.map { ($0.strategy, $0.check) },
             uniquingKeysWith: { first, _ in first }
@@ -42,43 +46,49 @@ struct Ranking {
         var situations: [Situation] = []
         var standings: [Situation: [Standing]] = [:]
         for entry in report.cases where failed[entry.strategy] == nil {
-            guard let standing = Standing(entry) else { continue }
+            guard let standing = Standing(entry, figure) else { continue }
             let situation = Situation(threads: entry.threads, workload: entry.workload)
             if standings[situation] == nil { situations.append(situation) }
             standings[situation, default: []].append(standing)
         }
         self.situations = situations
-        self.standings = standings.mapValues { $0.sorted { $0.value > $1.value } }
+        self.standings = standings.mapValues { standings in
+            standings.sorted { figure.isBetter($0.value, than: $1.value) }
+        }
         let measured = report.cases.map(\.strategy).uniqued()
         let complete = measured.filter { name in
             failed[name] == nil
                 && standings.values.allSatisfy { $0.contains { $0.strategy == name } }
         }
         overall = complete.map { name in
-            Standing(name, over: standings.values.flatMap { $0.filter { $0.strategy == name } })
-        }.sorted { $0.value > $1.value }
+            let own = standings.values.flatMap { $0.filter { $0.strategy == name } }
+            return Standing(name, figure, over: own)
+        }.sorted { figure.isBetter($0.value, than: $1.value) }
         excluded = measured.filter { !complete.contains($0) }.map { name in
             (name, failed[name].map { "failed the check '\($0.rawValue)'" } ?? "is not complete")
         }
     }
 
-    /// The best and all that cannot be told from it.
+    /// Those that nobody is ahead of, in the order given.
+    ///
+    /// The best value may have a wide interval, and be told from fewer than a narrower one below it.
     static func leaders(_ standings: [Standing]) -> [Standing] {
-        guard let best = standings.first else { return [] }
-        return standings.filter { !best.isAhead(of: $0) }
+        standings.filter { standing in !standings.contains { $0.isAhead(of: standing) } }
     }
 }
 
 extension Ranking.Standing {
     /// `nil` if nothing was completed.
-    init?(_ entry: ComparisonReport.Case) {
+    init?(_ entry: ComparisonReport.Case, _ figure: RankedFigure) {
         let summary = entry.summary
-        let spread = summary.operationsPerSecond
-        guard summary.isBistable, let modes = summary.modesOperationsPerSecond, modes.count == 2
+        guard let spread = figure.spread(entry) else { return nil }
+        guard figure == .throughput, summary.isBistable,
+            let modes = summary.modesOperationsPerSecond, modes.count == 2
         else {
             guard spread.median > 0 else { return nil }
             self.init(
                 strategy: entry.strategy,
+                figure: figure,
                 value: spread.median,
                 low: max(spread.intervalLow, .leastNormalMagnitude),
                 high: spread.intervalHigh
@@ -97,7 +107,11 @@ extension Ranking.Standing {
     }
 
     /// The geometric mean.
-    fileprivate init(_ strategy: String, over standings: [Ranking.Standing]) {
+    fileprivate init(
+        _ strategy: String,
+        _ figure: RankedFigure,
+        over standings: [Ranking.Standing]
+    ) {
         let count = Double(max(1, standings.count))
         func mean(_ term: (Ranking.Standing) -> Double) -> Double {
             standings.map(term).reduce(0, +) / count
@@ -107,6 +121,7 @@ extension Ranking.Standing {
         let above = mean { pow(log($0.high / $0.value), 2) }
         self.init(
             strategy: strategy,
+            figure: figure,
             value: exp(center),
             low: exp(center - (below / count).squareRoot()),
             high: exp(center + (above / count).squareRoot())

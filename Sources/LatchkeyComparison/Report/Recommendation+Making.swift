@@ -16,21 +16,21 @@ extension ComparisonReport.Recommendation {
             return
         }
         let names = leaders.map(\.strategy)
-        let rest = ranking.overall.dropFirst(leaders.count)
+        let rest = ranking.overall.filter { !names.contains($0.strategy) }
         let place = WorkloadText.place(of: ranking.situations)
         let mean = ranking.situations.count > 1 ? " in the geometric mean" : ""
-        let figure = FigureText.count(best.value) + " operations per second" + mean
+        let isOne = leaders.count == 1
         var sentence =
-            leaders.count == 1
-            ? "Use `\(best.strategy)`: \(place) it completes \(figure)"
-            : "No difference was found between \(FigureText.names(names)): \(place) they complete "
-                + "about \(figure)"
+            (isOne
+                ? "Use `\(best.strategy)`: "
+                : "No difference was found between \(FigureText.names(names)): ")
+            + "\(place) " + ranking.figure.predicate(best.value, isOne: isOne) + mean
         if let next = rest.first {
             sentence += Self.margin(leaders, over: next)
         }
         sentence += "."
         self.init(
-            outcome: leaders.count == 1 ? .one : .several,
+            outcome: isOne ? .one : .several,
             strategies: names,
             sentence: sentence,
             flip: Self.flip(report, ranking, leaders: names),
@@ -45,12 +45,20 @@ extension ComparisonReport.Recommendation {
     private static func margin(_ leaders: [Ranking.Standing], over next: Ranking.Standing) -> String
     {
         guard leaders.count == 1, let best = leaders.first else {
-            return ", ahead of `\(next.strategy)` and the rest"
+            let ahead = leaders.filter { $0.isAhead(of: next) }.map(\.strategy)
+            guard ahead.count < leaders.count else {
+                return ", ahead of `\(next.strategy)` and the rest"
+            }
+            return "; of these \(FigureText.names(ahead)) \(ahead.count == 1 ? "is" : "are") ahead "
+                + "of `\(next.strategy)`"
         }
-        let low = FigureText.percent(best.low / next.high - 1)
-        let high = FigureText.percent(best.high / next.low - 1)
-        return ", \(FigureText.percent(best.value / next.value - 1)) more than "
-            + "`\(next.strategy)`, the next (between \(low) and \(high))"
+        let figure = best.figure
+        let bounds = [
+            figure.lead(best.low, over: next.high), figure.lead(best.high, over: next.low),
+        ].sorted()
+        return ", \(FigureText.percent(figure.lead(best.value, over: next.value))) "
+            + "\(figure.comparative) than `\(next.strategy)`, the next "
+            + "(between \(FigureText.percent(bounds[0])) and \(FigureText.percent(bounds[1])))"
     }
 
     // MARK: What would change the answer
@@ -64,12 +72,11 @@ extension ComparisonReport.Recommendation {
     ) -> String {
         var phrases: [String] = []
         for situation in ranking.situations {
-            guard let standings = ranking.standings[situation], let first = standings.first else {
-                continue
-            }
-            let ours = standings.filter { leaders.contains($0.strategy) }
-            guard let best = ours.first, first.isAhead(of: best) else { continue }
-            let more = FigureText.percent(first.value / best.value - 1)
+            guard let standings = ranking.standings[situation],
+                let best = standings.first(where: { leaders.contains($0.strategy) }),
+                let first = standings.first(where: { $0.isAhead(of: best) })
+            else { continue }
+            let more = FigureText.percent(ranking.figure.lead(first.value, over: best.value))
             let threads = WorkloadText.threads(situation.threads, situation.workload)
             let crossing = crossover(report, situation, best.strategy, first.strategy)
             let place = WorkloadText.difference(of: situation, among: ranking.situations)
@@ -131,7 +138,7 @@ extension ComparisonReport.Recommendation {
             notes.append("`\(strategy)` \(reason) and is not ranked.")
         }
         let bistable = report.cases.filter(\.summary.isBistable).map(\.strategy).uniqued()
-        if !bistable.isEmpty {
+        if !bistable.isEmpty, ranking.figure == .throughput {
             notes.append(
                 "\(FigureText.names(bistable)) had two modes; such a case is ranked by its worse "
                     + "one."
@@ -147,36 +154,41 @@ extension ComparisonReport.Recommendation {
         }
         guard let own = peers.first(where: { $0.strategy == best }) else { return notes }
         let place = WorkloadText.threads(situation.threads, situation.workload)
-        return notes + tradeOffs(own, peers, place)
+        return notes + tradeOffs(own, peers, place, ranking.figure)
     }
 
     private static func tradeOffs(
         _ own: ComparisonReport.Case,
         _ peers: [ComparisonReport.Case],
-        _ place: String
+        _ place: String,
+        _ figure: RankedFigure
     ) -> [String] {
         var notes: [String] = []
         func rival(
-            _ figure: (ComparisonReport.Summary) -> Double?,
+            _ figure: (ComparisonReport.Case) -> Double?,
             _ factor: Double
         )
             -> (name: String, theirs: Double, ours: Double)?
         {
-            guard let ours = figure(own.summary),
-                let other = peers.filter({ figure($0.summary) != nil })
-                    .min(by: { figure($0.summary) ?? 0 < figure($1.summary) ?? 0 }),
-                let theirs = figure(other.summary), theirs < ours * factor
+            guard let ours = figure(own),
+                let other = peers.filter({ figure($0) != nil })
+                    .min(by: { figure($0) ?? 0 < figure($1) ?? 0 }),
+                let theirs = figure(other), theirs < ours * factor
             else { return nil }
             return (other.strategy, theirs, ours)
         }
-        if let (name, theirs, ours) = rival(\.wait?.p99Nanoseconds, 0.5) {
+        func wait(_ entry: ComparisonReport.Case) -> Double? {
+            entry.waitsForItself ? nil : entry.summary.wait?.p99Nanoseconds
+        }
+        if let (name, theirs, ours) = rival(wait, 0.5) {
+            let other = figure == .throughput ? "throughput" : "the response"
             notes.append(
-                "If long waits matter more than throughput: `\(name)` has a p99 wait of "
-                    + "\(FigureText.duration(nanoseconds: theirs)) \(place), `\(own.strategy)` "
-                    + "\(FigureText.duration(nanoseconds: ours))."
+                "If long waits matter more than \(other): `\(name)` has a p99 wait of "
+                    + "\(FigureText.quantile(nanoseconds: theirs)) \(place), `\(own.strategy)` "
+                    + "\(FigureText.quantile(nanoseconds: ours))."
             )
         }
-        if let (name, theirs, ours) = rival(\.cpuSecondsPerMillionOperations, 0.8) {
+        if let (name, theirs, ours) = rival(\.summary.cpuSecondsPerMillionOperations, 0.8) {
             notes.append(
                 "If processor time matters more: `\(name)` takes "
                     + "\(FigureText.duration(nanoseconds: theirs * 1_000)) an operation \(place), "

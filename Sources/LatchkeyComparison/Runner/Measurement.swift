@@ -56,6 +56,7 @@ struct Measurement {
         do throws(SliceFailure) {
             let bare = try slice(planned, repeatIndex, isMetered: false)
             var found = ComparisonReport.Repeat(bare.result, index: repeatIndex)
+            if found.operations == 0 { found.seconds = settings.durationSeconds }
             note(bare, planned)
             if case .strategy = planned.subject {
                 let metered = try slice(planned, repeatIndex, isMetered: true)

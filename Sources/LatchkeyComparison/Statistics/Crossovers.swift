@@ -6,14 +6,16 @@ package enum Crossovers {
     ///
     /// Two strategies cross between two measured points if one is ahead at the first, the other at
     /// the second, and the intervals do not overlap at either; points without a difference in
-    /// between belong to neither. Over threads the place is where the fitted curves cross, if they
+    /// between belong to neither. An open loop has none: its throughput is the rate that was asked
+    /// for. Over threads the place is where the fitted curves cross, if they
     /// do so between the two points; else, and over read ratios, where straight lines between the
     /// measured logarithms do.
     package static func among(
         _ cases: [ComparisonReport.Case],
         fits: [ComparisonReport.ScalingFit]
     ) -> [ComparisonReport.Crossover] {
-        overThreads(cases, fits) + overReadRatios(cases)
+        let closed = cases.filter { $0.workload.arrival == .closed }
+        return overThreads(closed, fits) + overReadRatios(closed)
     }
 
     /// One strategy along an axis.

@@ -22,9 +22,10 @@ struct ScalabilityCurve: Sendable, Equatable {
         return single * threads / (1 + contention * others + coherency * threads * others)
     }
 
-    /// Where the curve is highest; `nil` if it only rises, or falls from the start.
+    /// Where the curve is highest: 1 if it never rises, `nil` if it never ceases to.
     var peakThreads: Double? {
-        guard coherency > 0, contention < 1 else { return nil }
+        guard contention < 1 else { return 1 }
+        guard coherency > 0 else { return nil }
         return max(1, ((1 - contention) / coherency).squareRoot())
     }
 
@@ -96,10 +97,11 @@ struct ScalabilityCurve: Sendable, Equatable {
 extension ComparisonReport.ScalingFit {
     /// Fits the cases of one strategy and workload, with bands from resampling the repeats.
     ///
-    /// `nil` if there are fewer than three numbers of threads.
+    /// `nil` if there are fewer than three numbers of threads, or in an open loop, whose throughput
+    /// is the rate that was asked for.
     init?(_ cases: [ComparisonReport.Case], seed: UInt64) {
         let sweep = cases.map { (Double($0.threads), $0.repeats.map(\.operationsPerSecond)) }
-        guard let first = cases.first,
+        guard let first = cases.first, first.workload.arrival == .closed,
             let curve = ScalabilityCurve(sweep.map { ($0, Statistics.median($1)) })
         else { return nil }
         var random = SeededRandom(seed: seed)

@@ -69,7 +69,7 @@ package struct ReportDifference {
         against after: ComparisonReport,
         isForced: Bool = false
     ) throws(ReportFileError) {
-        let matching = CaseMatching(before, after)
+        let matching = CaseMatching(before.withDurations, after.withDurations)
         guard !matching.pairs.isEmpty else {
             throw ReportFileError(message: "The two reports have no case in common.")
         }
@@ -143,6 +143,22 @@ package struct ReportDifference {
             "`\(verdict.strategy)` passed the check '\(verdict.check.rawValue)' and fails it now. "
                 + (verdict.finding ?? "")
         }
+    }
+}
+
+extension ComparisonReport {
+    /// The report in which a repeat that did nothing has lasted as long as it was to.
+    ///
+    /// Its own duration may be 0 in a report, and it must not be left out: it is the slowest of all.
+    fileprivate var withDurations: ComparisonReport {
+        var report = self
+        for index in report.cases.indices {
+            for place in report.cases[index].repeats.indices
+            where report.cases[index].repeats[place].seconds <= 0 {
+                report.cases[index].repeats[place].seconds = settings.durationSeconds
+            }
+        }
+        return report
     }
 }
 
@@ -246,7 +262,7 @@ extension ReportDifference.Figure {
     /// Less than this is not reported, however sure it is: two runs of one build differ by a few
     /// percent, because memory is laid out anew.
     ///
-    /// Quantiles come from buckets that double.
+    /// Quantiles come from buckets that double, and the first of them is an upper bound.
     var leastDifference: Double {
         switch self {
         case .throughput, .processorTime: log(1.05)
@@ -257,7 +273,8 @@ extension ReportDifference.Figure {
     func text(_ value: Double) -> String {
         switch self {
         case .throughput: FigureText.count(value) + "/s"
-        case .processorTime, .waitP99: FigureText.duration(nanoseconds: value)
+        case .processorTime: FigureText.duration(nanoseconds: value)
+        case .waitP99: FigureText.quantile(nanoseconds: value)
         }
     }
 

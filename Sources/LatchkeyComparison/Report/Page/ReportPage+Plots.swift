@@ -11,21 +11,45 @@ extension ReportPage {
         let greatest = counts.last ?? 1
         let last = ordered(entries.filter { $0.threads == greatest })
         let place = WorkloadText.threads(greatest, workload)
+        let figure = RankedFigure(workload)
         let throughput =
             counts.count > 1
-            ? lines(entries, id: id + "p1", xName: unit) { Double($0.threads) }
-            : throughputRows(last, id: id + "p1", place: place)
+            ? lines(entries, figure, id: id + "p1", xName: unit) { Double($0.threads) }
+            : figure == .throughput ? throughputRows(last, id: id + "p1", place: place) : ""
         return [
             throughput,
             durations(
                 last,
+                id: id + "p6",
+                "Response from when it was due",
+                "What somebody who asked in time sees",
+                place,
+                \.responseFromIntendedStart
+            ),
+            durations(
+                last,
                 id: id + "p5",
                 "Response time",
-                "What the client saw",
+                figure == .throughput
+                    ? "What the client saw" : "From when an operation began, which hides stalls",
                 place,
                 \.response
             ),
-            durations(last, id: id + "p2", "Wait", "From asking to entering", place, \.wait),
+            durations(
+                last,
+                id: id + "p2",
+                "Wait",
+                last.contains(where: \.waitsForItself)
+                    ? "From asking to entering; asynchronous strategies wait behind themselves, too"
+                    : "From asking to entering",
+                place,
+                text: {
+                    $0 == "max"
+                        ? FigureText.duration(nanoseconds: $1)
+                        : FigureText.quantile(nanoseconds: $1)
+                },
+                \.wait
+            ),
             cpu(last, id: id + "p3", place: place),
             last.contains { $0.summary.jainIndex != nil }
                 ? fairness(last, id: id + "p4", place: place) : "",
@@ -47,9 +71,12 @@ extension ReportPage {
         }
         guard let workload = entries.first?.workload else { return "" }
         let place = WorkloadText.threads(greatest, workload)
-        let plot = lines(entries, id: "sweep", xName: "share of reads in % (\(place))") {
-            $0.workload.readRatio * 100
-        }
+        let plot = lines(
+            entries,
+            RankedFigure(workload),
+            id: "sweep",
+            xName: "share of reads in % (\(place))"
+        ) { $0.workload.readRatio * 100 }
         return """
             <section aria-labelledby="sweeps"><h2 id="sweeps">Reads against writes</h2>
             <div class="plots">
@@ -62,25 +89,27 @@ extension ReportPage {
 
     private func lines(
         _ entries: [Case],
+        _ figure: RankedFigure,
         id: String,
         xName: String,
         x: (Case) -> Double
     ) -> String {
         let leading = leadingNames
-        let names = entries.map(\.strategy).uniqued()
+        let names = entries.filter { figure.spread($0) != nil }.map(\.strategy).uniqued()
         let series = StrategyOrder.names(report).filter(names.contains).map { name in
-            let points = entries.filter { $0.strategy == name }.map { entry in
-                let spread = entry.summary.operationsPerSecond
-                return LinePlot.Point(
-                    x: x(entry),
-                    y: spread.median,
-                    low: spread.intervalLow,
-                    high: spread.intervalHigh,
-                    title: "\(name), \(WorkloadText.threads(entry.threads, entry.workload)): "
-                        + "\(FigureText.count(spread.median)) operations per second "
-                        + "(\(FigureText.count(spread.intervalLow)) to "
-                        + "\(FigureText.count(spread.intervalHigh)))"
-                )
+            let points = entries.filter { $0.strategy == name }.compactMap { entry in
+                figure.spread(entry).map { spread in
+                    LinePlot.Point(
+                        x: x(entry),
+                        y: spread.median,
+                        low: spread.intervalLow,
+                        high: spread.intervalHigh,
+                        title: "\(name), \(WorkloadText.threads(entry.threads, entry.workload)): "
+                            + "\(figure.text(spread.median)) \(figure.unit) "
+                            + "(\(figure.text(spread.intervalLow)) to "
+                            + "\(figure.text(spread.intervalHigh)))"
+                    )
+                }
             }
             return LinePlot.Series(
                 name: name,
@@ -91,20 +120,21 @@ extension ReportPage {
         }
         let plot = LinePlot(
             id: id,
-            title: "Throughput against \(xName)",
+            title: "\(figure.title) against \(xName)",
             description: "A line for each strategy. "
                 + series.prefix(3).map {
                     "\($0.name): " + $0.points.map(\.title).joined(separator: "; ")
                 }
                 .joined(separator: ". ") + ". The table has all figures.",
             xName: xName,
-            yName: "operations per second",
-            yText: FigureText.count,
+            yName: figure.unit,
+            yText: figure.text,
             series: series
         )
-        return figure(
-            "Throughput",
-            "The median; bars are 95 % intervals. More is better.",
+        let direction = figure == .throughput ? "More" : "Less"
+        return self.figure(
+            figure.title,
+            "The median; bars are 95 % intervals. \(direction) is better.",
             plot.svg
         )
     }
@@ -134,6 +164,9 @@ extension ReportPage {
         _ name: String,
         _ meaning: String,
         _ place: String,
+        text: @escaping (_ kind: String, Double) -> String = {
+            FigureText.duration(nanoseconds: $1)
+        },
         _ durations: (Summary) -> ComparisonReport.Durations?
     ) -> String {
         guard entries.contains(where: { durations($0.summary) != nil }) else { return "" }
@@ -146,6 +179,7 @@ extension ReportPage {
                 title: "\(name) quantiles \(place)",
                 xName: name.lowercased(),
                 xText: FigureText.duration,
+                valueText: text,
                 kinds: ["p50", "p90", "p99", "max"]
             ) { summary in
                 let found = durations(summary)
@@ -196,6 +230,7 @@ extension ReportPage {
         title: String,
         xName: String,
         xText: @escaping (Double) -> String,
+        valueText: ((_ kind: String, Double) -> String)? = nil,
         kinds: [String],
         isShare: Bool = false,
         values: (Summary) -> [Double?]
@@ -215,6 +250,7 @@ extension ReportPage {
                 + "The table has all figures.",
             xName: xName,
             xText: xText,
+            valueText: valueText ?? { xText($1) },
             kinds: kinds,
             rows: rows,
             isShare: isShare

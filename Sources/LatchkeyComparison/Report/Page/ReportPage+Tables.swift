@@ -3,7 +3,7 @@ extension ReportPage {
     func table(_ workload: ComparisonReport.Workload) -> String {
         let entries = (report.cases + report.baselines).filter { $0.workload == workload }
         let counts = entries.map(\.threads).uniqued().sorted()
-        let columns = Self.columns.filter { column in
+        let columns = Self.columns(workload).filter { column in
             entries.contains { column.value($0.summary) != nil }
         }
         let unit = workload.threadMode == nil ? "Threads" : "Connections"
@@ -17,15 +17,18 @@ extension ReportPage {
                 }
                 rows.append(
                     "<tr\(rowClass(entry, isFirst: index == 0))><th scope=\"row\">"
-                        + "\(Markup.escape(entry.strategy))</th><td>\(count)</td>"
+                        + "\(Markup.escape(entry.strategy))\(entry.waitsForItself ? " *" : "")</th>"
+                        + "<td>\(count)</td>"
                         + cells.joined() + "</tr>\n"
                 )
             }
         }
         let caption =
             "All figures. ★ is ahead, or cannot be told from what is. Durations are "
-            + "medians over the repeats; slanted rows are baselines and are not ranked."
-        return Self.wide(caption, label: "All figures", heads, rows.joined())
+            + "medians over the repeats, and a maximum is the greatest of all; slanted rows are baselines and are not ranked."
+        let note =
+            entries.contains(where: \.waitsForItself) ? " " + Case.waitsForItselfNote : ""
+        return Self.wide(caption + note, label: "All figures", heads, rows.joined())
     }
 
     private func rowClass(_ entry: Case, isFirst: Bool) -> String {
@@ -67,8 +70,10 @@ extension ReportPage {
         var value: (Summary) -> String?
     }
 
-    private static var columns: [Column] {
+    private static func columns(_ workload: ComparisonReport.Workload) -> [Column] {
+        let isOpen = workload.arrival != .closed
         func time(_ value: Double?) -> String? { value.map(FigureText.duration) }
+        func bucketed(_ value: Double?) -> String? { value.map(FigureText.quantile) }
         func count(_ value: Double?) -> String? { value.map(FigureText.count) }
         return [
             Column(heading: "Operations/s") { count($0.operationsPerSecond.median) },
@@ -85,21 +90,23 @@ extension ReportPage {
             },
             Column(heading: "Time/op") { time($0.nanosecondsPerOperation) },
             Column(heading: "× alone") {
-                $0.costAgainstUnsynchronized.map { FigureText.fixed($0, $0 < 9.95 ? 1 : 0) }
+                isOpen
+                    ? nil
+                    : $0.costAgainstUnsynchronized.map { FigureText.fixed($0, $0 < 9.95 ? 1 : 0) }
             },
+            Column(heading: "p50 from due") { time($0.responseFromIntendedStart?.p50Nanoseconds) },
+            Column(heading: "p99 from due") { time($0.responseFromIntendedStart?.p99Nanoseconds) },
+            Column(heading: "max from due") { time($0.responseFromIntendedStart?.maxNanoseconds) },
             Column(heading: "Response p50") { time($0.response?.p50Nanoseconds) },
             Column(heading: "Response p99") { time($0.response?.p99Nanoseconds) },
             Column(heading: "Response max") { time($0.response?.maxNanoseconds) },
-            Column(heading: "p99 from intended start") {
-                time($0.responseFromIntendedStart?.p99Nanoseconds)
-            },
-            Column(heading: "Wait p50") { time($0.wait?.p50Nanoseconds) },
-            Column(heading: "Wait p90") { time($0.wait?.p90Nanoseconds) },
-            Column(heading: "Wait p99") { time($0.wait?.p99Nanoseconds) },
-            Column(heading: "Wait p99.9") { time($0.wait?.p999Nanoseconds) },
+            Column(heading: "Wait p50") { bucketed($0.wait?.p50Nanoseconds) },
+            Column(heading: "Wait p90") { bucketed($0.wait?.p90Nanoseconds) },
+            Column(heading: "Wait p99") { bucketed($0.wait?.p99Nanoseconds) },
+            Column(heading: "Wait p99.9") { bucketed($0.wait?.p999Nanoseconds) },
             Column(heading: "Wait max") { time($0.wait?.maxNanoseconds) },
-            Column(heading: "Hold p50") { time($0.hold?.p50Nanoseconds) },
-            Column(heading: "Hold p99") { time($0.hold?.p99Nanoseconds) },
+            Column(heading: "Hold p50") { bucketed($0.hold?.p50Nanoseconds) },
+            Column(heading: "Hold p99") { bucketed($0.hold?.p99Nanoseconds) },
             Column(heading: "Contended") { $0.contendedRatio.map(FigureText.percent) },
             Column(heading: "Hand-offs/s") { count($0.handOffsPerSecond) },
             Column(heading: "CPU/op") {

@@ -13,6 +13,8 @@ struct RowPlot {
     var description: String
     var xName: String
     var xText: (Double) -> String
+    /// A value of a kind, where it is written out.
+    var valueText: (_ kind: String, Double) -> String
     /// What the values of a row are: drawn as signs of their own, explained above the plot.
     var kinds: [String]
     var rows: [Row]
@@ -73,7 +75,8 @@ struct RowPlot {
         let y = top + Self.rowHeight * (Double(index) + 0.5)
         let values = row.values.compactMap(\.self)
         let text = zip(kinds, row.values).map { kind, value in
-            (kinds.count > 1 ? kind + " " : "") + (value.map(xText) ?? "not measured")
+            (kinds.count > 1 ? kind + " " : "")
+                + (value.map { valueText(kind, $0) } ?? "not measured")
         }.joined(separator: ", ")
         var svg = "<g class=\"\(row.mark.colorClass)\(row.isLeading ? " leading" : "")\">"
         svg += "<title>\(Markup.escape("\(row.name): \(text)"))</title>"

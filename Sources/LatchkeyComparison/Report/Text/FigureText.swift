@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyContention
 
 /// Figures as people read them: three significant digits and a unit.
 ///
@@ -12,6 +13,13 @@ enum FigureText {
     /// `12.3 ns`, `1.20 ms`.
     static func duration(nanoseconds: Double) -> String {
         scaled(nanoseconds, [(" ns", 1), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)])
+    }
+
+    /// A quantile of waits or holds: `1.20 ms`, or `≤100 ns` for whatever is in the first bucket.
+    static func quantile(nanoseconds: Double) -> String {
+        let bound = Double(DurationBuckets.quantileNanosecondsMin)
+        return nanoseconds <= bound
+            ? "≤" + duration(nanoseconds: bound) : duration(nanoseconds: nanoseconds)
     }
 
     /// The figure of a tick, which is round: `10M` for `10.0M`.

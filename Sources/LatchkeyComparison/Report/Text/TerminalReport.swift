@@ -1,7 +1,7 @@
 /// The report for a terminal of 80 to 160 columns.
 ///
-/// One table for each workload: throughput for every number of threads, and the other figures for
-/// the greatest. A wider terminal shows more columns.
+/// One table for each workload: what strategies are ranked by for every number of threads, and the
+/// other figures for the greatest. A wider terminal shows more columns.
 package struct TerminalReport {
     private let report: ComparisonReport
     private let ranking: Ranking
@@ -16,7 +16,7 @@ package struct TerminalReport {
     package var text: String {
         var parts = [heading]
         parts += report.cases.map(\.workload).uniqued().map(table)
-        parts += [findings, fits, verdicts, recommendation]
+        parts += [findings, fits, crossovers, verdicts, recommendation]
         return parts.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
@@ -66,41 +66,63 @@ package struct TerminalReport {
         func find(_ strategy: String, _ count: Int) -> ComparisonReport.Case? {
             (cases + baselines).first { $0.strategy == strategy && $0.threads == count }
         }
-        let columns = Self.columns(workload)
         func table(_ shown: [Column]) -> TextTable {
             var table = TextTable(
                 headings: ["strategy"] + threads.map { "\($0)" } + shown.map(\.heading)
             )
             table.rows = order.map { strategy in
                 let isBaseline = baselines.contains { $0.strategy == strategy }
+                let waitsForItself = find(strategy, greatest)?.waitsForItself ?? false
                 let name = TextTable.Cell(
-                    strategy + (failed.contains(strategy) ? " WRONG" : ""),
+                    strategy + (waitsForItself ? " *" : "")
+                        + (failed.contains(strategy) ? " WRONG" : ""),
                     failed.contains(strategy) ? .bad : isBaseline ? .faint : .none
                 )
-                let throughputs = threads.map { throughput(find(strategy, $0)) }
+                let ranked = threads.map { rankedFigure(find(strategy, $0)) }
                 let figures = shown.map { column in
-                    let text = find(strategy, greatest).flatMap { column.value($0.summary) }
+                    let text = find(strategy, greatest).flatMap(column.value)
                     return TextTable.Cell(text ?? "–", text == nil || isBaseline ? .faint : .none)
                 }
-                return [name] + throughputs + figures
+                return [name] + ranked + figures
             }
             return table
         }
-        let tables = columns.indices.reversed().lazy.map { table(Array(columns[...$0])) }
-        let fitting = tables.first { $0.width <= style.width } ?? table([])
-        let unit = workload.threadMode == nil ? "threads" : "connections"
+        let choices = Column.choices(Column.all(workload))
+        let fitting = choices.lazy.map(table).first { $0.width <= style.width } ?? table([])
         let title = style.paragraph(WorkloadText.description(workload), .strong)
-        let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
-        let legend =
-            "Operations per second by \(unit), the median; ~ had two modes\(best). The columns "
-            + "after them are for \(greatest) \(unit)."
-        return title + fitting.text(style: style) + style.paragraph(legend)
+        return title + fitting.text(style: style) + legend(workload, greatest, cases)
     }
 
-    private func throughput(_ entry: ComparisonReport.Case?) -> TextTable.Cell {
-        guard let entry else { return TextTable.Cell("–", .faint) }
-        let text = FigureText.count(entry.summary.operationsPerSecond.median)
-        let mode = entry.summary.isBistable ? "~" : ""
+    private func legend(
+        _ workload: ComparisonReport.Workload,
+        _ greatest: Int,
+        _ cases: [ComparisonReport.Case]
+    ) -> String {
+        let unit = workload.threadMode == nil ? "threads" : "connections"
+        let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
+        let figure =
+            switch RankedFigure(workload) {
+            case .throughput:
+                "Operations per second by \(unit), the median; ~ had two modes\(best)."
+            case .responseP99:
+                "p99 of the response by \(unit), counted from when an operation was due, the "
+                    + "median\(best); \"due\" is the same response, \"resp\" counts from when the "
+                    + "operation began and hides stalls."
+            }
+        let text = figure + " The columns after them are for \(greatest) \(unit)."
+        let note =
+            cases.contains(where: \.waitsForItself)
+            ? style.paragraph(ComparisonReport.Case.waitsForItselfNote) : ""
+        return style.paragraph(text) + note
+    }
+
+    private func rankedFigure(_ entry: ComparisonReport.Case?) -> TextTable.Cell {
+        let figure = entry.map { RankedFigure($0.workload) } ?? .throughput
+        guard let entry, let spread = figure.spread(entry) else {
+            return TextTable.Cell("–", .faint)
+        }
+        let text = figure.text(spread.median)
+        let mode = figure == .throughput && entry.summary.isBistable ? "~" : ""
         let isBaseline = ComparisonReport.isBaseline(entry.strategy)
         guard !isBaseline, report.conditions.ranking != .refused,
             leaders(of: entry).contains(entry.strategy)
@@ -111,38 +133,6 @@ package struct TerminalReport {
     private func leaders(of entry: ComparisonReport.Case) -> [String] {
         let situation = Ranking.Situation(threads: entry.threads, workload: entry.workload)
         return Ranking.leaders(ranking.standings[situation] ?? []).map(\.strategy)
-    }
-
-    private struct Column {
-        var heading: String
-        var value: (ComparisonReport.Summary) -> String?
-    }
-
-    /// The figures by importance: what does not fit is left out from the end.
-    private static func columns(_ workload: ComparisonReport.Workload) -> [Column] {
-        func time(_ value: Double?) -> String? { value.map(FigureText.duration) }
-        let overWire = workload.threadMode != nil
-        let response = [
-            Column(heading: "resp p50") { time($0.response?.p50Nanoseconds) },
-            Column(heading: "resp p99") { time($0.response?.p99Nanoseconds) },
-        ]
-        return (overWire ? response : []) + [
-            Column(heading: "wait p99") { time($0.wait?.p99Nanoseconds) },
-            Column(heading: "cpu/op") {
-                time($0.cpuSecondsPerMillionOperations.map { $0 * 1_000 })
-            },
-            Column(heading: "Jain") { $0.jainIndex.map { FigureText.fixed($0, 2) } },
-            Column(heading: "cont.") { $0.contendedRatio.map(FigureText.percent) },
-            Column(heading: "wait max") { time($0.wait?.maxNanoseconds) },
-            Column(heading: "wait p50") { time($0.wait?.p50Nanoseconds) },
-            Column(heading: "hold p50") { time($0.hold?.p50Nanoseconds) },
-            Column(heading: "hold p99") { time($0.hold?.p99Nanoseconds) },
-            Column(heading: "hand-offs/s") { $0.handOffsPerSecond.map(FigureText.count) },
-            Column(heading: "vol.sw/s") { $0.voluntarySwitchesPerSecond.map(FigureText.count) },
-            Column(heading: "× alone") {
-                $0.costAgainstUnsynchronized.map { FigureText.fixed($0, $0 < 9.95 ? 1 : 0) }
-            },
-        ]
     }
 
     // MARK: What follows from it
@@ -163,7 +153,7 @@ package struct TerminalReport {
                     TextTable.Cell(fit.strategy),
                     TextTable.Cell(band(fit.contention)),
                     TextTable.Cell(band(fit.coherency)),
-                    TextTable.Cell(fit.peakThreads.map { FigureText.fixed($0, 1) } ?? "none"),
+                    TextTable.Cell(report.peakText(fit)),
                     TextTable.Cell(FigureText.fixed(fit.rSquared, 2)),
                 ]
             }
@@ -172,6 +162,19 @@ package struct TerminalReport {
                 + (workloads.count > 1 ? ", " + WorkloadText.description(workload) : "")
             return style.paragraph(title, .strong) + table.text(style: style)
         }.joined(separator: "\n")
+    }
+
+    private static let crossoverCountMax = 12
+
+    private var crossovers: String {
+        guard !report.crossovers.isEmpty else { return "" }
+        let namesWorkload = report.cases.map(\.workload).uniqued().count > 1
+        let shown = report.crossovers.prefix(Self.crossoverCountMax).map {
+            style.paragraph(WorkloadText.crossing($0, namesWorkload: namesWorkload))
+        }
+        let left = report.crossovers.count - shown.count
+        return style.paragraph("Crossovers", .strong) + shown.joined()
+            + (left > 0 ? style.paragraph("and \(left) more, which JSON and the page have.") : "")
     }
 
     private var verdicts: String {

@@ -48,6 +48,29 @@ enum WorkloadText {
         return phrases.isEmpty ? threads : threads + " with " + phrases.joined(separator: ", ")
     }
 
+    /// Where one strategy overtakes another, in a sentence.
+    static func crossing(
+        _ crossing: ComparisonReport.Crossover,
+        namesWorkload: Bool
+    ) -> String {
+        let isThreads = crossing.axis == .threads
+        let at =
+            isThreads
+            ? FigureText.fixed(crossing.at, 1) + " "
+                + (crossing.workload.threadMode == nil ? "threads" : "connections")
+            : FigureText.percent(crossing.at) + " reads"
+        let place = crossing.threads.map { " " + threads($0, crossing.workload) } ?? ""
+        let workload = namesWorkload ? " (\(situation(crossing)))" : ""
+        return "At \(at)\(place), `\(crossing.fasterAbove)` overtakes "
+            + "`\(crossing.fasterBelow)`\(workload)."
+    }
+
+    /// The workload of a crossover without the part that is its axis.
+    private static func situation(_ crossing: ComparisonReport.Crossover) -> String {
+        Dimension.allCases.filter { crossing.axis == .threads || $0 != .readRatio }
+            .compactMap { $0.phrase(crossing.workload) }.joined(separator: ", ")
+    }
+
     /// One of the ways in which workloads differ.
     enum Dimension: String, CaseIterable {
         case readRatio

@@ -1,0 +1,67 @@
+/// The figure by which strategies are ranked.
+///
+/// Where an operation begins when the last one has ended, that is throughput. In an open loop
+/// operations begin at a given rate, so that all strategies which keep up complete as many, and the
+/// one that makes nobody wait is best: there it is the p99 of the response, counted from when an
+/// operation was due.
+enum RankedFigure {
+    case throughput
+    case responseP99
+
+    init(_ workload: ComparisonReport.Workload) {
+        self = workload.arrival == .closed ? .throughput : .responseP99
+    }
+
+    /// Of a whole report: one run has one kind of arrival.
+    init(_ report: ComparisonReport) {
+        self = report.cases.first.map { Self($0.workload) } ?? .throughput
+    }
+
+    /// Over the repeats; `nil` if it was not measured.
+    func spread(_ entry: ComparisonReport.Case) -> ComparisonReport.Spread? {
+        switch self {
+        case .throughput: return entry.summary.operationsPerSecond
+        case .responseP99:
+            let found = entry.repeats.compactMap { $0.responseFromIntendedStart?.p99Nanoseconds }
+            return found.isEmpty ? nil : ComparisonReport.Spread(found, seed: 1)
+        }
+    }
+
+    func isBetter(_ value: Double, than other: Double) -> Bool {
+        self == .throughput ? value > other : value < other
+    }
+
+    /// By which share the better value is more, or in an open loop less, than the other.
+    func lead(_ better: Double, over other: Double) -> Double {
+        self == .throughput ? better / other - 1 : 1 - better / other
+    }
+
+    // MARK: In words
+
+    func text(_ value: Double) -> String {
+        self == .throughput ? FigureText.count(value) : FigureText.duration(nanoseconds: value)
+    }
+
+    var title: String {
+        self == .throughput ? "Throughput" : "p99 of the response from when it was due"
+    }
+
+    var unit: String {
+        self == .throughput ? "operations per second" : "response from when it was due"
+    }
+
+    /// What the lead is called: `12 % more than`.
+    var comparative: String { self == .throughput ? "more" : "less" }
+
+    /// What one strategy, or several, do with this value.
+    func predicate(_ value: Double, isOne: Bool) -> String {
+        switch self {
+        case .throughput:
+            (isOne ? "it completes " : "they complete about ") + text(value)
+                + " operations per second"
+        case .responseP99:
+            (isOne ? "its" : "their") + " p99 of the response from when an operation was due is "
+                + (isOne ? "" : "about ") + text(value)
+        }
+    }
+}
