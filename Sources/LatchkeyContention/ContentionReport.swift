@@ -50,10 +50,10 @@ package struct ContentionReport: Codable, Sendable, Equatable {
     }
 
     /// Quantiles come from buckets, each twice as wide as the one before, and are scaled up where
-    /// not all were timed; the maximum is the longest that was timed. A quantile of at most 100 ns
-    /// is in the first bucket and is an upper bound.
+    /// not all were timed; the maximum is the longest that was timed.
     ///
-    /// Nothing is below what it costs to read the clock.
+    /// A quantile of at most 100 ns is in the first bucket, and is an upper bound. Nothing is below
+    /// what it costs to read the clock.
     package struct Durations: Codable, Sendable, Equatable {
         /// How many were timed.
         package var timedCount: UInt64

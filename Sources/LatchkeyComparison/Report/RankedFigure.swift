@@ -60,8 +60,10 @@ enum RankedFigure {
             (isOne ? "it completes " : "they complete about ") + text(value)
                 + " operations per second"
         case .responseP99:
-            (isOne ? "its" : "their") + " p99 of the response from when an operation was due is "
-                + (isOne ? "" : "about ") + text(value)
+            (isOne
+                ? "its response from when an operation was due has a p99 of "
+                : "their responses from when an operation was due have a p99 of about ")
+                + text(value)
         }
     }
 }

@@ -26,7 +26,7 @@ extension ComparisonReport.Recommendation {
                 : "No difference was found between \(FigureText.names(names)): ")
             + "\(place) " + ranking.figure.predicate(best.value, isOne: isOne) + mean
         if let next = rest.first {
-            sentence += Self.margin(leaders, over: next)
+            sentence += Self.margin(leaders, over: next, isLast: rest.count == 1)
         }
         sentence += "."
         self.init(
@@ -42,12 +42,15 @@ extension ComparisonReport.Recommendation {
         self.init(outcome: .refused, strategies: [], sentence: sentence, flip: "", notes: [])
     }
 
-    private static func margin(_ leaders: [Ranking.Standing], over next: Ranking.Standing) -> String
-    {
+    private static func margin(
+        _ leaders: [Ranking.Standing],
+        over next: Ranking.Standing,
+        isLast: Bool
+    ) -> String {
         guard leaders.count == 1, let best = leaders.first else {
             let ahead = leaders.filter { $0.isAhead(of: next) }.map(\.strategy)
             guard ahead.count < leaders.count else {
-                return ", ahead of `\(next.strategy)` and the rest"
+                return ", ahead of `\(next.strategy)`" + (isLast ? "" : " and the rest")
             }
             return "; of these \(FigureText.names(ahead)) \(ahead.count == 1 ? "is" : "are") ahead "
                 + "of `\(next.strategy)`"
