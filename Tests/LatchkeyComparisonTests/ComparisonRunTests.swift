@@ -40,6 +40,21 @@ struct ComparisonRunTests {
         )
     }
 
+    /// An operation of 10 ms begins in the warm-up and ends after the 5 ms that are measured, unless
+    /// the thread that controls them sleeps for too long.
+    @Test func `a repeat in which nothing was done lasted as long as it was to`() async throws {
+        let report = try await report(
+            settings {
+                $0.threads = [1]
+                $0.sectionNanoseconds = [10_000_000]
+                $0.durationSeconds = 0.005
+            }
+        )
+        let repeats = (report.cases + report.baselines).flatMap(\.repeats)
+        #expect(repeats.allSatisfy { $0.seconds > 0 })
+        #expect(repeats.allSatisfy { $0.operations > 0 || $0.seconds == 0.005 })
+    }
+
     @Test func `keys, skew, stripes and reads are measured too`() async throws {
         let report = try await report(
             settings {

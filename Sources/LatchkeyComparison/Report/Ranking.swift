@@ -2,10 +2,10 @@ internal import Foundation
 
 /// Which strategies are ahead of which, and which cannot be told apart.
 ///
-/// In one case a strategy is ahead of another if its whole interval is better than the other's. Over
-/// several cases its figure is the geometric mean, whose interval is that of a mean of independent
-/// figures. A bistable case counts with its worse mode. A strategy with a failed verdict, or with a
-/// case missing, is not ranked.
+/// In one case a strategy is ahead of another if its whole interval is better than the other's.
+/// Over several cases its figure is the geometric mean, whose interval is that of a mean of
+/// independent figures. A bistable case counts with its worse mode. A strategy with a failed
+/// verdict, or with a case missing, is not ranked.
 struct Ranking {
     /// A strategy's figure, with its interval.
     struct Standing: Equatable {
@@ -71,7 +71,8 @@ struct Ranking {
 
     /// Those that nobody is ahead of, in the order given.
     ///
-    /// The best value may have a wide interval, and be told from fewer than a narrower one below it.
+    /// The best value may have a wide interval, and be told from fewer than a narrower one after
+    /// it.
     static func leaders(_ standings: [Standing]) -> [Standing] {
         standings.filter { standing in !standings.contains { $0.isAhead(of: standing) } }
     }

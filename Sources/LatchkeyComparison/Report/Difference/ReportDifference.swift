@@ -149,7 +149,7 @@ package struct ReportDifference {
 extension ComparisonReport {
     /// The report in which a repeat that did nothing has lasted as long as it was to.
     ///
-    /// Its own duration may be 0 in a report, and it must not be left out: it is the slowest of all.
+    /// Its own duration may be 0 in a report. It must not be left out: it is the slowest of all.
     fileprivate var withDurations: ComparisonReport {
         var report = self
         for index in report.cases.indices {

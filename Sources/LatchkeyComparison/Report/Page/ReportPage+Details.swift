@@ -30,7 +30,8 @@ extension ReportPage {
             return "<tr><th scope=\"row\">\(Markup.escape(fit.strategy))</th>\(workload)"
                 + "<td>\(FigureText.count(fit.singleThreadOperationsPerSecond.value))</td>"
                 + "<td>\(band(fit.contention))</td><td>\(band(fit.coherency))</td>"
-                + "<td>\(Markup.escape(report.peakText(fit)))</td><td>\(FigureText.fixed(fit.rSquared, 2))</td></tr>\n"
+                + "<td>\(Markup.escape(report.peakText(fit)))</td>"
+                + "<td>\(FigureText.fixed(fit.rSquared, 2))</td></tr>\n"
         }
         let heads =
             ["Strategy"] + (isOne ? [] : ["Workload"])
@@ -38,8 +39,8 @@ extension ReportPage {
         let caption =
             "The Universal Scalability Law, fitted over the sweep of threads, with 95 % "
             + "bands. Contention is the share that is done one thread at a time; coherency is what "
-            + "threads spend on agreeing with each other. The peak is one thread where the curve never "
-            + "rises, and beyond the sweep where it still does at its end."
+            + "threads spend on agreeing with each other. The peak is one thread where the curve "
+            + "never rises, and beyond the sweep where it still does at its end."
         return Self.wide(caption, label: "Scaling", heads, rows.prefix(200).joined())
     }
 
@@ -93,8 +94,8 @@ extension ReportPage {
         <p>Repeats of all cases are interleaved in rotated order, each after a warm-up that is not \
         counted. An interval is a 95 % bootstrap interval of the median over the repeats; where \
         two overlap, no difference is claimed. It can be no wider than the repeats' range, which \
-        holds the true median in 75 % of runs of three repeats and in 93.75 % of five. A case whose repeats fall into two groups is ranked \
-        by the worse one.</p>
+        holds the true median in 75 % of runs of three repeats and in 93.75 % of five. A case \
+        whose repeats fall into two groups is ranked by the worse one.</p>
         <p>To repeat it:</p>
         <pre><code>\(Markup.escape(report.settings.commandLine))</code></pre>
         \(Self.list(machine))

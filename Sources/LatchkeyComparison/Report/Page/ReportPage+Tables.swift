@@ -25,7 +25,8 @@ extension ReportPage {
         }
         let caption =
             "All figures. ★ is ahead, or cannot be told from what is. Durations are "
-            + "medians over the repeats, and a maximum is the greatest of all; slanted rows are baselines and are not ranked."
+            + "medians over the repeats, and a maximum is the greatest of all; slanted rows are "
+            + "baselines and are not ranked."
         let note =
             entries.contains(where: \.waitsForItself) ? " " + Case.waitsForItselfNote : ""
         return Self.wide(caption + note, label: "All figures", heads, rows.joined())
