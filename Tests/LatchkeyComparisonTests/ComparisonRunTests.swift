@@ -40,8 +40,8 @@ struct ComparisonRunTests {
         )
     }
 
-    /// An operation of 10 ms begins in the warm-up and ends after the 5 ms that are measured, unless
-    /// the thread that controls them sleeps for too long.
+    /// An operation of 10 ms begins in the warm-up and ends after the 5 ms that are measured,
+    /// unless the thread that controls them sleeps for too long.
     @Test func `a repeat in which nothing was done lasted as long as it was to`() async throws {
         let report = try await report(
             settings {
