@@ -65,7 +65,8 @@ def parse_arguments():
     parser.add_argument("--floor", required=True, help="the floor program")
     parser.add_argument("--micro", action="append", default=[],
                         help="a program that measures without HTTP; more than once if you like")
-    parser.add_argument("--only", choices=["requests", "shadows", "million", "micro"], help="measure this part alone")
+    parser.add_argument("--only", choices=["requests", "shadows", "million", "micro"],
+                        help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2, help="per load")
     return parser.parse_args()

@@ -64,7 +64,7 @@ enum ContentionFamilies {
     private static let shadowRatio = MetricFamily(
         "latchkey_shadow_sampling_ratio",
         .gauge,
-        help: "Share of the serving strategy's operations that a shadow is given.",
+        help: "Share of the operations that a shadow is given.",
         unit: "ratio"
     )
     private static let shadowRefused = MetricFamily(

@@ -243,8 +243,8 @@ enum ServeCommand {
             (1...shadowIntervalMax).contains(interval)
         else {
             throw UsageError(
-                "--shadow-sample takes 1/N with N from 1 to \(shadowIntervalMax), such as 1/16, not "
-                    + "'\(sample)'."
+                "--shadow-sample takes 1/N with N from 1 to \(shadowIntervalMax), such as 1/16, "
+                    + "not '\(sample)'."
             )
         }
         configuration.shadowInterval = interval

@@ -22,6 +22,7 @@ import Testing
             overheadNanoseconds: 2,
             clockNanoseconds: 1
         )
+        shadow.observeShadow(interval: 16) { 3 }
         board.add(serving)
         board.add(shadow)
         let registry = MetricRegistry()
@@ -132,6 +133,13 @@ import Testing
         # TYPE latchkey_lock_metering_overhead_seconds gauge
         # UNIT latchkey_lock_metering_overhead_seconds seconds
         latchkey_lock_metering_overhead_seconds{strategy="serial-queue"} 2e-09
+        # HELP latchkey_shadow_sampling_ratio Share of the operations that a shadow is given.
+        # TYPE latchkey_shadow_sampling_ratio gauge
+        # UNIT latchkey_shadow_sampling_ratio ratio
+        latchkey_shadow_sampling_ratio{strategy="spin",role="shadow"} 0.0625
+        # HELP latchkey_shadow_refused Sampled operations that a shadow did not apply.
+        # TYPE latchkey_shadow_refused counter
+        latchkey_shadow_refused_total{strategy="spin",role="shadow"} 3
         # HELP latchkey_build_info The program's version and how it was built.
         # TYPE latchkey_build_info gauge
         latchkey_build_info{\(build)} 1
