@@ -44,7 +44,8 @@ extension ComparisonReport {
         package var response: Durations?
         /// The same from the *intended* start, so that a stall is not hidden.
         ///
-        /// Open loop only.
+        /// Open loop only. What was due and had not begun at the end counts with the time until
+        /// then.
         package var responseFromIntendedStart: Durations?
         /// How many operations the metered part of the repeat did.
         ///

@@ -52,17 +52,19 @@ final class BareMutex: @unchecked Sendable {
         return count
     }
 
-    /// The same at a constant rate.
+    /// The same at a constant rate, the first one `offset` of an interval after the start.
     func run(
         _ stage: Stage,
         _ board: StageBoard,
         _ cost: OperationCost,
-        interval: Double
+        interval: Double,
+        offset: Double
     ) -> Int {
         var count = 0
-        let start = Double(latchkey_system_nanoseconds())
+        let start =
+            stage == .measuring ? board.measuringSince : latchkey_system_nanoseconds()
         while board.isStill(stage) {
-            let intended = UInt64(start + Double(count) * interval)
+            let intended = UInt64(Double(start) + (Double(count) + offset) * interval)
             guard Pace.wait(until: intended, while: { board.isStill(stage) }) else { break }
             unsafe pthread_mutex_lock(mutex)
             unsafe value.pointee = cost.work.run(value.pointee, steps: cost.sectionSteps)
@@ -74,10 +76,15 @@ final class BareMutex: @unchecked Sendable {
     }
 
     /// The whole life of one thread in a slice.
-    func work(_ board: StageBoard, _ cost: OperationCost, interval: Double?) -> WorkerTally {
+    func work(
+        _ board: StageBoard,
+        _ cost: OperationCost,
+        interval: Double?,
+        offset: Double
+    ) -> WorkerTally {
         func loop(_ stage: Stage) -> Int {
             guard let interval else { return run(stage, board, cost) }
-            return run(stage, board, cost, interval: interval)
+            return run(stage, board, cost, interval: interval, offset: offset)
         }
         board.arrive()
         while board.isStill(.arriving) {

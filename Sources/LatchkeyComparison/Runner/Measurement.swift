@@ -136,13 +136,17 @@ struct Measurement {
             return CaseSlice.Output(result: result, wrongKeys: 0, contention: nil)
         case .baseline(.pthreadMutex):
             let mutex = BareMutex()
-            let (cost, interval) = (slice.cost, slice.interval)
-            let result = try slice.run { _, board in
-                mutex.work(board, cost, interval: interval)
+            let result = try slice.run { thread, board in
+                mutex.work(
+                    board,
+                    slice.cost,
+                    interval: slice.interval,
+                    offset: slice.offset(thread)
+                )
             }
             let operations = result.tallies.reduce(0) { $0 + $1.operationsInAll }
-            let steps = UInt64(operations) &* UInt64(cost.sectionSteps)
-            let isRight = mutex.result == cost.work.jump(slotStart, steps: steps)
+            let steps = UInt64(operations) &* UInt64(slice.cost.sectionSteps)
+            let isRight = mutex.result == work.jump(slotStart, steps: steps)
             return CaseSlice.Output(
                 result: result,
                 wrongKeys: isRight ? 0 : 1,
@@ -210,7 +214,10 @@ extension ComparisonReport.Repeat {
             seconds: rate > 0 ? Double(result.operations) / rate : 0,
             operationsPerThread: result.tallies.map(\.operations),
             response: ResponseTimes.durations(responses),
-            responseFromIntendedStart: ResponseTimes.durations(fromIntended),
+            responseFromIntendedStart: ResponseTimes.durations(
+                fromIntended,
+                unbegun: result.tallies.compactMap(\.unbegun)
+            ),
             cpuSeconds: Double(result.usage.processorNanoseconds) / 1e9,
             voluntarySwitches: Int(result.usage.voluntarySwitches),
             involuntarySwitches: Int(result.usage.involuntarySwitches),

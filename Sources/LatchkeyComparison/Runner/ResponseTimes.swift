@@ -51,17 +51,34 @@ final class ResponseTimes: @unchecked Sendable {
     }
 
     /// The figures of all threads together; `nil` if nothing was recorded.
-    static func durations(_ all: [ResponseTimes]) -> ComparisonReport.Durations? {
+    ///
+    /// What was due and had not begun at the end counts as having taken until then: at least so
+    /// long it did take.
+    static func durations(
+        _ all: [ResponseTimes],
+        unbegun: [UnbegunOperations] = []
+    ) -> ComparisonReport.Durations? {
         var counts = [UInt64](repeating: 0, count: bucketCount)
         for times in all {
             for index in 0..<bucketCount {
                 counts[index] += unsafe times.buckets[index].load(ordering: .relaxed)
             }
         }
+        for late in unbegun {
+            var below: UInt64 = 0
+            for index in 0..<bucketCount where below < late.count {
+                let reached = late.count(upTo: upperBound(index))
+                counts[index] += reached - below
+                below = reached
+            }
+        }
         let total = counts.reduce(0, +)
         guard total > 0 else { return nil }
-        let longest = all.map { $0.longest.load(ordering: .relaxed) }.max() ?? 0
-        let sum = all.reduce(0.0) { $0 + Double($1.sum.load(ordering: .relaxed)) }
+        let longest =
+            (all.map { $0.longest.load(ordering: .relaxed) } + unbegun.map(\.longest)).max() ?? 0
+        let sum = all.reduce(unbegun.reduce(0) { $0 + $1.sum }) {
+            $0 + Double($1.sum.load(ordering: .relaxed))
+        }
         func quantile(_ share: Double) -> Double {
             let rank = UInt64((share * Double(total)).rounded(.up))
             var below: UInt64 = 0
@@ -82,6 +99,35 @@ final class ResponseTimes: @unchecked Sendable {
             p999Nanoseconds: total >= Quantiles.rareCountMin ? quantile(0.999) : nil,
             maxNanoseconds: Double(longest)
         )
+    }
+}
+
+/// The operations of a thread that were due before the end of its slice and did not begin: each of
+/// them `interval` nanoseconds after the one before, the first one `longest` before the end.
+///
+/// Known by arithmetic, so that a rate which nobody keeps up with costs nothing to account for.
+struct UnbegunOperations: Sendable, Equatable {
+    let count: UInt64
+    let longest: UInt64
+    private let interval: Double
+
+    init(firstIntendedAt: UInt64, interval: Double, until end: UInt64) {
+        self.interval = interval
+        longest = end > firstIntendedAt ? end - firstIntendedAt : 0
+        count = longest > 0 ? UInt64((Double(longest) / interval).rounded(.up)) : 0
+    }
+
+    /// How many of them were due so many nanoseconds before the end, or fewer.
+    func count(upTo nanoseconds: UInt64) -> UInt64 {
+        guard nanoseconds < longest else { return count }
+        // Those that were due earlier, and so have waited for longer.
+        let longer = (Double(longest - nanoseconds) / interval).rounded(.up)
+        return count - min(count, UInt64(longer))
+    }
+
+    /// In nanoseconds, of all together.
+    var sum: Double {
+        Double(count) * (Double(longest) - interval * (Double(count) - 1) / 2)
     }
 }
 

@@ -68,15 +68,26 @@ extension Slice {
         performer: @escaping @Sendable (_ thread: Int) -> Performer
     ) throws(SliceFailure) -> SliceResult {
         try run(whenMeasuring: whenMeasuring) { (thread, board) in
-            var worker = Worker(
-                performer(thread),
-                plan: plans[thread],
-                interval: interval,
-                offset: Double(thread) / Double(threads),
-                counter: counter
-            )
+            var worker = worker(thread, performer(thread))
             return worker.run(board, cost: cost)
         }
+    }
+
+    /// The worker with this number, from 0.
+    func worker<Performer: Operator>(_ thread: Int, _ performer: Performer) -> Worker<Performer> {
+        Worker(
+            performer,
+            plan: plans[thread],
+            interval: interval,
+            offset: offset(thread),
+            counter: counter
+        )
+    }
+
+    /// Where in the first interval of an open loop a thread begins, from 0 to 1, so that threads
+    /// take turns.
+    func offset(_ thread: Int) -> Double {
+        Double(thread) / Double(threads)
     }
 
     /// The same for workers that have a loop of their own.
@@ -106,7 +117,7 @@ extension Slice {
         let usageBefore = (process: Usage.process, own: Usage.thread)
         board.measure(from: latchkey_system_nanoseconds())
         let isMeasured = isWarm && rest(durations.measuredNanoseconds)
-        board.advance(to: .over)
+        board.end(at: latchkey_system_nanoseconds())
         guard left.wait(timeout: .now() + Self.stuckSeconds) == .success else {
             throw .stuck
         }

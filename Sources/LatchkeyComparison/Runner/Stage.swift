@@ -23,6 +23,7 @@ final class StageBoard: Sendable {
     private let current = Atomic<Stage>(.arriving)
     private let after = InlineArray<8, UInt64>(repeating: 0)
     private let startedAt = Atomic<UInt64>(0)
+    private let endedAt = Atomic<UInt64>(0)
     private let arrivals = Atomic<Int>(0)
 
     /// Relaxed: a worker may see the next stage an instant later than it was set.
@@ -52,5 +53,18 @@ final class StageBoard: Sendable {
     var measuringSince: UInt64 {
         _ = current.load(ordering: .acquiring)
         return startedAt.load(ordering: .relaxed)
+    }
+
+    /// Ends the slice at this time.
+    func end(at nanoseconds: UInt64) {
+        // Releasing, by `advance`: pairs with the acquiring load in `measuredUntil`.
+        endedAt.store(nanoseconds, ordering: .relaxed)
+        advance(to: .over)
+    }
+
+    /// When the slice ended, as the controlling thread says; 0 before that.
+    var measuredUntil: UInt64 {
+        _ = current.load(ordering: .acquiring)
+        return endedAt.load(ordering: .relaxed)
     }
 }

@@ -17,6 +17,8 @@ struct WorkerTally: Sendable {
     var systemCalls: Int?
     var responses: ResponseTimes?
     var responsesFromIntended: ResponseTimes?
+    /// What was due and had not begun when the slice ended, in an open loop.
+    var unbegun: UnbegunOperations?
 
     var operationsPerSecond: Double {
         nanoseconds > 0 ? Double(operations) * 1e9 / Double(nanoseconds) : 0
@@ -29,7 +31,7 @@ struct Worker<Performer: Operator> {
     let plan: OperationPlan
     /// Nanoseconds from one operation to the next, in an open loop.
     let interval: Double?
-    /// Where in the first interval this thread begins, from 0 to 1, so that threads take turns.
+    /// Where in the first interval this thread begins, from 0 to 1.
     let offset: Double
     let counter: SystemCallCounter?
 
@@ -78,6 +80,13 @@ struct Worker<Performer: Operator> {
         calls?.end()
         let since = board.measuringSince
         tally.operations = position - before
+        tally.unbegun = interval.map { interval in
+            UnbegunOperations(
+                firstIntendedAt: intended(since, tally.operations, interval),
+                interval: interval,
+                until: board.measuredUntil
+            )
+        }
         tally.nanoseconds = since > 0 && end > since ? end - since : 0
         tally.operationsInAll = position
         tally.refused = performer.refusedCount
@@ -122,7 +131,15 @@ struct Worker<Performer: Operator> {
         self.performer = performer
     }
 
+    /// When the operation with this number is due.
+    private func intended(_ start: UInt64, _ index: Int, _ interval: Double) -> UInt64 {
+        UInt64(Double(start) + (Double(index) + offset) * interval)
+    }
+
     /// One operation at each intended start, or as soon after it as the last one lets.
+    ///
+    /// What is measured is due from the common start on, whenever this thread gets there: a stall
+    /// that began during the warm-up delays it as well.
     private mutating func openLoop(
         _ stage: Stage,
         _ board: StageBoard,
@@ -130,11 +147,12 @@ struct Worker<Performer: Operator> {
         _ interval: Double,
         _ tally: WorkerTally?
     ) {
-        let start = Double(latchkey_system_nanoseconds()) + interval * offset
+        let start =
+            stage == .measuring ? board.measuringSince : latchkey_system_nanoseconds()
         let count = plan.operations.count
         var done = 0
         while board.isStill(stage) {
-            let intended = UInt64(start + Double(done) * interval)
+            let intended = intended(start, done, interval)
             guard Pace.wait(until: intended, while: { board.isStill(stage) }) else { break }
             let operation = plan.operations[position % count]
             if let fromStart = tally?.responses, let fromIntended = tally?.responsesFromIntended {
