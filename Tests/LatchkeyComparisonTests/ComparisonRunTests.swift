@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import LatchkeyContention
 import LatchkeySync
 import LatchkeyTestSupport
@@ -97,6 +98,58 @@ struct ComparisonRunTests {
         #expect(all.last?.finishedCount == all.last?.totalCount)
         #expect(all.last?.remainingSeconds == 0)
         #expect(zip(all, all.dropFirst()).allSatisfy { $0.finishedCount <= $1.finishedCount })
+    }
+
+    @Test func `repeats are taken in the rotated order`() async throws {
+        let settings = settings {
+            $0.strategies = [.lock, .mutex]
+            $0.repeats = 3
+        }
+        let run = try ComparisonRun(settings, version: "test")
+        let seen = SeenProgress()
+        _ = await TestThread.result { run.run(progress: seen.add) }
+        let schedule = Schedule(settings)
+        let planned = (0..<3).flatMap(schedule.order).map { schedule.cases[$0].label }
+        #expect(seen.all.map(\.current).dropFirst().prefix(planned.count) == planned[...])
+    }
+
+    @Test func `repeats of two modes are marked and summed up as such`() {
+        let repeats = [100, 102, 400, 101, 410].enumerated().map { index, operations in
+            ComparisonReport.Repeat(
+                index: index,
+                operations: operations,
+                seconds: 1,
+                operationsPerThread: [operations]
+            )
+        }
+        let summary = ComparisonReport.Summary(repeats, seed: 1)
+        #expect(summary.isBistable)
+        #expect(summary.modesOperationsPerSecond == [101, 405])
+        #expect(!ComparisonReport.Summary(Array(repeats.prefix(2)), seed: 1).isBistable)
+    }
+
+    @Test func `what metering adds is found from the ratio of the two slices`() async {
+        let cost = await TestThread.result {
+            ComparisonReport.InstrumentCost.measure(
+                metered: [(100, [0.5, 0.8, 0.9]), (200, [0.8]), (300, [0.9])],
+                systemCallsMissing: "because"
+            )
+        }
+        // 25, 50 and 33.3.
+        #expect(abs(cost.meteringNanosecondsPerOperation - 100.0 / 3) < 1e-6)
+        #expect(cost.clockNanoseconds > 0)
+        #expect(cost.loopNanosecondsPerOperation > 0)
+        #expect(cost.systemCallsMissingBecause == "because")
+    }
+
+    @Test func `a meter that seems to speed things up costs nothing`() async {
+        let cost = await TestThread.result {
+            ComparisonReport.InstrumentCost.measure(
+                metered: [(100, [1.1])],
+                systemCallsMissing: nil
+            )
+        }
+        #expect(cost.meteringNanosecondsPerOperation == 0)
     }
 
     @Test func `an open loop shows a stall that a closed one hides`() async throws {
@@ -225,6 +278,70 @@ struct SliceTests {
         #expect(output.result.operations > 0)
         let row = try #require(output.contention)
         #expect(row.acquisitions.all >= UInt64(output.result.operations))
+    }
+
+    @Test func `the baselines are checked as the strategies are`() async throws {
+        for keys in [1, 10] {
+            let workload = workload(readRatio: 0.5, keys: keys, stripes: 4)
+            let (alone, together) = (slice(threads: 1, workload), slice(threads: 3, workload))
+            let outputs = try await TestThread.result {
+                Result {
+                    [try alone.unsynchronized(workload), try together.pthreadMutex()]
+                }
+            }.get()
+            #expect(outputs.map(\.wrongKeys) == [0, 0])
+            // Who did one operation less than the values say has them wrong.
+            var result = outputs[0].result
+            result.tallies[0].operationsInAll += alone.plans[0].operations.count
+            let slots = (0..<4).map { ManySlots(count: workload.keyCount(stripe: $0)) }
+            #expect(alone.wrongKeys(result, workload, stripes: slots) > 0)
+        }
+    }
+
+    @Test func `a baseline that lost updates is a finding, and nothing is ranked`() async throws {
+        var settings = ComparisonSettings()
+        settings.strategies = [.lock]
+        let schedule = Schedule(settings)
+        let work = Work(seed: 1)
+        var measurement = Measurement(
+            settings: settings,
+            schedule: schedule,
+            work: work,
+            calibration: WorkCalibration(stepNanoseconds: 1),
+            isInterrupted: { false }
+        )
+        let planned = try #require(
+            schedule.cases.first { $0.subject == .baseline(.pthreadMutex) }
+        )
+        let result = SliceResult(tallies: [WorkerTally()], usage: Usage())
+        func note(wrongKeys: Int) {
+            measurement.note(CaseSlice.Output(result: result, wrongKeys: wrongKeys), planned)
+        }
+        note(wrongKeys: 0)
+        #expect(measurement.baselineFindings == [])
+        note(wrongKeys: 1)
+        let finding = try #require(measurement.baselineFindings.first)
+        #expect(finding.hasPrefix("The baseline pthread-mutex lost updates"))
+        #expect(measurement.countVerdicts().isEmpty)
+        let report = await TestThread.result { [measurement, settings] in
+            ReportBuilder(
+                settings: settings,
+                schedule: schedule,
+                measurement: measurement,
+                verdicts: [],
+                startedAt: .now,
+                elapsedSeconds: 1,
+                isInterrupted: false
+            ).report(
+                fingerprint: ComparisonReport.Fingerprint(
+                    version: "test",
+                    mutex: ComparisonReport.MutexObservation(kind: .unknown, evidence: "")
+                ),
+                conditions: ConditionsWatch()
+            )
+        }
+        #expect(report.conditions.findings.contains(finding))
+        #expect(report.conditions.ranking == .refused)
     }
 
     @Test func `threads that were kept out count as nothing`() {

@@ -1,3 +1,4 @@
+import Dispatch
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing
@@ -47,6 +48,40 @@ struct VerdictTests {
         #expect(missing.isEmpty)
     }
 
+    @Test func `a strategy that never lets anybody in fails within the bound`() async {
+        defer { HangingLock.gate.signal() }
+        for isBlocking in [true, false] {
+            let verdicts = await TestThread.result {
+                let patience = Patience(seconds: 0.1)
+                return isBlocking
+                    ? StrategyVerdicts.check(
+                        blocking: HangingStrategy(),
+                        seed: 1,
+                        patience: patience
+                    )
+                    : StrategyVerdicts.check(
+                        submitting: HangingStrategy(),
+                        seed: 1,
+                        patience: patience
+                    )
+            }
+            #expect(verdicts.map(\.outcome) == [.failed])
+            #expect(verdicts.first?.finding?.contains("did not return") == true)
+        }
+    }
+
+    @Test func `a check that hangs can be interrupted`() async {
+        defer { HangingLock.gate.signal() }
+        let verdicts = await TestThread.result {
+            StrategyVerdicts.check(
+                blocking: HangingStrategy(),
+                seed: 1,
+                patience: Patience(isInterrupted: { true })
+            )
+        }
+        #expect(verdicts.isEmpty)
+    }
+
     private func expectFailure(_ verdicts: [ComparisonReport.Verdict], of name: String) {
         #expect(verdicts.count == 3)
         #expect(verdicts.contains { $0.outcome == .failed }, "\(verdicts)")
@@ -55,4 +90,25 @@ struct VerdictTests {
             #expect((verdict.finding == nil) == (verdict.outcome == .passed))
         }
     }
+}
+
+/// Lets nobody in until a test that is over opens the gate, so that no thread stays behind.
+private struct HangingStrategy: ExclusiveLockStrategy {
+    static let name = "hanging"
+    static let traits = StrategyTraits()
+
+    let rawLock = HangingLock()
+}
+
+private struct HangingLock: RawLock {
+    static let gate = DispatchSemaphore(value: 0)
+
+    func lock() {
+        Self.gate.wait()
+        Self.gate.signal()
+    }
+
+    func tryLock() -> Bool { false }
+
+    func unlock() {}
 }

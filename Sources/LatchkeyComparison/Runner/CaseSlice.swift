@@ -1,4 +1,3 @@
-import Dispatch
 import LatchkeyContention
 import LatchkeySync
 
@@ -86,11 +85,14 @@ struct CaseSlice: StrategyVisitor {
         guard workload.stripes == 1 else {
             let striped: Striped<Value, Guard> = striped(guarding)
             let result = try run(meter) { BlockingOperator(striped, cost) }
-            return output(striped, result, meter)
+            return try output(striped, result, meter)
         }
         let guarded = Synchronized(Value(count: workload.keys), strategy: guarding())
         let result = try run(meter) { OneStripeOperator(guarded, cost) }
-        return output([guarded.read { $0 }], result, meter)
+        let stripes: [Value] = try patience.results(count: 1) { _, completion in
+            completion(guarded.read { $0 })
+        }
+        return output(stripes, result, meter)
     }
 
     private func submitting<Guard: Strategy>(
@@ -101,11 +103,11 @@ struct CaseSlice: StrategyVisitor {
         if workload.keys == 1 {
             let striped: Striped<OneSlot, Guard> = striped(guarding)
             let result = try run(meter) { SubmittingOperator(striped, cost) }
-            return output(striped, result, meter)
+            return try output(striped, result, meter)
         }
         let striped: Striped<ManySlots, Guard> = striped(guarding)
         let result = try run(meter) { SubmittingOperator(striped, cost) }
-        return output(striped, result, meter)
+        return try output(striped, result, meter)
     }
 
     /// Runs the threads.
@@ -130,47 +132,42 @@ struct CaseSlice: StrategyVisitor {
         _ striped: Striped<Value, Guard>,
         _ result: SliceResult,
         _ meter: ContentionMeter?
-    ) -> Output {
-        output((0..<workload.stripes).map { Self.value(striped, $0) }, result, meter)
+    ) throws(SliceFailure) -> Output {
+        let stripes: [Value] = try patience.results(count: workload.stripes) { stripe, completion in
+            // The door that every strategy has.
+            striped.submitRead(stripe, { $0 }, completion: completion)
+        }
+        return output(stripes, result, meter)
     }
+
+    private var patience: Patience { Patience(isInterrupted: slice.isInterrupted) }
 
     private func output(
         _ stripes: [some Slots],
         _ result: SliceResult,
         _ meter: ContentionMeter?
     ) -> Output {
-        let row = meter.map { ContentionReport(of: $0).rows[0] }
-        return Output(
+        Output(
             result: result,
-            wrongKeys: slice.wrongKeys(result, workload) { key in
-                stripes[key % workload.stripes].value(key / workload.stripes)
-            },
-            contention: row
+            wrongKeys: slice.wrongKeys(result, workload, stripes: stripes),
+            contention: meter.map { ContentionReport(of: $0).rows[0] }
         )
-    }
-
-    /// The value of a stripe, by the door that every strategy has.
-    private static func value<Value: Slots, Guard: Strategy>(
-        _ striped: Striped<Value, Guard>,
-        _ stripe: Int
-    ) -> Value {
-        let found = Synchronized<Value, LockStrategy>(Value(count: 0))
-        let completed = DispatchSemaphore(value: 0)
-        striped.submitRead(
-            stripe,
-            { $0 },
-            completion: { value in
-                found.write { $0 = value }
-                completed.signal()
-            }
-        )
-        completed.wait()
-        return found.read { $0 }
     }
 }
 
 extension Slice {
     /// How many keys do not have the value that the writes of all threads lead to.
+    func wrongKeys<Value: Slots>(
+        _ result: SliceResult,
+        _ workload: ComparisonReport.Workload,
+        stripes: [Value]
+    ) -> Int {
+        wrongKeys(result, workload) { key in
+            stripes[key % workload.stripes].value(key / workload.stripes)
+        }
+    }
+
+    /// The same, of values wherever they are.
     func wrongKeys(
         _ result: SliceResult,
         _ workload: ComparisonReport.Workload,

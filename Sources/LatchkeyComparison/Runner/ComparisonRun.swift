@@ -67,7 +67,13 @@ package struct ComparisonRun: Sendable {
         var verdicts = measurement.countVerdicts()
         for kind in settings.strategies where !isInterrupted() && !measurement.isStuck {
             progress(clock.progress("checking \(kind.rawValue)"))
-            verdicts += StrategyVerdicts.check(kind, seed: settings.seed)
+            let found = StrategyVerdicts.check(
+                kind,
+                seed: settings.seed,
+                isInterrupted: isInterrupted
+            )
+            guard !found.isEmpty else { break }
+            verdicts += found
             clock.finishedCount += 1
         }
         progress(clock.progress("done"))

@@ -17,9 +17,9 @@ struct Measurement {
     private(set) var repeats: [[ComparisonReport.Repeat]]
     /// For each case: metered throughput over the throughput without, a value for each repeat.
     private(set) var meteredRatios: [[Double]]
-    /// Keys with a wrong value, and operations, by strategy.
-    private var wrongKeys: [StrategyKind: Int] = [:]
-    private var checkedCounts: [StrategyKind: Int] = [:]
+    /// Keys with a wrong value, and operations, by strategy or baseline.
+    private var wrongKeys: [CaseSubject: Int] = [:]
+    private var checkedCounts: [CaseSubject: Int] = [:]
     /// The case whose threads did not leave, which ends the run.
     private(set) var stuckCase: PlannedCase?
 
@@ -76,19 +76,31 @@ struct Measurement {
         }
     }
 
-    private mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
-        guard case .strategy(let kind) = planned.subject else { return }
-        wrongKeys[kind, default: 0] += output.wrongKeys
-        checkedCounts[kind, default: 0] += output.result.tallies.reduce(0) {
+    mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
+        wrongKeys[planned.subject, default: 0] += output.wrongKeys
+        checkedCounts[planned.subject, default: 0] += output.result.tallies.reduce(0) {
             $0 + $1.operationsInAll
+        }
+    }
+
+    /// What the final values of the baselines say, a sentence for each that is wrong.
+    ///
+    /// They are right if anything is, so it is the runner or the machine that cannot be trusted.
+    var baselineFindings: [String] {
+        ComparisonReport.Baseline.allCases.compactMap { baseline in
+            guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
+            return """
+                The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys is \
+                not what the writes to it lead to.
+                """
         }
     }
 
     /// What the final values of all slices say about each strategy.
     func countVerdicts() -> [ComparisonReport.Verdict] {
         settings.strategies.compactMap { kind in
-            guard let checked = checkedCounts[kind] else { return nil }
-            let wrong = wrongKeys[kind] ?? 0
+            guard let checked = checkedCounts[.strategy(kind)] else { return nil }
+            let wrong = wrongKeys[.strategy(kind)] ?? 0
             return ComparisonReport.Verdict(
                 strategy: kind.rawValue,
                 check: .counts,
@@ -117,41 +129,9 @@ struct Measurement {
                 CaseSlice(slice: slice, workload: workload, isMetered: isMetered)
             )
         case .baseline(.unsynchronized):
-            let cost = slice.cost
-            let result =
-                if workload.keys == 1 {
-                    try slice.run { _ in
-                        UnguardedOperator(stripes: [OneSlot(count: 1)], cost)
-                    }
-                } else {
-                    try slice.run { _ in
-                        UnguardedOperator(
-                            stripes: (0..<workload.stripes).map { stripe in
-                                ManySlots(count: workload.keyCount(stripe: stripe))
-                            },
-                            cost
-                        )
-                    }
-                }
-            return CaseSlice.Output(result: result, wrongKeys: 0, contention: nil)
+            return try slice.unsynchronized(workload)
         case .baseline(.pthreadMutex):
-            let mutex = BareMutex()
-            let result = try slice.run { thread, board in
-                mutex.work(
-                    board,
-                    slice.cost,
-                    interval: slice.interval,
-                    offset: slice.offset(thread)
-                )
-            }
-            let operations = result.tallies.reduce(0) { $0 + $1.operationsInAll }
-            let steps = UInt64(operations) &* UInt64(slice.cost.sectionSteps)
-            let isRight = mutex.result == work.jump(slotStart, steps: steps)
-            return CaseSlice.Output(
-                result: result,
-                wrongKeys: isRight ? 0 : 1,
-                contention: nil
-            )
+            return try slice.pthreadMutex()
         }
     }
 

@@ -181,7 +181,7 @@ struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
 
 /// Does the work without any guard, for one thread alone.
 struct UnguardedOperator<Value: Slots>: Operator {
-    private var stripes: [Value]
+    private(set) var stripes: [Value]
     let cost: OperationCost
 
     var refusedCount: Int { 0 }

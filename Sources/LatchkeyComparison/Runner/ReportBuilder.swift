@@ -40,7 +40,12 @@ struct ReportBuilder {
             fits: fits,
             crossovers: Crossovers.among(cases, fits: fits)
         )
-        report.conditions.noteInterruption(isInterrupted, settings.isForced)
+        var findings = measurement.baselineFindings
+        if isInterrupted {
+            // It can be ranked by what is finished, and says that it is not all.
+            findings.append("The run was interrupted: some cases have fewer repeats than others.")
+        }
+        report.conditions.add(findings, isForced: settings.isForced)
         return report
     }
 
@@ -92,7 +97,7 @@ struct ReportBuilder {
             checkedCount: 0,
             finding: """
                 With \(stuck.label) an operation did not return within \
-                \(Int(Slice.stuckSeconds)) s; the run ended there.
+                \(Int(Patience().seconds)) s; the run ended there.
                 """
         )
         return [verdict]
@@ -146,10 +151,10 @@ extension ComparisonReport.Conditions {
     /// The fewest repeats that can be told from chance.
     static let repeatsMin = 3
 
-    /// An interrupted run can be ranked by what is finished, and says that it is not all.
-    fileprivate mutating func noteInterruption(_ isInterrupted: Bool, _ isForced: Bool) {
-        guard isInterrupted else { return }
-        findings.append("The run was interrupted: some cases have fewer repeats than others.")
+    /// Adds reasons why the figures cannot be ranked.
+    fileprivate mutating func add(_ findings: [String], isForced: Bool) {
+        guard !findings.isEmpty else { return }
+        self.findings += findings
         ranking = isForced ? .forced : .refused
     }
 }

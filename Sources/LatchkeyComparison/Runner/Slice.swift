@@ -47,11 +47,6 @@ enum SliceFailure: Error {
 }
 
 extension Slice {
-    /// After how many seconds a thread that does not leave is given up.
-    ///
-    /// The longest wait that a starving strategy has shown is under two.
-    static let stuckSeconds = 60.0
-
     /// Runs `workers` threads, each on an operator that it makes itself, and returns what they did.
     ///
     /// **Design.** The calling thread controls: it waits for all to arrive at the start line, lets
@@ -118,9 +113,7 @@ extension Slice {
         board.measure(from: latchkey_system_nanoseconds())
         let isMeasured = isWarm && rest(durations.measuredNanoseconds)
         board.end(at: latchkey_system_nanoseconds())
-        guard left.wait(timeout: .now() + Self.stuckSeconds) == .success else {
-            throw .stuck
-        }
+        try Patience(isInterrupted: isInterrupted).wait(for: left)
         let process = Usage.process - usageBefore.process
         let own = Usage.thread - usageBefore.own
         guard isMeasured else {

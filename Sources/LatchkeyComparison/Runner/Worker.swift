@@ -27,7 +27,7 @@ struct WorkerTally: Sendable {
 
 /// The life of one thread in a slice: start line, warm-up, measuring, end.
 struct Worker<Performer: Operator> {
-    var performer: Performer
+    private(set) var performer: Performer
     let plan: OperationPlan
     /// Nanoseconds from one operation to the next, in an open loop.
     let interval: Double?

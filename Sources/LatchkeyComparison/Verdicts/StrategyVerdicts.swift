@@ -20,36 +20,51 @@ package enum StrategyVerdicts {
     static let estimatedSeconds = 0.3
 
     /// Checks one of the fourteen.
+    ///
+    /// - Parameters:
+    ///   - kind: The strategy.
+    ///   - seed: What the operations are drawn from.
+    ///   - isInterrupted: Asked now and then while something is waited for.
+    /// - Returns: A verdict for each check; nothing if it was interrupted.
     package static func check(
         _ kind: StrategyKind,
-        seed: UInt64
+        seed: UInt64,
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) -> [ComparisonReport.Verdict] {
-        kind.accept(VerdictVisitor(seed: seed))
+        let patience = Patience(isInterrupted: isInterrupted)
+        return kind.accept(VerdictVisitor(seed: seed, patience: patience))
     }
 
     /// Checks a strategy through its blocking doors.
-    package static func check<Guard: BlockingStrategy>(
+    static func check<Guard: BlockingStrategy>(
         blocking strategy: Guard,
-        seed: UInt64
+        seed: UInt64,
+        patience: Patience = Patience()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        let records = record(seed: seed) { operation in
-            operation.isRead
-                ? guarded.read { operation.run($0) }
-                : guarded.write { operation.run(&$0) }
+        return verdicts(Guard.name, patience) { () throws(SliceFailure) in
+            let records = try record(seed: seed, patience) { operation in
+                operation.isRead
+                    ? guarded.read { operation.run($0) }
+                    : guarded.write { operation.run(&$0) }
+            }
+            let final = try patience.results(count: 1) { _, completion in
+                completion(guarded.read { $0 })
+            }
+            return (records, final[0])
         }
-        return verdicts(Guard.name, records, final: guarded.read { $0 })
     }
 
     /// Checks a strategy through its submitting doors.
     ///
     /// Each client waits for its completion.
-    package static func check<Guard: Strategy>(
+    static func check<Guard: Strategy>(
         submitting strategy: Guard,
-        seed: UInt64
+        seed: UInt64,
+        patience: Patience = Patience()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        let records = record(seed: seed) { operation in
+        let perform: @Sendable (RegisterOperation) -> Registers.Finding = { operation in
             let reply = Reply<Registers.Finding>()
             if operation.isRead {
                 guarded.submitRead({ operation.run($0) }, completion: reply.fulfil)
@@ -69,16 +84,43 @@ package enum StrategyVerdicts {
             }
             return reply.wait()
         }
-        let final = Reply<Registers>()
-        guarded.submitRead({ $0 }, completion: final.fulfil)
-        return verdicts(Guard.name, records, final: final.wait())
+        return verdicts(Guard.name, patience) { () throws(SliceFailure) in
+            let records = try record(seed: seed, patience, perform)
+            let final: [Registers] = try patience.results(count: 1) { _, completion in
+                guarded.submitRead({ $0 }, completion: completion)
+            }
+            return (records, final[0])
+        }
+    }
+
+    /// The verdicts on what `run` recorded, or on that it did not end.
+    private static func verdicts(
+        _ name: String,
+        _ patience: Patience,
+        _ run: () throws(SliceFailure) -> (records: [ClientRecord], final: Registers)
+    ) -> [ComparisonReport.Verdict] {
+        do throws(SliceFailure) {
+            let found = try run()
+            return verdicts(name, found.records, final: found.final)
+        } catch {
+            guard case .stuck = error else { return [] }
+            let verdict = ComparisonReport.Verdict(
+                strategy: name,
+                check: .counts,
+                outcome: .failed,
+                checkedCount: 0,
+                finding: "An operation did not return within \(Int(patience.seconds)) s."
+            )
+            return [verdict]
+        }
     }
 
     /// Runs the threads, each of which records what `perform` found.
     private static func record(
         seed: UInt64,
+        _ patience: Patience,
         _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
-    ) -> [ClientRecord] {
+    ) throws(SliceFailure) -> [ClientRecord] {
         let clock = HistoryClock()
         let records = Synchronized<[ClientRecord], LockStrategy>([])
         let left = DispatchGroup()
@@ -94,7 +136,7 @@ package enum StrategyVerdicts {
                 left.leave()
             }
         }
-        left.wait()
+        try patience.wait(for: left)
         return records.read { $0 }
     }
 
@@ -150,19 +192,20 @@ package enum StrategyVerdicts {
 
 private struct VerdictVisitor: StrategyVisitor {
     let seed: UInt64
+    let patience: Patience
 
     func visit<Guard: NamedStrategy>(
         _ strategy: Guard.Type
     ) -> [ComparisonReport.Verdict] {
-        StrategyVerdicts.check(submitting: Guard(), seed: seed)
+        StrategyVerdicts.check(submitting: Guard(), seed: seed, patience: patience)
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
     ) -> [ComparisonReport.Verdict] {
         Guard.traits.appliesWritesAsynchronously
-            ? StrategyVerdicts.check(submitting: Guard(), seed: seed)
-            : StrategyVerdicts.check(blocking: Guard(), seed: seed)
+            ? StrategyVerdicts.check(submitting: Guard(), seed: seed, patience: patience)
+            : StrategyVerdicts.check(blocking: Guard(), seed: seed, patience: patience)
     }
 }
 

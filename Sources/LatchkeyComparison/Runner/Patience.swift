@@ -1,0 +1,67 @@
+import Dispatch
+import Foundation
+import LatchkeySync
+
+/// How long to wait for what a strategy that is wrong may never do.
+///
+/// **Design.** Whoever waits is the controlling thread, and it wakes now and then to ask whether
+/// the run was interrupted. What it waits for goes on, on threads of its own, and is left behind
+/// when patience ends.
+struct Patience: Sendable {
+    /// The longest wait that a starving strategy has shown is under two seconds.
+    var seconds = 60.0
+    var isInterrupted: @Sendable () -> Bool = { false }
+
+    private static let napMilliseconds = 50
+
+    /// Returns when the group is empty.
+    ///
+    /// - Throws: ``SliceFailure`` if that takes too long.
+    func wait(for group: DispatchGroup) throws(SliceFailure) {
+        let end = DispatchTime.now() + seconds
+        while true {
+            let nap = DispatchTime.now() + .milliseconds(Self.napMilliseconds)
+            if group.wait(timeout: min(end, nap)) == .success {
+                return
+            }
+            if isInterrupted() {
+                throw .interrupted
+            }
+            if DispatchTime.now() >= end {
+                throw .stuck
+            }
+        }
+    }
+
+    /// Calls `body` once for each index, on a thread of its own, and returns what each call gives to
+    /// its `completion`, in the order of the indices.
+    ///
+    /// - Parameters:
+    ///   - count: How many calls.
+    ///   - body: Must call `completion` once, on whatever thread.
+    /// - Returns: What was given.
+    /// - Throws: ``SliceFailure`` if that takes too long.
+    func results<Value: Sendable>(
+        count: Int,
+        _ body:
+            @escaping @Sendable (
+                _ index: Int, _ completion: @escaping @Sendable (Value) -> Void
+            ) -> Void
+    ) throws(SliceFailure) -> [Value] {
+        let found = Synchronized<[Int: Value], LockStrategy>([:])
+        let completed = DispatchGroup()
+        for _ in 0..<count {
+            completed.enter()
+        }
+        Thread.detachNewThread {
+            for index in 0..<count {
+                body(index) { value in
+                    found.write { $0[index] = value }
+                    completed.leave()
+                }
+            }
+        }
+        try wait(for: completed)
+        return found.read { found in (0..<count).compactMap { found[$0] } }
+    }
+}

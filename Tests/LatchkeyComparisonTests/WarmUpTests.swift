@@ -1,0 +1,76 @@
+import CLatchkeySystem
+import Glibc
+import LatchkeyContention
+import LatchkeySync
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeyComparison
+
+@Suite(.timeLimit(.minutes(1)))
+struct WarmUpTests {
+    @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
+        let workload = workload(readRatio: 0)
+        let slice = Slice(
+            plans: [OperationPlan(workload, seed: 1)],
+            cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
+            interval: nil,
+            durations: SliceDurations(
+                warmUpNanoseconds: 1_000_000,
+                measuredNanoseconds: 10_000_000
+            ),
+            counter: nil,
+            usesPool: false,
+            isInterrupted: {
+                // Asked in the warm-up first, which so lasts until there was enough to forget.
+                while QuickAtFirstLock.lockedCount < QuickAtFirstLock.quickCount {
+                    sched_yield()
+                }
+                return false
+            }
+        )
+        let output = try await TestThread.result {
+            Result {
+                try CaseSlice(slice: slice, workload: workload, isMetered: true)
+                    .visitBlocking(QuickAtFirstStrategy.self)
+            }
+        }.get()
+        let tally = output.result.tallies[0]
+        #expect(tally.operationsInAll >= QuickAtFirstLock.quickCount)
+        #expect(tally.operations <= tally.operationsInAll - QuickAtFirstLock.quickCount)
+        let row = try #require(output.contention)
+        let left = QuickAtFirstLock.lockedCount - QuickAtFirstLock.quickCount
+        #expect(row.acquisitions.all <= UInt64(left))
+        // One in eight of thousands, if those of the warm-up were in it.
+        #expect((row.wait.all?.timedCount ?? 0) <= UInt64(left))
+    }
+}
+
+/// Quick for the first thousands of acquisitions, and so slow afterwards that there are few.
+private struct QuickAtFirstStrategy: ExclusiveLockStrategy, NamedStrategy {
+    static let kind = StrategyKind.lock
+    static let traits = StrategyTraits()
+
+    let rawLock = QuickAtFirstLock()
+}
+
+/// For one thread at a time only, which is what the test has.
+private struct QuickAtFirstLock: RawLock {
+    static let quickCount = 8_000
+    private static let slowNanoseconds: UInt64 = 1_000_000
+    private static let locked = Atomic<Int>(0)
+
+    static var lockedCount: Int { locked.load(ordering: .relaxed) }
+
+    func lock() {
+        let number = Self.locked.add(1, ordering: .relaxed).newValue
+        guard number > Self.quickCount else { return }
+        let end = latchkey_system_nanoseconds() + Self.slowNanoseconds
+        while latchkey_system_nanoseconds() < end {}
+    }
+
+    func tryLock() -> Bool { false }
+
+    func unlock() {}
+}
