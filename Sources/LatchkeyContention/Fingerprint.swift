@@ -44,7 +44,7 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     package var processorsOnline: Int
     /// The processors that this process may run on, such as `0-3`.
     package var processorsAllowed: String?
-    /// How many processors' time the control group grants, if it limits it.
+    /// How many processors' time the control groups grant, if they limit it.
     package var processorQuota: Double?
     package var memoryBytes: Int
     package var clockSource: String?
@@ -70,7 +70,7 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         processorModel = Self.field("model name", ":", in: "/proc/cpuinfo")
         processorsOnline = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         processorsAllowed = Self.field("Cpus_allowed_list", ":", in: "/proc/self/status")
-        processorQuota = Self.line("/sys/fs/cgroup/cpu.max").flatMap(Self.quota)
+        processorQuota = ControlGroup().processorQuota
         memoryBytes = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
         clockSource = Self.line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -102,14 +102,6 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         #else
         "6.2"
         #endif
-    }
-
-    /// The processors that `cpu.max` of a control group grants: a quota and a period in
-    /// microseconds, or `max` for no limit.
-    static func quota(_ line: String) -> Double? {
-        let numbers = line.split(separator: " ").compactMap { Double($0) }
-        guard numbers.count == 2, numbers[1] > 0 else { return nil }
-        return numbers[0] / numbers[1]
     }
 
     private static func line(_ path: String) -> String? {

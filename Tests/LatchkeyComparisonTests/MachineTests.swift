@@ -123,6 +123,22 @@ struct MutexObservationTests {
         #expect(found.findings.count == 1)
     }
 
+    @Test func `a load that is not known refuses the ranking`() {
+        var (before, after) = (MachineReading(), MachineReading())
+        before.nanoseconds = 1
+        after.nanoseconds = 1_000_000_001
+        let found = ConditionsWatch.conditions(
+            from: before,
+            to: after,
+            isForced: false,
+            isDebug: false,
+            processors: 2
+        )
+        #expect(found.ranking == .refused)
+        #expect(found.findings.count == 1)
+        #expect(found.findings.first?.contains("/proc/stat") == true)
+    }
+
     @Test func `a busy process of somebody else is seen`() throws {
         let stranger = Process()
         stranger.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -150,17 +166,11 @@ struct MutexObservationTests {
         )
         #expect(reading.busySeconds == 4.33)
         #expect(reading.stealSeconds == 0.8)
-        reading.read(controlGroup: "nr_periods 10\nnr_throttled 2\nthrottled_usec 1500000\n")
-        #expect(reading.throttledSeconds == 1.5)
-        reading.read(controlGroup: "nr_periods 10\nnr_throttled 2\nthrottled_time 2000000000\n")
-        #expect(reading.throttledSeconds == 2)
     }
 
     @Test func `what the kernel does not say is not there`() {
         var reading = MachineReading()
         reading.read(stat: "nonsense", ticksPerSecond: 100)
-        reading.read(controlGroup: "nonsense")
         #expect(reading.busySeconds == nil)
-        #expect(reading.throttledSeconds == nil)
     }
 }

@@ -191,7 +191,7 @@ import Testing
         ("1 0", nil),
     ])
     func `know a control group's quota`(line: String, quota: Double?) {
-        #expect(Fingerprint.quota(line) == quota)
+        #expect(ControlGroup.quota(line) == quota)
     }
 }
 

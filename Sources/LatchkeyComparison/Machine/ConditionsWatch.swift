@@ -1,6 +1,7 @@
 import CLatchkeySystem
 import Foundation
 import Glibc
+import LatchkeyContention
 
 /// What the machine has done so far, as far as the kernel counts it.
 struct MachineReading: Sendable, Equatable {
@@ -13,7 +14,7 @@ struct MachineReading: Sendable, Equatable {
     var stealSeconds: Double?
     /// Time that this process used, in seconds.
     var ownSeconds = 0.0
-    /// For how long the control group kept the process from running, in seconds.
+    /// For how long the control groups kept what is in them from running, in seconds.
     var throttledSeconds: Double?
     var loadAverage: [Double] = []
 
@@ -24,11 +25,7 @@ struct MachineReading: Sendable, Equatable {
         if let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8) {
             reading.read(stat: text, ticksPerSecond: Double(sysconf(Int32(_SC_CLK_TCK))))
         }
-        for path in ["/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"] {
-            if let text = try? String(contentsOfFile: path, encoding: .utf8) {
-                reading.read(controlGroup: text)
-            }
-        }
+        reading.throttledSeconds = ControlGroup().throttledSeconds
         if let text = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8) {
             reading.loadAverage = text.split(separator: " ").prefix(3).compactMap { Double($0) }
         }
@@ -42,19 +39,6 @@ struct MachineReading: Sendable, Equatable {
         guard ticks.count >= 8, ticksPerSecond > 0 else { return }
         busySeconds = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) / ticksPerSecond
         stealSeconds = ticks[7] / ticksPerSecond
-    }
-
-    /// `cpu.stat` of either version of control groups.
-    mutating func read(controlGroup text: String) {
-        for line in text.split(separator: "\n") {
-            let words = line.split(separator: " ")
-            guard words.count == 2, let value = Double(words[1]) else { continue }
-            switch words[0] {
-            case "throttled_usec": throttledSeconds = value / 1e6
-            case "throttled_time": throttledSeconds = value / 1e9
-            default: continue
-            }
-        }
     }
 }
 
@@ -106,10 +90,16 @@ struct ConditionsWatch {
         if isDebug {
             findings.append("This is a debug build, whose figures say nothing about a release.")
         }
-        if let foreign, foreign > foreignProcessorsMax {
+        if let foreign {
+            if foreign > foreignProcessorsMax {
+                findings.append(
+                    "Other processes kept \(rounded(foreign)) processors busy; "
+                        + "at most \(foreignProcessorsMax) is allowed."
+                )
+            }
+        } else {
             findings.append(
-                "Other processes kept \(rounded(foreign)) processors busy; "
-                    + "at most \(foreignProcessorsMax) is allowed."
+                "How busy other processes kept the processors is not known: /proc/stat is missing."
             )
         }
         if let steal, steal > stealRatioMax {
