@@ -1,0 +1,71 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyComparison
+
+/// Runs with the least and the greatest that settings accept.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct EdgeValueTests {
+    private func cases(
+        _ change: (inout ComparisonSettings) -> Void
+    ) async throws -> [ComparisonReport.Case] {
+        var settings = ComparisonSettings()
+        settings.strategies = [.lock, .barrierQueueAsync]
+        settings.threads = [2]
+        settings.durationSeconds = ComparisonBounds.durationSeconds.lowerBound
+        settings.repeats = 1
+        change(&settings)
+        let run = try ComparisonRun(settings, version: "test")
+        let report = await TestThread.result { run.run() }
+        #expect(!report.isInterrupted)
+        #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
+        #expect(!report.conditions.findings.contains { $0.contains("lost updates") })
+        for found in report.cases + report.baselines {
+            #expect(found.repeats.count == 1)
+            #expect(found.repeats[0].operationsPerThread.count == found.threads)
+        }
+        // Also what is not a number must be written, and read again.
+        let read = try ComparisonReport(json: report.json(), source: "test")
+        #expect(read.cases.count == report.cases.count)
+        return report.cases
+    }
+
+    @Test func `as many threads as are accepted, for the shortest time`() async throws {
+        let cases = try await cases {
+            $0.strategies = [.lock]
+            $0.threads = [ComparisonBounds.threadsMax]
+        }
+        #expect(cases.map(\.threads) == [256])
+    }
+
+    @Test func `more keys than a word has bits, and more stripes than keys`() async throws {
+        let cases = try await cases {
+            $0.keys = [3, 5_000]
+            $0.skews = [.uniform, .zipf(exponent: 1.2)]
+            $0.stripes = [1, 1_024]
+        }
+        #expect(cases.count == 16)
+    }
+
+    @Test func `nothing but reads, and nothing but writes`() async throws {
+        let cases = try await cases { $0.readRatios = [0, 1] }
+        #expect(cases.map(\.workload.readRatio) == [0, 0, 1, 1])
+    }
+
+    @Test func `a rate that nobody keeps up with`() async throws {
+        let cases = try await cases { $0.arrival = .open(operationsPerSecond: 1e9) }
+        for found in cases {
+            let durations = try #require(found.summary.responseFromIntendedStart)
+            let due = 1e9 * ComparisonBounds.durationSeconds.lowerBound
+            #expect(Double(durations.timedCount) >= due)
+        }
+    }
+
+    @Test func `a section that is longer than the slice`() async throws {
+        _ = try await cases {
+            $0.strategies = [.lock]
+            $0.sectionNanoseconds = [ComparisonBounds.workNanosecondsMax]
+        }
+    }
+}
