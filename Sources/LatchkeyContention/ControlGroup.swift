@@ -15,8 +15,8 @@ package struct ControlGroup: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - membership: A line `number:controllers:path` for each hierarchy, of which that of version
-    ///     2 is number 0 and names no controllers.
+    ///   - membership: A line `number:controllers:path` for each hierarchy, of which that of
+    ///     version 2 is number 0 and names no controllers.
     ///   - root: Where the hierarchies are mounted.
     init(membership: String, root: String) {
         var folders: [String] = []

@@ -56,6 +56,23 @@ struct ComparisonRunTests {
         #expect(repeats.allSatisfy { $0.operations > 0 || $0.seconds == 0.005 })
     }
 
+    @Test func `the calibration is in the report`() async throws {
+        let report = try await report(settings { $0.sectionNanoseconds = [1_000] })
+        let step = try #require(report.instrument.stepNanoseconds)
+        for found in report.cases + report.baselines {
+            let outside = found.workload.outside.nanoseconds(threads: found.threads)
+            #expect(found.sectionSteps == Int((1_000 / step).rounded()))
+            #expect(found.outsideSteps == Int((Double(outside) / step).rounded()))
+        }
+        var other = report
+        #expect(!CaseMatching(report, other).notes.contains { $0.contains("step of work") })
+        other.instrument.stepNanoseconds = step * 1.2
+        #expect(CaseMatching(report, other).notes.contains { $0.contains("step of work") })
+        #expect(CaseMatching(other, report).notes.contains { $0.contains("step of work") })
+        other.instrument.stepNanoseconds = nil
+        #expect(!CaseMatching(report, other).notes.contains { $0.contains("step of work") })
+    }
+
     @Test func `keys, skew, stripes and reads are measured too`() async throws {
         let report = try await report(
             settings {
@@ -111,45 +128,6 @@ struct ComparisonRunTests {
         let schedule = Schedule(settings)
         let planned = (0..<3).flatMap(schedule.order).map { schedule.cases[$0].label }
         #expect(seen.all.map(\.current).dropFirst().prefix(planned.count) == planned[...])
-    }
-
-    @Test func `repeats of two modes are marked and summed up as such`() {
-        let repeats = [100, 102, 400, 101, 410].enumerated().map { index, operations in
-            ComparisonReport.Repeat(
-                index: index,
-                operations: operations,
-                seconds: 1,
-                operationsPerThread: [operations]
-            )
-        }
-        let summary = ComparisonReport.Summary(repeats, seed: 1)
-        #expect(summary.isBistable)
-        #expect(summary.modesOperationsPerSecond == [101, 405])
-        #expect(!ComparisonReport.Summary(Array(repeats.prefix(2)), seed: 1).isBistable)
-    }
-
-    @Test func `what metering adds is found from the ratio of the two slices`() async {
-        let cost = await TestThread.result {
-            ComparisonReport.InstrumentCost.measure(
-                metered: [(100, [0.5, 0.8, 0.9]), (200, [0.8]), (300, [0.9])],
-                systemCallsMissing: "because"
-            )
-        }
-        // 25, 50 and 33.3.
-        #expect(abs(cost.meteringNanosecondsPerOperation - 100.0 / 3) < 1e-6)
-        #expect(cost.clockNanoseconds > 0)
-        #expect(cost.loopNanosecondsPerOperation > 0)
-        #expect(cost.systemCallsMissingBecause == "because")
-    }
-
-    @Test func `a meter that seems to speed things up costs nothing`() async {
-        let cost = await TestThread.result {
-            ComparisonReport.InstrumentCost.measure(
-                metered: [(100, [1.1])],
-                systemCallsMissing: nil
-            )
-        }
-        #expect(cost.meteringNanosecondsPerOperation == 0)
     }
 
     @Test func `an open loop shows a stall that a closed one hides`() async throws {

@@ -20,7 +20,7 @@ import Testing
     func `a plan has the share of writes that was asked for`(readRatio: Double) {
         let plan = OperationPlan(workload(readRatio: readRatio, keys: 8), seed: 1)
         let writes = Double(plan.operations.count(where: \.isWrite))
-        let expected = Double(OperationPlan.length) * (1 - readRatio)
+        let expected = Double(OperationPlan.lengths.lowerBound) * (1 - readRatio)
         #expect(abs(writes - expected) <= 0.5)
     }
 
@@ -54,15 +54,29 @@ import Testing
     @Test func `writes are counted by key over whole and broken rounds`() {
         let workload = workload(readRatio: 0.5, keys: 10)
         let plan = OperationPlan(workload, seed: 5)
-        let count = 2 * OperationPlan.length + 1_000
-        var expected: [Int: UInt64] = [:]
+        let count = 2 * plan.operations.count + 1_000
+        var expected = [UInt64](repeating: 0, count: 10)
         for index in 0..<count {
             let operation = plan.operations[index % plan.operations.count]
             if operation.isWrite {
-                expected[operation.key(stripes: 1), default: 0] += 1
+                expected[operation.key(stripes: 1)] += 1
             }
         }
-        #expect(plan.writes(among: count, workload: workload) == expected)
+        var writes = [UInt64](repeating: 0, count: 10)
+        plan.addWrites(among: count, stripes: 1, to: &writes)
+        #expect(writes == expected)
+        // They are added to what another thread's plan wrote.
+        plan.addWrites(among: count, stripes: 1, to: &writes)
+        #expect(writes == expected.map { 2 * $0 })
+    }
+
+    @Test func `a plan has room for most of many keys, up to a bound`() {
+        let plan = OperationPlan(workload(keys: 20_000), seed: 1)
+        #expect(plan.operations.count == 20_000)
+        let used = Set(plan.operations.map { $0.key(stripes: 1) }).count
+        // Of uniform draws 1 - 1/e differ.
+        #expect((12_200...13_100).contains(used))
+        #expect(OperationPlan.length(workload(keys: 1 << 20)) == 65_536)
     }
 
     @Test func `uniform keys are drawn equally often`() {

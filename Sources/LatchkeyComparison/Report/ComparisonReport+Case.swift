@@ -6,6 +6,12 @@ extension ComparisonReport {
         /// How many threads, or over the wire how many connections, work at once.
         package var threads: Int
         package var workload: Workload
+        /// How many steps of work an operation does inside of the section and outside.
+        ///
+        /// What the workload's nanoseconds come to where the report was made. Left out over the
+        /// wire.
+        package var sectionSteps: Int?
+        package var outsideSteps: Int?
         package var repeats: [Repeat]
         package var summary: Summary
     }

@@ -121,6 +121,10 @@ extension ComparisonReport {
         package var meteringNanosecondsPerOperation: Double
         /// One operation in so many is timed, in the mean.
         package var samplingMean: Int
+        /// How long a step of work takes, of which sections and the work outside are made.
+        ///
+        /// Left out over the wire.
+        package var stepNanoseconds: Double?
         /// Why futex and system calls were not counted; left out if they were.
         package var systemCallsMissingBecause: String?
     }

@@ -175,9 +175,11 @@ extension Slice {
     ) -> Int {
         var writes = [UInt64](repeating: 0, count: workload.keys)
         for (plan, tally) in zip(plans, result.tallies) {
-            for (key, count) in plan.writes(among: tally.operationsInAll, workload: workload) {
-                writes[key] += count
-            }
+            plan.addWrites(
+                among: tally.operationsInAll,
+                stripes: workload.stripes,
+                to: &writes
+            )
         }
         return writes.indices.count { key in
             let steps = writes[key] &* UInt64(cost.sectionSteps)

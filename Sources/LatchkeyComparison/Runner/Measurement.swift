@@ -9,6 +9,9 @@ struct Measurement {
     let calibration: WorkCalibration
     let isInterrupted: @Sendable () -> Bool
 
+    /// The keys of each workload, which to draw anew for every slice would take longer than the
+    /// slice.
+    private let keys: [ComparisonReport.Workload: KeyDistribution]
     private let counter: SystemCallCounter?
     /// Why system calls are not counted.
     let systemCallsMissing: String?
@@ -37,6 +40,12 @@ struct Measurement {
         self.work = work
         self.calibration = calibration
         self.isInterrupted = isInterrupted
+        keys = Dictionary(
+            schedule.workloads.map {
+                ($0, KeyDistribution(count: $0.keys, skew: $0.skew))
+            },
+            uniquingKeysWith: { one, _ in one }
+        )
         repeats = schedule.cases.map { _ in [] }
         meteredRatios = schedule.cases.map { _ in [] }
         do throws(SystemCallsMissing) {
@@ -90,8 +99,8 @@ struct Measurement {
         ComparisonReport.Baseline.allCases.compactMap { baseline in
             guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
             return """
-                The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys is \
-                not what the writes to it lead to.
+                The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys \
+                is not what the writes to it lead to.
                 """
         }
     }
@@ -135,9 +144,19 @@ struct Measurement {
         }
     }
 
-    private func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
+    func cost(_ planned: PlannedCase) -> OperationCost {
         let workload = planned.workload
         let outside = workload.outside.nanoseconds(threads: planned.threads)
+        return OperationCost(
+            work: work,
+            // At least one step, so that every write leaves a trace to be checked.
+            sectionSteps: max(1, calibration.steps(nanoseconds: workload.sectionNanoseconds)),
+            outsideSteps: calibration.steps(nanoseconds: outside)
+        )
+    }
+
+    private func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
+        let workload = planned.workload
         let measured = settings.durationSeconds * (isMetered ? ComparisonRun.meteredShare : 1)
         let warmUp = settings.durationSeconds * ComparisonRun.warmUpShare
         var interval: Double?
@@ -145,16 +164,13 @@ struct Measurement {
             interval = 1e9 * Double(planned.threads) / rate
         }
         var random = SeededRandom(seed: settings.seed &+ UInt64(repeatIndex))
+        let keys =
+            keys[workload] ?? KeyDistribution(count: workload.keys, skew: workload.skew)
         return Slice(
             plans: (0..<planned.threads).map { _ in
-                OperationPlan(workload, seed: random.next())
+                OperationPlan(workload, keys: keys, seed: random.next())
             },
-            cost: OperationCost(
-                work: work,
-                // At least one step, so that every write leaves a trace to be checked.
-                sectionSteps: max(1, calibration.steps(nanoseconds: workload.sectionNanoseconds)),
-                outsideSteps: calibration.steps(nanoseconds: outside)
-            ),
+            cost: cost(planned),
             interval: interval,
             durations: SliceDurations(
                 warmUpNanoseconds: UInt64(warmUp * 1e9),

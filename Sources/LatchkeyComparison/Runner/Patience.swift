@@ -33,8 +33,8 @@ struct Patience: Sendable {
         }
     }
 
-    /// Calls `body` once for each index, on a thread of its own, and returns what each call gives to
-    /// its `completion`, in the order of the indices.
+    /// Calls `body` once for each index, on a thread of its own, and returns what each call gives
+    /// to its `completion`, in the order of the indices.
     ///
     /// - Parameters:
     ///   - count: How many calls.

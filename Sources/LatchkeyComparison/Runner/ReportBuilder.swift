@@ -56,10 +56,13 @@ struct ReportBuilder {
             let planned = schedule.cases[index]
             let repeats = measurement.repeats[index]
             guard isWanted(planned), !repeats.isEmpty else { return nil }
+            let cost = measurement.cost(planned)
             return ComparisonReport.Case(
                 strategy: planned.subject.name,
                 threads: planned.threads,
                 workload: planned.workload,
+                sectionSteps: cost.sectionSteps,
+                outsideSteps: cost.outsideSteps,
                 repeats: repeats,
                 summary: ComparisonReport.Summary(repeats, seed: settings.seed)
             )
@@ -77,7 +80,7 @@ struct ReportBuilder {
             !measurement.meteredRatios[$0].isEmpty && !schedule.cases[$0].usesPool
         }
         let alone = blocking.filter { schedule.cases[$0].threads == 1 }
-        return .measure(
+        var cost = ComparisonReport.InstrumentCost.measure(
             metered: (alone.isEmpty ? blocking : alone).map { index in
                 let repeats = measurement.repeats[index]
                 let rate = Statistics.median(repeats.map(\.operationsPerSecond))
@@ -85,6 +88,8 @@ struct ReportBuilder {
             },
             systemCallsMissing: measurement.systemCallsMissing
         )
+        cost.stepNanoseconds = measurement.calibration.stepNanoseconds
+        return cost
     }
 
     /// What a case says whose threads did not leave.

@@ -26,12 +26,14 @@ struct PlannedCase: Sendable, Hashable {
 
 /// All cases of a run, and the order in which they are measured.
 struct Schedule: Sendable {
+    let workloads: [ComparisonReport.Workload]
     let cases: [PlannedCase]
     let repeats: Int
 
     init(_ settings: ComparisonSettings) {
         repeats = settings.repeats
-        cases = Self.workloads(settings).flatMap { workload in
+        workloads = Self.workloads(settings)
+        cases = workloads.flatMap { workload in
             Self.cases(settings, workload)
         }
     }

@@ -26,15 +26,31 @@ struct PlannedOperation: Sendable, Equatable {
 struct OperationPlan: Sendable {
     let operations: [PlannedOperation]
 
-    /// One operation if all are the same, else enough of them that a rare one has its share: the
-    /// plan is 16 kB, which stays in a processor's own cache.
-    static let length = 4096
+    /// Enough that a rare operation has its share, and not so many that drawing them takes longer
+    /// than doing them: a plan is 16 to 256 kB, and is read from end to end.
+    static let lengths = 4_096...65_536
+
+    /// One operation if all are the same, else as many as there are keys, so that most of them are
+    /// used, within the bounds.
+    static func length(_ workload: ComparisonReport.Workload) -> Int {
+        if workload.keys == 1 && [0, 1].contains(workload.readRatio) {
+            return 1
+        }
+        return min(max(workload.keys, lengths.lowerBound), lengths.upperBound)
+    }
 
     init(_ workload: ComparisonReport.Workload, seed: UInt64) {
-        var random = SeededRandom(seed: seed)
-        let isUniform = workload.keys == 1 && [0, 1].contains(workload.readRatio)
-        let length = isUniform ? 1 : Self.length
         let keys = KeyDistribution(count: workload.keys, skew: workload.skew)
+        self.init(workload, keys: keys, seed: seed)
+    }
+
+    /// - Parameters:
+    ///   - workload: What to draw.
+    ///   - keys: The workload's, made once for all threads and slices.
+    ///   - seed: What to draw from.
+    init(_ workload: ComparisonReport.Workload, keys: KeyDistribution, seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let length = Self.length(workload)
         // Exactly as many writes as the ratio asks for, or the next possible number, at random
         // places: with a few thousand operations a drawn number would be off by some percent.
         let exact = Double(length) * (1 - workload.readRatio)
@@ -51,15 +67,13 @@ struct OperationPlan: Sendable {
         }
     }
 
-    /// How often each key is written by the first `count` operations.
-    func writes(among count: Int, workload: ComparisonReport.Workload) -> [Int: UInt64] {
+    /// Adds how often each key is written by the first `count` operations.
+    func addWrites(among count: Int, stripes: Int, to writes: inout [UInt64]) {
         let (rounds, rest) = count.quotientAndRemainder(dividingBy: operations.count)
-        var writes: [Int: UInt64] = [:]
         for (index, operation) in operations.enumerated() where operation.isWrite {
             let times = rounds + (index < rest ? 1 : 0)
-            writes[operation.key(stripes: workload.stripes), default: 0] += UInt64(times)
+            writes[operation.key(stripes: stripes)] += UInt64(times)
         }
-        return writes
     }
 }
 

@@ -65,6 +65,24 @@ struct CaseMatching {
         for (name, old, new) in facts where old != new {
             notes.append("The \(name) differs: \(old ?? "unknown"), then \(new ?? "unknown").")
         }
-        return notes
+        let stepNote = stepNote(
+            before.instrument.stepNanoseconds,
+            after.instrument.stepNanoseconds
+        )
+        return notes + (stepNote.map { [$0] } ?? [])
+    }
+
+    /// By how much the length of a step of work may differ between two reports.
+    private static let stepRatioMax = 1.05
+
+    /// What to know if the same nanoseconds of work were not the same work.
+    private static func stepNote(_ old: Double?, _ new: Double?) -> String? {
+        guard let old, let new, min(old, new) > 0, max(old, new) > stepRatioMax * min(old, new)
+        else { return nil }
+        return """
+            A step of work took \(FigureText.duration(nanoseconds: old)), then \
+            \(FigureText.duration(nanoseconds: new)): the same section in nanoseconds is not the \
+            same work.
+            """
     }
 }

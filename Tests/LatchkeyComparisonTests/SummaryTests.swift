@@ -1,0 +1,47 @@
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyComparison
+
+/// What a report makes of several repeats.
+@Suite(.timeLimit(.minutes(1)))
+struct SummaryTests {
+    @Test func `repeats of two modes are marked and summed up as such`() {
+        let repeats = [100, 102, 400, 101, 410].enumerated().map { index, operations in
+            ComparisonReport.Repeat(
+                index: index,
+                operations: operations,
+                seconds: 1,
+                operationsPerThread: [operations]
+            )
+        }
+        let summary = ComparisonReport.Summary(repeats, seed: 1)
+        #expect(summary.isBistable)
+        #expect(summary.modesOperationsPerSecond == [101, 405])
+        #expect(!ComparisonReport.Summary(Array(repeats.prefix(2)), seed: 1).isBistable)
+    }
+
+    @Test func `what metering adds is found from the ratio of the two slices`() async {
+        let cost = await TestThread.result {
+            ComparisonReport.InstrumentCost.measure(
+                metered: [(100, [0.5, 0.8, 0.9]), (200, [0.8]), (300, [0.9])],
+                systemCallsMissing: "because"
+            )
+        }
+        // 25, 50 and 33.3.
+        #expect(abs(cost.meteringNanosecondsPerOperation - 100.0 / 3) < 1e-6)
+        #expect(cost.clockNanoseconds > 0)
+        #expect(cost.loopNanosecondsPerOperation > 0)
+        #expect(cost.systemCallsMissingBecause == "because")
+    }
+
+    @Test func `a meter that seems to speed things up costs nothing`() async {
+        let cost = await TestThread.result {
+            ComparisonReport.InstrumentCost.measure(
+                metered: [(100, [1.1])],
+                systemCallsMissing: nil
+            )
+        }
+        #expect(cost.meteringNanosecondsPerOperation == 0)
+    }
+}
