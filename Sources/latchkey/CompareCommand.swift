@@ -4,9 +4,10 @@ internal import Synchronization
 
 /// `latchkey compare`: which strategy, and why.
 ///
-/// **Design.** The run is on the main thread. SIGINT and SIGTERM only count: the run asks for the
-/// count between its slices, and the report then has what is finished. The second one ends the
-/// process at once, because the handler gives the signal back to the system.
+/// **Design.** The run is on the main thread. SIGINT, SIGTERM and SIGHUP only count: the run asks
+/// for the count every few milliseconds, and the report then has what is finished. The second of a
+/// kind ends the process at once, because the handler gives the signal back to the system; what
+/// the run has started over HTTP dies with it.
 enum CompareCommand {
     static let manual = """
         latchkey compare: measures what each strategy costs, and says which one to use
@@ -18,7 +19,8 @@ enum CompareCommand {
         and a recommendation. Ctrl-C ends the run early and prints what is finished.
 
         Status 0; 1 if a strategy failed a check, or if --against is worse than --from beyond the
-        noise; 2 for a command line or a file that cannot be used; 130 after Ctrl-C.
+        noise; 2 for a command line or a file that cannot be used; 130 after Ctrl-C, SIGTERM or
+        SIGHUP.
 
 
         """ + CompareFlags.all.map(\.manual).joined(separator: "\n")
@@ -90,12 +92,18 @@ enum CompareCommand {
 
     /// The count is made before the handler can be called, since making it is not for a handler.
     ///
-    /// Whoever started the program may have blocked the signals for it, too.
+    /// Whoever started the program may have blocked the signals for it, or set them to be ignored.
+    /// That is undone but for SIGHUP: `nohup` ignores it on purpose.
     private static func watchInterrupts() {
         interrupts.store(0, ordering: .relaxed)
         var watched = sigset_t()
         unsafe sigemptyset(&watched)
-        for number in [SIGINT, SIGTERM] {
+        var hangUp = sigaction()
+        unsafe sigaction(SIGHUP, nil, &hangUp)
+        let ignored = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
+        let isHangUpIgnored =
+            unsafe unsafeBitCast(hangUp.__sigaction_handler.sa_handler, to: Int.self) == ignored
+        for number in [SIGINT, SIGTERM] + (isHangUpIgnored ? [] : [SIGHUP]) {
             signal(number) { number in
                 CompareCommand.interrupts.add(1, ordering: .relaxed)
                 signal(number, SIG_DFL)
@@ -160,6 +168,7 @@ enum CompareCommand {
     /// Prints the report and writes the files that were asked for, as many as can be written.
     private static func show(_ report: ComparisonReport, _ values: FlagValues) {
         say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
+        if report.settings.transport == .http { say(HTTPComparison.method + "\n") }
         var isWritten = true
         func write(_ name: String, _ make: () throws(ReportFileError) -> [UInt8]) {
             guard values.isGiven(name) else { return }

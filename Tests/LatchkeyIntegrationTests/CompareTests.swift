@@ -14,11 +14,20 @@ struct CompareTests {
         "--repeats", "3", "--force",
     ]
 
+    /// Without SIGHUP if these tests run under `nohup`, which their children would inherit.
+    private static let interrupts: [Int32] = {
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
+        let ignored = line?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) } ?? 0
+        return [SIGINT, SIGTERM] + (ignored & 1 << (SIGHUP - 1) == 0 ? [SIGHUP] : [])
+    }()
+
     private func run(
         _ arguments: [String],
-        environment: [String: String] = [:]
+        environment: [String: String] = [:],
+        after shell: String? = nil
     ) async throws -> (status: Int32, output: String, errors: String) {
-        let program = try Program(arguments, environment: environment)
+        let program = try Program(arguments, environment: environment, after: shell)
         return try await offPool { program.finish() }
     }
 
@@ -155,6 +164,24 @@ struct CompareTests {
         #expect(folder.output.isEmpty, "said before the run, not after it")
     }
 
+    @Test(arguments: ["json", "csv", "html"])
+    func `a file that cannot be written whole is status 2, and the older one stays`(
+        format: String
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/report"
+        try Data("older".utf8).write(to: URL(filePath: path))
+        // Blocks of 512 bytes, or of 1024: the report is longer than either bound, and standard
+        // output is a pipe, which has none.
+        let result = try await run(Self.quick + ["--\(format)", path], after: "ulimit -f 4")
+        #expect(result.status == 2)
+        #expect(result.errors.contains("\(path) cannot be written: File too large."))
+        #expect(result.output.contains("strategy"), "the table is there all the same")
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "older")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names == ["report"], "and no temporary file")
+    }
+
     @Test func `a report that is truncated or of another schema is status 2`() async throws {
         let folder = try TemporaryFolder()
         for text in ["{\"schema\": \"latchkey-comparison/1\", ", "{\"schema\": \"other/7\"}", ""] {
@@ -166,18 +193,44 @@ struct CompareTests {
         }
     }
 
-    @Test func `an interrupt prints what is finished`() async throws {
+    @Test(arguments: Self.interrupts)
+    func `an interrupt prints and writes what is finished`(signal: Int32) async throws {
+        let folder = try TemporaryFolder()
         let program = try Program([
             "compare", "--strategies", "lock", "--threads", "1", "--duration", "100ms",
-            "--repeats", "50",
+            "--repeats", "50", "--json", folder.path + "/a.json", "--csv", folder.path + "/a.csv",
+            "--html", folder.path + "/a.html",
         ])
         let result = try await offPool {
             try program.awaitErrors(containing: " 10 % ")
-            program.signal(SIGINT)
+            program.signal(signal)
             return program.finish()
         }
         #expect(result.status == 130)
         #expect(result.output.contains("Interrupted: this is what was finished."))
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        #expect(names == ["a.csv", "a.html", "a.json"])
+        let report = try ComparisonReport(file: folder.path + "/a.json")
+        #expect(report.isInterrupted)
+        let repeats = try #require(report.cases.first?.repeats.count)
+        #expect((1..<50).contains(repeats))
+    }
+
+    @Test func `a hang-up that is ignored, as under nohup, interrupts nothing`() async throws {
+        let program = try Program(
+            [
+                "compare", "--strategies", "lock", "--threads", "1", "--duration", "10ms",
+                "--repeats", "50", "--force",
+            ],
+            after: "trap '' HUP"
+        )
+        let result = try await offPool {
+            try program.awaitErrors(containing: " 10 % ")
+            program.signal(SIGHUP)
+            return program.finish()
+        }
+        #expect(result.status == 0)
+        #expect(!result.output.contains("Interrupted"))
     }
 
     @Test func `without wrk a comparison over HTTP is a sentence and status 2`() async throws {
@@ -192,14 +245,17 @@ struct CompareTests {
     @Test func `over HTTP the client's figures stand beside the service's`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
+        let strategies = ["lock", "mutex", "barrier-queue-async"]
         let result = try await run([
-            "compare", "--transport", "http", "--strategies", "lock,barrier-queue-async",
+            "compare", "--transport", "http", "--strategies", strategies.joined(separator: ","),
             "--threads", "4", "--thread-mode", "event-loop", "--repeats", "1", "--force",
             "--json", path,
         ])
         #expect(result.status == 0, "\(result.errors)")
+        #expect(result.output.contains("as wrk corrects it"), "the method is stated")
         let report = try ComparisonReport(file: path)
         #expect(report.baselines.map(\.strategy) == ["http-alone"])
+        #expect(report.cases.map(\.strategy) == strategies)
         for entry in report.cases {
             #expect(entry.summary.operationsPerSecond.median > 0)
             #expect(entry.summary.response != nil)
@@ -208,6 +264,63 @@ struct CompareTests {
             let measured = try #require(entry.repeats.first?.meteredOperations)
             // As many as the client counted, but for what was under way when it stopped.
             #expect(abs(measured - entry.repeats[0].operations) <= 8)
+            // A Mutex must not be tried, so nobody knows.
+            #expect((entry.repeats[0].contended == nil) == (entry.strategy == "mutex"))
         }
+        #expect(report.verdicts.map(\.strategy) == strategies.flatMap { [$0, $0, $0] })
+        #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
+        #expect(!report.isInterrupted)
+    }
+
+    @Test(arguments: Self.interrupts + [SIGKILL])
+    func `whatever ends a run over HTTP, its services and wrk end with it`(
+        signal: Int32
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let program = try Program(
+            [
+                "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+                "--duration", "60s", "--repeats", "1",
+            ],
+            environment: ["TMPDIR": folder.path]
+        )
+        try await offPool {
+            // The services of both thread modes are up once the first of the cases is measured.
+            try program.awaitErrors(containing: "connections")
+            let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
+            program.signal(signal)
+            for child in children where !child.ends(withinSeconds: 30) {
+                Issue.record("\(child.name) goes on without the run")
+                kill(child.identifier, SIGKILL)
+            }
+        }
+        let result = try await offPool { program.finish() }
+        // The status of a process that a signal ended is the signal's number.
+        #expect(result.status == (signal == SIGKILL ? SIGKILL : 130))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func `a second interrupt ends a run whose service does not answer`() async throws {
+        let program = try Program([
+            "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+            "--duration", "60s", "--repeats", "1",
+        ])
+        let result = try await offPool {
+            try program.awaitErrors(containing: "connections")
+            let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
+            // Stopped services neither drain nor answer.
+            let services = children.filter { $0.name == "latchkey" }
+            for service in services {
+                kill(service.identifier, SIGSTOP)
+            }
+            program.signal(SIGINT)
+            // The first one has ended wrk; what is left is to wait for the drain.
+            #expect(children.filter { $0.name == "wrk" }.allSatisfy { $0.ends(withinSeconds: 30) })
+            program.signal(SIGINT)
+            #expect(services.allSatisfy { $0.ends(withinSeconds: 30) })
+            return program.finish()
+        }
+        // The second one, or the end of the bounded wait if that was first.
+        #expect([SIGINT, 130].contains(result.status))
     }
 }

@@ -15,9 +15,15 @@ final class Program: @unchecked Sendable {
         ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("latchkey").path
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
-        process.executableURL = URL(fileURLWithPath: Self.path)
-        process.arguments = arguments
+    /// Starts the program, after a shell has done something first if that is wanted.
+    init(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        after shell: String? = nil
+    ) throws {
+        process.executableURL = URL(fileURLWithPath: shell == nil ? Self.path : "/bin/sh")
+        process.arguments =
+            shell.map { ["-c", $0 + #"; exec "$0" "$@""#, Self.path] + arguments } ?? arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output

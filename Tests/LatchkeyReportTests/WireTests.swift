@@ -24,6 +24,40 @@ struct WireTests {
         #expect(result.response.maxNanoseconds == 5_000_000)
     }
 
+    @Test(arguments: [(999, nil), (1_000, 1_200_000.0)])
+    func `p99.9 is left out where fewer than a thousand were timed`(
+        requests: Int,
+        expected: Double?
+    ) throws {
+        let line = "latchkey-load \(requests) 1000000 0 0 100 90 150 900 1200 5000"
+        let result = try #require(LoadGenerator.Result(output: line))
+        #expect(result.response.p99Nanoseconds == 900_000)
+        #expect(result.response.p999Nanoseconds == expected)
+    }
+
+    @Test func `a child's output is read line by line, and its status at the end`() throws {
+        let child = try ChildProcess("/bin/sh", ["-c", "echo one; read line; exit 7"])
+        let line = child.output(until: UInt8(ascii: "\n"), withinSeconds: 60)
+        #expect(line == Array("one\n".utf8))
+        #expect(child.output(withinSeconds: 60) == [], "nothing is there to be read as input")
+        #expect(child.end(graceSeconds: 60) == 7)
+        #expect(child.end(graceSeconds: 60) == 7, "once more is the same")
+    }
+
+    @Test func `a child that says nothing is waited for no longer than it may take`() throws {
+        let child = try ChildProcess("/bin/sh", ["-c", "trap '' TERM; echo; while :; do :; done"])
+        #expect(child.output(until: UInt8(ascii: "\n"), withinSeconds: 60) != nil)
+        #expect(child.output(withinSeconds: 0.01) == nil)
+        #expect(child.output(withinSeconds: 60, isInterrupted: { true }) == nil)
+        #expect(child.end(graceSeconds: 0.01) == 128 + 9, "killed, since it ignores SIGTERM")
+    }
+
+    @Test func `a program that cannot be executed is said at once`() {
+        #expect(throws: WireError("No such file or directory")) {
+            _ = try ChildProcess("/no/such/program", [])
+        }
+    }
+
     @Test(arguments: [
         "", "latchkey-load", "latchkey-load 1 2 3", "latchkey-load 1 0 0 0 1 1 1 1 1 1",
         "latchkey-load nan 1 0 0 1 1 1 1 1 1",

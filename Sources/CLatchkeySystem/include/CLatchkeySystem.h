@@ -110,4 +110,27 @@ int latchkey_system_count_open(uint64_t tracepoint);
 // The count so far, or -1 if it cannot be read.
 int64_t latchkey_system_count_read(int descriptor);
 
+// A program to start. Lists end with NULL, as execve(2) has them.
+struct latchkey_system_program {
+    const char *path;
+    char *const *arguments;
+    char *const *environment;
+    int input;  // its standard input, or -1 for /dev/null
+};
+
+// Starts a program in a process group of its own, with no signal blocked, and gives its identifier
+// and a descriptor from which its standard output is read; standard error is /dev/null. It is
+// killed when the *thread* that called this ends, however that ends. Returns 0 or an errno.
+// Swift cannot call fork(), and nothing else can ask for PR_SET_PDEATHSIG in the child.
+int latchkey_system_child_start(const struct latchkey_system_program *program, int32_t *identifier,
+                                int *output);
+
+// Waits for the end of a child and returns its status, 128 and the signal if one ended it, or -1 if
+// it is no child. Swift cannot call the macros that take the status apart.
+int latchkey_system_child_wait(int32_t identifier);
+
+// A file in memory that has no name, so that it cannot be left behind; the argument is for /proc
+// only. Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
+int latchkey_system_memory_file(const char *name);
+
 #endif

@@ -10,13 +10,21 @@ internal import LatchkeySync
 /// stay up, idle, while `wrk` drives one after the other, so that repeats are interleaved as they
 /// are in process. What `wrk` saw (throughput, response times) and what the service saw (wait,
 /// hold, contention, hand-offs, processor time) make one repeat. The load generator and the service
-/// share the processors.
+/// share the processors. When all is measured, each strategy is checked in this process, as after a
+/// run in memory: the services' own values are not.
 package struct HTTPComparison {
     /// The first load on a service is thrown away.
     static let warmUpSeconds = 1
     /// More properties than this take longer to make than to measure.
     package static let keysMax = 10_000
     package static let connectionsMax = 256
+
+    /// What a reader of the figures has to know.
+    package static let method = """
+        Over HTTP the response is as wrk corrects it for requests that it could not send; what was \
+        refused is in it. One thread of wrk shares the processors with the service, which samples \
+        its contention all the while. The checks ran in this process.
+        """
 
     private let settings: ComparisonSettings
     private let version: String
@@ -50,10 +58,13 @@ package struct HTTPComparison {
         schedule = WireSchedule(settings)
     }
 
-    /// Measures and returns what was found.
+    /// Measures, checks, and returns what was found.
+    ///
+    /// The services and `wrk` end with the calling thread, whatever ends it.
     ///
     /// - Parameters:
-    ///   - isInterrupted: asked between repeats.
+    ///   - isInterrupted: asked every few dozen milliseconds. Once it says true, `wrk` and the
+    ///     services end, and the report has what was finished before.
     ///   - progress: called at the start and whenever a repeat is done.
     /// - Throws: A sentence if `wrk` is missing or a service does not answer.
     /// - Returns: the report, without a recommendation.
@@ -62,7 +73,7 @@ package struct HTTPComparison {
         progress: (ComparisonProgress) -> Void
     ) throws(WireError) -> ComparisonReport {
         let load = try LoadGenerator(seed: settings.seed)
-        defer { load.remove() }
+        defer { load.end() }
         let startedAt = Date()
         let before = MachineReading.now()
         let childrenBefore = Self.childrenSeconds
@@ -71,6 +82,7 @@ package struct HTTPComparison {
         try run.start(isInterrupted: isInterrupted, progress: progress)
         try run.measure(isInterrupted: isInterrupted, progress: progress)
         run.end()
+        run.check(isInterrupted: isInterrupted, progress: progress)
         var after = MachineReading.now()
         after.ownSeconds += Self.childrenSeconds - childrenBefore
         return report(run, startedAt: startedAt, from: before, to: after)
@@ -123,7 +135,7 @@ package struct HTTPComparison {
                 $0.strategy == ComparisonReport.httpAlone
             },
             cases: cases,
-            verdicts: [],
+            verdicts: run.verdicts,
             fits: fits,
             crossovers: Crossovers.among(cases, fits: fits)
         )
@@ -155,6 +167,7 @@ private struct Run {
     private(set) var meteringNanoseconds = 0.0
     private(set) var samplingMean = 0
     private var lostCounts: [String: Int] = [:]
+    private(set) var verdicts: [ComparisonReport.Verdict] = []
 
     init(
         _ settings: ComparisonSettings,
@@ -169,7 +182,9 @@ private struct Run {
         repeats = Array(repeating: [], count: schedule.cases.count)
     }
 
-    var totalCount: Int { schedule.services.count + schedule.cases.count * settings.repeats }
+    private var repeatCount: Int { schedule.cases.count * settings.repeats }
+
+    var totalCount: Int { schedule.services.count + repeatCount + settings.strategies.count }
 
     /// What the client saw that makes figures worthless, a sentence each.
     var findings: [String] {
@@ -197,26 +212,37 @@ private struct Run {
         isInterrupted: () -> Bool,
         progress: (ComparisonProgress) -> Void
     ) throws(WireError) {
-        let keys = settings.keys.max() ?? 1
         for service in schedule.services where !isInterrupted() {
             progress(state("starting \(service.strategy.rawValue) (\(service.mode.rawValue))"))
-            let process = try ServiceProcess(
-                service.strategy,
-                stripes: service.stripes,
-                mode: service.mode,
-                executable: executable
-            )
-            services[service] = process
-            try process.prepare(keys: keys)
-            _ = try load.run(
-                port: process.port,
-                .nothing,
-                connections: 8,
-                seconds: HTTPComparison.warmUpSeconds,
-                round: 0
-            )
+            do {
+                try start(service, isInterrupted: isInterrupted)
+            } catch {
+                if isInterrupted() { return }
+                throw error
+            }
             finishedCount += 1
         }
+    }
+
+    private mutating func start(
+        _ service: WireSchedule.Service,
+        isInterrupted: () -> Bool
+    ) throws(WireError) {
+        let process = try ServiceProcess(
+            service,
+            executable: executable,
+            isInterrupted: isInterrupted
+        )
+        services[service] = process
+        try process.prepare(keys: settings.keys.max() ?? 1, isInterrupted: isInterrupted)
+        _ = try load.run(
+            process,
+            .nothing,
+            connections: 8,
+            seconds: HTTPComparison.warmUpSeconds,
+            round: 0,
+            isInterrupted: isInterrupted
+        )
     }
 
     mutating func measure(
@@ -229,9 +255,12 @@ private struct Run {
                 progress(state(schedule.cases[index].label))
                 let measured: ComparisonReport.Repeat
                 do {
-                    measured = try measure(schedule.cases[index], round: round)
+                    measured = try measure(
+                        schedule.cases[index],
+                        round: round,
+                        isInterrupted: isInterrupted
+                    )
                 } catch {
-                    // Ctrl-C on a terminal reaches wrk and the services, too.
                     if isInterrupted() { return }
                     throw error
                 }
@@ -240,12 +269,25 @@ private struct Run {
                 finishedCount += 1
             }
         }
+    }
+
+    /// Checks each strategy here, once the services are gone.
+    mutating func check(
+        isInterrupted: () -> Bool,
+        progress: (ComparisonProgress) -> Void
+    ) {
+        for kind in settings.strategies where !isInterrupted() {
+            progress(state("checking \(kind.rawValue)"))
+            verdicts += StrategyVerdicts.check(kind, seed: settings.seed)
+            finishedCount += 1
+        }
         progress(state("done"))
     }
 
     private mutating func measure(
         _ planned: WireSchedule.Case,
-        round: Int
+        round: Int,
+        isInterrupted: () -> Bool
     ) throws(WireError) -> ComparisonReport.Repeat {
         guard let service = services[planned.service] else {
             throw WireError("The service for \(planned.label) does not run.")
@@ -253,11 +295,12 @@ private struct Run {
         try service.resetContention()
         let processorBefore = service.processorSeconds
         let seen = try load.run(
-            port: service.port,
+            service,
             planned.isBaseline ? .nothing : .properties(planned.workload),
             connections: planned.connections,
             seconds: Int(settings.durationSeconds),
-            round: round
+            round: round,
+            isInterrupted: isInterrupted
         )
         let processorAfter = service.processorSeconds
         let row = try service.contention(planned.service.strategy)
@@ -279,12 +322,17 @@ private struct Run {
         measured.wait = row.wait.all.map { ComparisonReport.Durations($0) }
         measured.hold = row.hold.all.map { ComparisonReport.Durations($0) }
         measured.meteredOperations = Int(row.acquisitions.all)
-        measured.contended = Int(row.contended.all)
+        // Left out where it is an estimate, as it is in process.
+        measured.contended = row.contendedIsExact ? Int(row.contended.all) : nil
         measured.handOffs = Int(row.handOffs)
         return measured
     }
 
+    /// Ends all services; they drain side by side.
     func end() {
+        for service in services.values {
+            service.askToEnd()
+        }
         for service in services.values {
             service.end()
         }
@@ -293,13 +341,15 @@ private struct Run {
     private func state(_ current: String) -> ComparisonProgress {
         let elapsed = Double(latchkey_system_nanoseconds() - startNanoseconds) / 1e9
         let each = settings.durationSeconds * 1.1
-        let repeatsLeft = min(totalCount - finishedCount, schedule.cases.count * settings.repeats)
         let startsLeft = max(0, schedule.services.count - finishedCount)
+        let checksLeft = min(totalCount - finishedCount, settings.strategies.count)
+        let repeatsLeft = totalCount - finishedCount - startsLeft - checksLeft
         return ComparisonProgress(
             finishedCount: finishedCount,
             totalCount: totalCount,
             elapsedSeconds: elapsed,
-            remainingSeconds: Double(repeatsLeft) * each + Double(startsLeft) * 1.3,
+            remainingSeconds: Double(repeatsLeft) * each + Double(startsLeft) * 1.3
+                + Double(checksLeft) * StrategyVerdicts.estimatedSeconds,
             current: current
         )
     }

@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import Foundation
 internal import Glibc
 
@@ -19,16 +20,24 @@ struct LoadGenerator {
         var refused: Int
         /// Connections that failed or requests that got no answer in time.
         var lost: Int
+        /// Of all requests, those that were refused included, as `wrk` corrects it.
+        ///
+        /// For each response that took more than twice the mean interval between the requests of
+        /// one connection, `wrk` adds made-up ones for the requests that could have been sent
+        /// meanwhile, and only then lets the script read the quantiles and the mean. `timedCount`
+        /// counts the real ones.
         var response: ComparisonReport.Durations
     }
 
     private static let timeoutSeconds = 5
+    /// How much longer than it should `wrk` may take before it is killed.
+    private static let patienceSeconds = 15.0
 
     private let executable: String
-    private let script: String
+    private let script: Int32
     private let seed: UInt64
 
-    /// Finds `wrk` and writes the script that it reads to a file, which ``remove()`` takes away.
+    /// Finds `wrk` and keeps the script that it reads in a file without a name, until ``end()``.
     init(seed: UInt64) throws(WireError) {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let programs = path.split(separator: ":").map { String($0) + "/wrk" }
@@ -41,51 +50,60 @@ struct LoadGenerator {
         }
         executable = found
         self.seed = seed
-        script = NSTemporaryDirectory() + "/latchkey-\(getpid())-load.lua"
-        do {
-            try ReportFile.write(Array(LoadScript.text.utf8), to: script)
-        } catch {
-            throw WireError(error.message)
+        script = unsafe latchkey_system_memory_file("latchkey-load.lua")
+        guard script >= 0 else { throw WireError("The script for wrk cannot be kept.") }
+        let text = Array(LoadScript.text.utf8)
+        let count = unsafe text.withUnsafeBytes { bytes in
+            unsafe write(script, bytes.baseAddress, bytes.count)
+        }
+        guard count == text.count else {
+            close(script)
+            throw WireError("The script for wrk cannot be written.")
         }
     }
 
-    func remove() {
-        unsafe unlink(script)
+    func end() {
+        close(script)
     }
 
     /// Drives a service.
     ///
-    /// Blocks for the duration.
+    /// Blocks for the duration, or until an interrupt, which ends `wrk` and is an error.
     func run(
-        port: UInt16,
+        _ service: ServiceProcess,
         _ target: Target,
         connections: Int,
         seconds: Int,
-        round: Int
+        round: Int,
+        isInterrupted: () -> Bool
     ) throws(WireError) -> Result {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: executable)
-        process.arguments =
-            [
-                "--threads", "1", "--connections", "\(connections)", "--duration", "\(seconds)s",
-                "--timeout", "\(Self.timeoutSeconds)s", "--script", script,
-                "http://127.0.0.1:\(port)/", "--",
-            ] + arguments(target, round: round)
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        let text: String
+        let process: ChildProcess
         do {
-            try process.run()
-            let data = try output.fileHandleForReading.readToEnd() ?? Data()
-            text = String(decoding: data, as: UTF8.self)
+            process = try ChildProcess(
+                executable,
+                [
+                    "--threads", "1", "--connections", "\(connections)",
+                    "--duration", "\(seconds)s", "--timeout", "\(Self.timeoutSeconds)s",
+                    // What it is given as standard input, opened anew each time it is read.
+                    "--script", "/proc/self/fd/0", "http://127.0.0.1:\(service.port)/", "--",
+                ] + arguments(target, round: round),
+                input: script
+            )
         } catch {
-            throw WireError("wrk cannot be run: \(error).")
+            throw WireError("wrk cannot be run: \(error.message).")
         }
-        process.waitUntilExit()
-        guard process.terminationStatus == 0, let result = Result(output: text) else {
-            throw WireError("wrk ended without figures (status \(process.terminationStatus)).")
+        let output = process.output(
+            withinSeconds: Double(seconds) + Self.patienceSeconds,
+            isInterrupted: isInterrupted
+        )
+        guard let output else {
+            process.end(graceSeconds: 0)
+            throw WireError(isInterrupted() ? "wrk was interrupted." : "wrk did not end.")
+        }
+        let status = process.end(graceSeconds: Self.patienceSeconds)
+        let text = String(decoding: output, as: UTF8.self)
+        guard status == 0, let result = Result(output: text) else {
+            throw WireError("wrk ended without figures (status \(status)).")
         }
         return result
     }
@@ -126,7 +144,7 @@ extension LoadGenerator.Result {
                 p50Nanoseconds: nanoseconds(5),
                 p90Nanoseconds: nanoseconds(6),
                 p99Nanoseconds: nanoseconds(7),
-                p999Nanoseconds: nanoseconds(8),
+                p999Nanoseconds: Int(figures[0]) >= Quantiles.rareCountMin ? nanoseconds(8) : nil,
                 maxNanoseconds: nanoseconds(9)
             )
         )

@@ -1,7 +1,8 @@
 /// The Lua script that makes `wrk` send the workload and print exact figures.
 ///
 /// What `wrk` prints itself is rounded for people. Its hook `done` has the figures; the script puts
-/// them on one line, in microseconds as `wrk` keeps them.
+/// them on one line, in microseconds as `wrk` keeps them. How it has corrected the latencies
+/// by then is said at ``LoadGenerator/Result/response``.
 enum LoadScript {
     /// As long as a small value is.
     static let value = "\"abcdefghijklmnopqrstuvwxyz0123\""

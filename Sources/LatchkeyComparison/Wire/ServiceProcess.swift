@@ -6,58 +6,73 @@ internal import LatchkeySync
 
 /// `latchkey serve` as a child process on a free port of this machine.
 ///
-/// Ends with ``end()``. A terminal's Ctrl-C reaches it, too, so that none is left behind.
+/// Ends with ``end()``, and with the thread that made it, however that ends.
 final class ServiceProcess {
-    private let process = Process()
-    private(set) var port: UInt16 = 0
+    /// How long a service may take until it answers.
+    private static let startSeconds = 30.0
+    /// How long it may finish what it is doing.
+    private static let drainSeconds = 2
+
+    private let process: ChildProcess
+    let port: UInt16
 
     /// Starts the service and waits until it answers.
     init(
-        _ strategy: StrategyKind,
-        stripes: Int,
-        mode: ThreadMode,
-        executable: String
+        _ service: WireSchedule.Service,
+        executable: String,
+        isInterrupted: () -> Bool
     ) throws(WireError) {
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: executable)
-        process.arguments = [
-            "serve", "--strategy", strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
-            "--stripes", "\(strategy == .actor ? 1 : stripes)", "--metering", "sampled",
-            "--thread-per-connection=\(mode == .threadPerConnection)",
-            "--max-connections-per-address", "0", "--drain-seconds", "2", "--log-level", "error",
+        let arguments = [
+            "serve", "--strategy", service.strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
+            "--stripes", "\(service.strategy == .actor ? 1 : service.stripes)",
+            "--metering", "sampled",
+            "--thread-per-connection=\(service.mode == .threadPerConnection)",
+            "--max-connections-per-address", "0", "--drain-seconds", "\(Self.drainSeconds)",
+            "--log-level", "error",
         ]
-        // What the user has set for services of their own is not for this one.
-        process.environment = ProcessInfo.processInfo.environment.filter {
-            !$0.key.hasPrefix("LATCHKEY_")
-        }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
         do {
-            try process.run()
+            process = try ChildProcess(
+                executable,
+                arguments,
+                // What the user has set for services of their own is not for this one.
+                environment: ProcessInfo.processInfo.environment.filter {
+                    !$0.key.hasPrefix("LATCHKEY_")
+                }
+            )
         } catch {
-            throw WireError("'\(executable) serve' cannot be started: \(error).")
+            throw WireError("'\(executable) serve' cannot be started: \(error.message).")
         }
-        guard let port = Self.port(of: Self.line(output.fileHandleForReading)) else {
-            end()
+        let output = process.output(
+            until: UInt8(ascii: "\n"),
+            withinSeconds: Self.startSeconds,
+            isInterrupted: isInterrupted
+        )
+        let line = (output ?? []).prefix { $0 != UInt8(ascii: "\n") }
+        guard let port = Self.port(of: String(decoding: line, as: UTF8.self)) else {
+            process.end(graceSeconds: 0)
             throw WireError(
-                "The service did not start under \(strategy.rawValue) (\(mode.rawValue))."
+                "The service did not start under \(service.strategy.rawValue) "
+                    + "(\(service.mode.rawValue))."
             )
         }
         self.port = port
     }
 
+    /// Asks the service to drain, without waiting for it.
+    func askToEnd() {
+        process.askToEnd()
+    }
+
+    /// Lets the service drain, and kills it if that takes longer than it may.
     func end() {
-        guard process.isRunning else { return }
-        process.terminate()
-        process.waitUntilExit()
+        process.end(graceSeconds: Double(Self.drainSeconds) + 1)
     }
 
     /// The processor time that the service has used, in seconds.
     var processorSeconds: Double? {
         var clock = clockid_t()
         var time = timespec()
-        guard unsafe clock_getcpuclockid(process.processIdentifier, &clock) == 0,
+        guard unsafe clock_getcpuclockid(process.identifier, &clock) == 0,
             unsafe clock_gettime(clock, &time) == 0
         else { return nil }
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
@@ -87,9 +102,9 @@ final class ServiceProcess {
     }
 
     /// Makes the properties that the load reads and writes.
-    func prepare(keys: Int) throws(WireError) {
+    func prepare(keys: Int, isInterrupted: () -> Bool) throws(WireError) {
         let client = try WireClient(port: port)
-        for key in 0..<keys {
+        for key in 0..<keys where !isInterrupted() {
             let answer = try client.request(
                 "PUT",
                 "/v1/properties/\(LoadScript.name(key))",
@@ -99,15 +114,6 @@ final class ServiceProcess {
                 throw WireError("The service answers \(answer.status) to a PUT.")
             }
         }
-    }
-
-    /// The first line that the service prints, without its end.
-    private static func line(_ handle: FileHandle) -> String {
-        var line: [UInt8] = []
-        while let byte = try? handle.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
-            line.append(byte)
-        }
-        return String(decoding: line, as: UTF8.self)
     }
 
     /// The port in `latchkey: listening on http://127.0.0.1:40123 (strategy lock)`.
