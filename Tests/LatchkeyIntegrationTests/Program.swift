@@ -31,6 +31,16 @@ final class Program: @unchecked Sendable {
         try process.run()
     }
 
+    /// Runs the program to its end.
+    static func result(
+        of arguments: [String],
+        environment: [String: String] = [:],
+        after shell: String? = nil
+    ) async throws -> (status: Int32, output: String, errors: String) {
+        let program = try Program(arguments, environment: environment, after: shell)
+        return try await offPool { program.finish() }
+    }
+
     deinit {
         if process.isRunning {
             kill(process.processIdentifier, SIGKILL)

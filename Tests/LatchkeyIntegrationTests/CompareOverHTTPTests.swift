@@ -1,0 +1,100 @@
+import Foundation
+import LatchkeyComparison
+import LatchkeyTestSupport
+import Testing
+
+/// `latchkey compare --transport http` as a process, with services and `wrk` as its children.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct CompareOverHTTPTests {
+    @Test func `without wrk a comparison over HTTP is a sentence and status 2`() async throws {
+        let result = try await Program.result(
+            of: ["compare", "--transport", "http"],
+            environment: ["PATH": "/no-programs"]
+        )
+        #expect(result.status == 2)
+        #expect(result.errors.hasPrefix("latchkey: --transport http needs the program wrk"))
+    }
+
+    @Test func `over HTTP the client's figures stand beside the service's`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        let strategies = ["lock", "mutex", "barrier-queue-async"]
+        let result = try await Program.result(
+            of: [
+                "compare", "--transport", "http", "--strategies", strategies.joined(separator: ","),
+                "--threads", "4", "--thread-mode", "event-loop", "--repeats", "1", "--force",
+                "--json", path,
+            ])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.output.contains("as wrk corrects it"), "the method is stated")
+        let report = try ComparisonReport(file: path)
+        #expect(report.baselines.map(\.strategy) == ["http-alone"])
+        #expect(report.cases.map(\.strategy) == strategies)
+        for entry in report.cases {
+            #expect(entry.summary.operationsPerSecond.median > 0)
+            #expect(entry.summary.response != nil)
+            #expect(entry.summary.wait != nil)
+            #expect(entry.summary.cpuSecondsPerMillionOperations != nil)
+            let measured = try #require(entry.repeats.first?.meteredOperations)
+            // As many as the client counted, but for what was under way when it stopped.
+            #expect(abs(measured - entry.repeats[0].operations) <= 8)
+            // A Mutex must not be tried, so nobody knows.
+            #expect((entry.repeats[0].contended == nil) == (entry.strategy == "mutex"))
+        }
+        #expect(report.verdicts.map(\.strategy) == strategies.flatMap { [$0, $0, $0] })
+        #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
+        #expect(!report.isInterrupted)
+    }
+
+    @Test(arguments: CompareTests.interrupts + [SIGKILL])
+    func `whatever ends a run over HTTP, its services and wrk end with it`(
+        signal: Int32
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let program = try Program(
+            [
+                "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+                "--duration", "60s", "--repeats", "1",
+            ],
+            environment: ["TMPDIR": folder.path]
+        )
+        try await offPool {
+            // The services of both thread modes are up once the first of the cases is measured.
+            try program.awaitErrors(containing: "connections")
+            let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
+            program.signal(signal)
+            for child in children where !child.ends(withinSeconds: 30) {
+                Issue.record("\(child.name) goes on without the run")
+                kill(child.identifier, SIGKILL)
+            }
+        }
+        let result = try await offPool { program.finish() }
+        // The status of a process that a signal ended is the signal's number.
+        #expect(result.status == (signal == SIGKILL ? SIGKILL : 130))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test func `a second interrupt ends a run whose service does not answer`() async throws {
+        let program = try Program([
+            "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+            "--duration", "60s", "--repeats", "1",
+        ])
+        let result = try await offPool {
+            try program.awaitErrors(containing: "connections")
+            let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
+            // Stopped services neither drain nor answer.
+            let services = children.filter { $0.name == "latchkey" }
+            for service in services {
+                kill(service.identifier, SIGSTOP)
+            }
+            program.signal(SIGINT)
+            // The first one has ended wrk; what is left is to wait for the drain.
+            #expect(children.filter { $0.name == "wrk" }.allSatisfy { $0.ends(withinSeconds: 30) })
+            program.signal(SIGINT)
+            #expect(services.allSatisfy { $0.ends(withinSeconds: 30) })
+            return program.finish()
+        }
+        // The second one, or the end of the bounded wait if that was first.
+        #expect([SIGINT, 130].contains(result.status))
+    }
+}
