@@ -31,6 +31,8 @@ struct ReportDifferenceTests {
         let before = Self.noisy(seed).make()
         var slow = Self.noisy(seed + 1_000)
         slow.speed = Self.slower
+        // Less than 20 %, because the clock's own cost is in every hold.
+        slow.holdFactor = 1.15
         let difference = try ReportDifference(from: before, against: slow.make())
         let (isWorse, isBetter) = (
             difference.isWorse, difference.rows.contains { $0.verdict == .better }
@@ -68,6 +70,29 @@ struct ReportDifferenceTests {
                 "The section differs on purpose: 1000 before, 1200 after."
             )
         )
+    }
+
+    @Test func `noise of many threads does not hide what one thread shows`() throws {
+        var found = 0
+        for seed in 1...20 as ClosedRange<UInt64> {
+            let before = SampleReport(seed: seed, noise: 0.03, noiseOfMany: 0.5)
+            var after = SampleReport(seed: seed + 100, noise: 0.03, noiseOfMany: 0.5)
+            let same = try ReportDifference(from: before.make(), against: after.make())
+            #expect(!same.isWorse)
+            after.speed = { _, _ in 1 / 1.2 }
+            let slower = try ReportDifference(from: before.make(), against: after.make())
+            found += slower.isWorse ? 1 : 0
+        }
+        #expect(found == 20)
+    }
+
+    @Test func `a section that is held for longer is found where the throughput hides it`() throws {
+        let before = SampleReport(seed: 1)
+        let after = SampleReport(seed: 2, holdFactor: 1.2)
+        let difference = try ReportDifference(from: before.make(), against: after.make())
+        let worse = difference.rows.filter { $0.verdict == .worse }
+        #expect(!worse.isEmpty)
+        #expect(worse.allSatisfy { $0.figure == .holdMean })
     }
 
     /// As if another process had taken half of the machine during one of the runs.

@@ -19,6 +19,10 @@ struct SampleReport {
     /// Multiplies throughput.
     var speed: (StrategyKind, _ threads: Int) -> Double = { _, _ in 1 }
     /// Multiplies the processor time of an operation, which otherwise follows throughput.
+    /// The noise of cases with several threads, if that is another one.
+    var noiseOfMany: Double?
+    /// How much longer the section is held.
+    var holdFactor = 1.0
     var processorTime: ((_ threads: Int) -> Double)?
 
     static func workload(
@@ -138,6 +142,7 @@ struct SampleReport {
     ) -> ComparisonReport.Case {
         let measured = rounds.enumerated().map { index, round in
             let slow = random.unit() < outlierShare ? 0.4 : 1
+            let noise = threads == 1 ? noise : noiseOfMany ?? noise
             let rate = rate * round * exp(noise * random.normal()) * slow
             let operations = Int(rate * 0.2)
             let wait = 1e9 * Double(threads * threads) / rate
@@ -150,7 +155,7 @@ struct SampleReport {
                 seconds: 0.2,
                 operationsPerThread: (0..<threads).map { operations / threads + $0 },
                 wait: .sample(p50: wait),
-                hold: .sample(p50: 50),
+                hold: .sample(p50: 50 * holdFactor * exp(noise * random.normal())),
                 contended: operations / 3,
                 handOffs: operations / 10,
                 cpuSeconds: Double(operations) * processorNanoseconds / 1e9,

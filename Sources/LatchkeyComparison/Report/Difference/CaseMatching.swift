@@ -1,3 +1,5 @@
+import LatchkeySync
+
 /// Which case of one report is which of another.
 ///
 /// A case is known by its strategy, its threads and its workload. A dimension of the workload that
@@ -7,6 +9,14 @@ struct CaseMatching {
     struct Pair {
         var before: ComparisonReport.Case
         var after: ComparisonReport.Case
+
+        /// Whether nothing but one thread decides the case's figures: what it measures varies much
+        /// less than what several threads, or a pool of them, do to each other.
+        var isOneThread: Bool {
+            let isPool =
+                StrategyKind(rawValue: after.strategy)?.traits.appliesWritesAsynchronously ?? false
+            return after.threads == 1 && after.workload.threadMode == nil && !isPool
+        }
     }
 
     let pairs: [Pair]

@@ -3,9 +3,10 @@ internal import Foundation
 /// What changed between two reports, beyond the noise: `latchkey compare --from a --against b`.
 ///
 /// Cases of the same strategy, threads and workload are compared by throughput, processor time per
-/// operation and p99 of the wait; and also over all cases together, of each strategy and of all
-/// strategies, which finds what is small but everywhere. ``DifferenceTest`` says which differences
-/// are more than noise. A check that passed before and fails now is worse, too.
+/// operation, p99 of the wait and mean hold; and also over all cases together, of each strategy and
+/// of all strategies, which finds what is small but everywhere. ``DifferenceTest`` says which
+/// differences are more than noise; cases of one thread are judged among themselves, since several
+/// threads vary by ten times as much. A check that passed before and fails now is worse, too.
 ///
 /// Two runs of one build on a machine that was busy in one of them differ truly, in throughput and
 /// waits. If the conditions of a report forbid a ranking, only the processor time of one thread is
@@ -21,6 +22,7 @@ package struct ReportDifference {
         case throughput
         case processorTime = "processor time"
         case waitP99 = "wait p99"
+        case holdMean = "mean hold"
     }
 
     package struct Row: Sendable {
@@ -195,18 +197,19 @@ private struct Hypothesis {
                 place: place,
                 figure: figure,
                 isPooled: false,
-                isOneThread: pair.after.threads == 1 && pair.after.workload.threadMode == nil,
+                isOneThread: pair.isOneThread,
                 test: DifferenceTest.Case(
                     before: before,
                     after: after,
                     leastDifference: figure.leastDifference,
-                    family: figure.rawValue
+                    family: figure.rawValue + (pair.isOneThread ? ", one thread" : "")
                 )
             )
         }
     }
 
-    /// Each strategy over all its cases, and everything: the mean of the cases in each round.
+    /// Each strategy over all its cases, everything, and everything on one thread: the mean of the
+    /// cases in each round.
     static func pooled(_ cases: [Hypothesis]) -> [Hypothesis] {
         let strategies = cases.map(\.strategy).uniqued()
         return ReportDifference.Figure.allCases.flatMap { figure in
@@ -214,22 +217,57 @@ private struct Hypothesis {
             let groups =
                 strategies.map { name in (name, all.filter { $0.strategy == name }) }
                 + (strategies.count > 1 ? [("all", all)] : [])
-            return groups.filter { $0.1.count > 1 }.map { name, members in
+            let pooled = groups.filter { $0.1.count > 1 }.map { name, members in
                 Hypothesis(
+                    pooling: members,
                     strategy: name,
                     place: "all \(members.count) cases",
-                    figure: figure,
-                    isPooled: true,
-                    isOneThread: members.allSatisfy(\.isOneThread),
-                    test: DifferenceTest.Case(
-                        before: meanByRound(members.map(\.test.before)),
-                        after: meanByRound(members.map(\.test.after)),
-                        leastDifference: members[0].test.leastDifference,
-                        family: figure.rawValue + ", pooled"
-                    )
+                    family: figure.rawValue + ", pooled"
                 )
             }
+            let alone = all.filter(\.isOneThread)
+            guard alone.count > 1, alone.count < all.count else { return pooled }
+            return pooled + [
+                Hypothesis(
+                    pooling: alone,
+                    strategy: "all",
+                    place: "the \(alone.count) cases of one thread",
+                    family: figure.rawValue + ", one thread, pooled"
+                )
+            ]
         }
+    }
+
+    private init(pooling members: [Hypothesis], strategy: String, place: String, family: String) {
+        self.init(
+            strategy: strategy,
+            place: place,
+            figure: members[0].figure,
+            isPooled: true,
+            isOneThread: members.allSatisfy(\.isOneThread),
+            test: DifferenceTest.Case(
+                before: Self.meanByRound(members.map(\.test.before)),
+                after: Self.meanByRound(members.map(\.test.after)),
+                leastDifference: members[0].test.leastDifference,
+                family: family
+            )
+        )
+    }
+
+    private init(
+        strategy: String,
+        place: String,
+        figure: ReportDifference.Figure,
+        isPooled: Bool,
+        isOneThread: Bool,
+        test: DifferenceTest.Case
+    ) {
+        self.strategy = strategy
+        self.place = place
+        self.figure = figure
+        self.isPooled = isPooled
+        self.isOneThread = isOneThread
+        self.test = test
     }
 
     private static func meanByRound(_ cases: [[Double]]) -> [Double] {
@@ -267,13 +305,14 @@ extension ReportDifference.Figure {
         switch self {
         case .throughput, .processorTime: log(1.05)
         case .waitP99: log(2)
+        case .holdMean: log(1.08)
         }
     }
 
     func text(_ value: Double) -> String {
         switch self {
         case .throughput: FigureText.count(value) + "/s"
-        case .processorTime: FigureText.duration(nanoseconds: value)
+        case .processorTime, .holdMean: FigureText.duration(nanoseconds: value)
         case .waitP99: FigureText.quantile(nanoseconds: value)
         }
     }
@@ -291,6 +330,7 @@ extension ReportDifference.Figure {
                 measured.cpuSeconds.map { $0 * 1e9 / Double(measured.operations) }
             case .processorTime: nil
             case .waitP99: measured.wait?.p99Nanoseconds
+            case .holdMean: measured.hold?.meanNanoseconds
             }
         }.filter { $0 > 0 && $0.isFinite }
         return values.count >= ReportDifference.repeatsMin ? values.map { log($0) } : nil
