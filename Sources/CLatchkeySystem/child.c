@@ -30,6 +30,9 @@ static void become(const struct latchkey_system_program *program, pid_t parent, 
         dup2(nowhere, 2) < 0) {
         return;
     }
+    // What a program inherits as ignored stays ignored: these two are ours to ignore, not its.
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
@@ -60,7 +63,10 @@ int latchkey_system_child_start(const struct latchkey_system_program *program, i
     close(failed[1]);
     close(printed[1]);
     // Executing the program closes the other end.
-    if (child > 0 && read(failed[0], &error, sizeof error) == sizeof error) {
+    ssize_t count = 0;
+    while (child > 0 && (count = read(failed[0], &error, sizeof error)) < 0 && errno == EINTR) {
+    }
+    if (child > 0 && count == sizeof error) {
         latchkey_system_child_wait(child);
         error = error == 0 ? ECHILD : error;
     }

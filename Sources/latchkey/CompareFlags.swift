@@ -33,7 +33,7 @@ enum CompareFlags {
         "threads",
         .list(.integer(1...ComparisonBounds.threadsMax)),
         default: spelled(defaults.threads),
-        "How many threads work at once; over HTTP, how many connections."
+        "How many threads work at once; over HTTP how many connections, and 4,32 unless told."
     )
 
     private static let readRatio = Flag(
@@ -47,7 +47,8 @@ enum CompareFlags {
         "section",
         .list(.integer(0...ComparisonBounds.workNanosecondsMax)),
         default: spelled(defaults.sectionNanoseconds),
-        "How many nanoseconds an operation works inside the guarded section."
+        "How many nanoseconds an operation works inside the guarded section. Not over HTTP, where "
+            + "the section is the service's."
     )
 
     private static let outside = Flag(
@@ -116,13 +117,15 @@ enum CompareFlags {
             "duration",
             .text(placeholder: "TIME"),
             default: "150ms",
-            "How long a repeat is measured, such as 200ms or 2s. Over HTTP at least 1s."
+            "How long a repeat is measured, such as 200ms or 2s. Over HTTP in whole seconds, and "
+                + "1s unless told."
         ),
         Flag(
             "repeats",
             .integer(1...ComparisonBounds.repeatsMax),
             default: "\(defaults.repeats)",
-            "How often each case is measured. Fewer than 5 say little about noise."
+            "How often each case is measured. Fewer than 5 say little about noise; over HTTP it "
+                + "is 3 unless told."
         ),
         Flag(
             "seed",

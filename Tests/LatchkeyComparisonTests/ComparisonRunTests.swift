@@ -143,6 +143,7 @@ struct ComparisonRunTests {
             }
         )
         let summary = report.cases[0].summary
+        #expect(report.cases[0].repeats.allSatisfy { $0.cpuSeconds == nil }, "it would be polling")
         let corrected = try #require(summary.responseFromIntendedStart)
         let uncorrected = try #require(summary.response)
         #expect(corrected.p99Nanoseconds > 5 * uncorrected.p50Nanoseconds)

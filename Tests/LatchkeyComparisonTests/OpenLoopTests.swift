@@ -38,7 +38,7 @@ struct OpenLoopTests {
         }.get()
         return (
             ResponseTimes.durations(result.tallies.compactMap(\.responsesFromIntended)),
-            ComparisonReport.Repeat(result, index: 0).responseFromIntendedStart
+            ComparisonReport.Repeat(result, index: 0, isPaced: true).responseFromIntendedStart
         )
     }
 

@@ -136,7 +136,7 @@ struct CompareTests {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
         let result = try await run([
-            "compare", "--threads", "2", "--repeats", "1", "--duration", "100ms", "--force",
+            "compare", "--threads", "2", "--repeats", "1", "--duration", "300ms", "--force",
             "--json", path,
         ])
         #expect(result.status == 0, "\(result.output)\(result.errors)")

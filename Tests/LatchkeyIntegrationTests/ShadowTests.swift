@@ -97,6 +97,26 @@ struct ShadowTests {
         }
     }
 
+    @Test func `of a running service a shadow is given a part and not all`() async throws {
+        let flags = ["--shadow", "spin,actor", "--shadow-sample", "1/4"]
+        try await Place.inProcess.serve(flags) { site in
+            let client = try site.client()
+            var served = 0
+            var sampled = 0
+            // Until some were and some were not; slots are drawn anew every half-millisecond.
+            while (sampled == 0 || sampled == served) && served < 1_000_000 {
+                for _ in 0..<100 {
+                    _ = try client.request("GET", "/v1/properties/n")
+                }
+                served += 100
+                let row = try #require(try Self.shadowRows(site)["spin"])
+                sampled = try #require((row["acquisitions"] as? [String: Int])?["read"])
+                #expect((row["shadow"] as? [String: Int])?["sampleInterval"] == 4)
+            }
+            #expect(sampled > 0 && sampled < served)
+        }
+    }
+
     @Test func `a service without shadows shows none`() async throws {
         try await Place.inProcess.serve { site in
             #expect(try Self.shadowRows(site).isEmpty)

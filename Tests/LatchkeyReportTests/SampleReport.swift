@@ -18,11 +18,11 @@ struct SampleReport {
     var outlierShare = 0.0
     /// Multiplies throughput.
     var speed: (StrategyKind, _ threads: Int) -> Double = { _, _ in 1 }
-    /// Multiplies the processor time of an operation, which otherwise follows throughput.
     /// The noise of cases with several threads, if that is another one.
     var noiseOfMany: Double?
     /// How much longer the section is held.
     var holdFactor = 1.0
+    /// Multiplies the processor time of an operation, which otherwise follows throughput.
     var processorTime: ((_ threads: Int) -> Double)?
 
     static func workload(

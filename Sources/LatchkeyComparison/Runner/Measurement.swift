@@ -64,7 +64,11 @@ struct Measurement {
         let planned = schedule.cases[caseIndex]
         do throws(SliceFailure) {
             let bare = try slice(planned, repeatIndex, isMetered: false)
-            var found = ComparisonReport.Repeat(bare.result, index: repeatIndex)
+            var found = ComparisonReport.Repeat(
+                bare.result,
+                index: repeatIndex,
+                isPaced: planned.workload.arrival != .closed
+            )
             if found.operations == 0 { found.seconds = settings.durationSeconds }
             note(bare, planned)
             if case .strategy = planned.subject {
@@ -199,7 +203,11 @@ extension ComparisonReport.Workload {
 }
 
 extension ComparisonReport.Repeat {
-    init(_ result: SliceResult, index: Int) {
+    /// What a slice found.
+    ///
+    /// In an open loop the threads poll for the time at which an operation is due, which would be
+    /// most of their processor time: it is left out.
+    init(_ result: SliceResult, index: Int, isPaced: Bool) {
         let rate = result.operationsPerSecond
         let responses = result.tallies.compactMap(\.responses)
         let fromIntended = result.tallies.compactMap(\.responsesFromIntended)
@@ -214,9 +222,9 @@ extension ComparisonReport.Repeat {
                 fromIntended,
                 unbegun: result.tallies.compactMap(\.unbegun)
             ),
-            cpuSeconds: Double(result.usage.processorNanoseconds) / 1e9,
-            voluntarySwitches: Int(result.usage.voluntarySwitches),
-            involuntarySwitches: Int(result.usage.involuntarySwitches),
+            cpuSeconds: isPaced ? nil : Double(result.usage.processorNanoseconds) / 1e9,
+            voluntarySwitches: isPaced ? nil : Int(result.usage.voluntarySwitches),
+            involuntarySwitches: isPaced ? nil : Int(result.usage.involuntarySwitches),
             minorFaults: Int(result.usage.minorFaults),
             majorFaults: Int(result.usage.majorFaults),
             refused: refused > 0 ? refused : nil

@@ -273,12 +273,19 @@ private struct Run {
 
     /// Checks each strategy here, once the services are gone.
     mutating func check(
-        isInterrupted: () -> Bool,
+        isInterrupted: @escaping @Sendable () -> Bool,
         progress: (ComparisonProgress) -> Void
     ) {
         for kind in settings.strategies where !isInterrupted() {
             progress(state("checking \(kind.rawValue)"))
-            verdicts += StrategyVerdicts.check(kind, seed: settings.seed)
+            let found = StrategyVerdicts.check(
+                kind,
+                seed: settings.seed,
+                isInterrupted: isInterrupted
+            )
+            // Interrupted: what was begun is not finished.
+            guard !found.isEmpty else { return }
+            verdicts += found
             finishedCount += 1
         }
         progress(state("done"))

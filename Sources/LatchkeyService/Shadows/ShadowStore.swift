@@ -10,8 +10,9 @@ internal import Synchronization
 /// What is deleted outside a sample stays in a shadow. When that makes it hold more than twice what
 /// the serving store does, the stripe that the next write goes to is emptied first.
 ///
-/// Nobody waits for a strategy that applies operations later, so as many as the backlog's bound may
-/// be under way; more are refused and counted.
+/// Nobody waits for a strategy whose every access is submitted, so as many as the backlog's bound
+/// may be under way; more are refused and counted. A queue whose writes alone are submitted refuses
+/// them by itself, and a read waits behind those before it, as it does for the serving store.
 struct ShadowStore<Guard: Strategy>: Sendable {
     private let store: PropertyStore<Guard>
     private let servingUsage: @Sendable () -> StoreUsage
@@ -75,14 +76,18 @@ struct ShadowStore<Guard: Strategy>: Sendable {
     }
 
     private func makeRoom(_ name: PropertyName) throws(BacklogFull) {
-        let countMax = 2 * servingUsage().propertyCount + Self.slack * stripeCount
-        if store.usage.propertyCount > countMax {
+        let (serving, own) = (servingUsage(), store.usage)
+        let countMax = 2 * serving.propertyCount + Self.slackCount * stripeCount
+        let byteCountMax = 2 * serving.byteCount + Self.slackByteCount * stripeCount
+        if own.propertyCount > countMax || own.byteCount > byteCountMax {
             try store.removeAll(inStripeOf: name)
         }
     }
 
     /// How many properties more than twice as many a stripe may have.
-    private static var slack: Int { 64 }
+    private static var slackCount: Int { 64 }
+    /// How many bytes of names and values more than twice as many a stripe may have.
+    private static var slackByteCount: Int { 64 << 10 }
 
     private func begin() -> Bool {
         guard let pending, !pending.begin() else { return true }
