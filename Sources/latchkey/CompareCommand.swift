@@ -51,7 +51,7 @@ enum CompareCommand {
         checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
-        var report = run(settings) { line.show($0) }
+        var (report, failure) = run(settings) { line.show($0) }
         line.finish()
         guard !report.cases.isEmpty else {
             say("latchkey: interrupted before anything was finished.\n", to: 2)
@@ -59,6 +59,7 @@ enum CompareCommand {
         }
         report.conclude(isForced: settings.isForced)
         show(report, values)
+        if let failure { fail(failure.message) }
         if report.isInterrupted { exit(130) }
         exit(report.verdicts.contains { $0.outcome == .failed } ? 1 : 0)
     }
@@ -66,20 +67,22 @@ enum CompareCommand {
     private static func run(
         _ settings: ComparisonSettings,
         progress: (ComparisonProgress) -> Void
-    ) -> ComparisonReport {
+    ) -> (ComparisonReport, WireError?) {
         let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
         do {
             switch settings.transport {
             case .memory:
-                return try ComparisonRun(settings, version: Latchkey.version)
+                let report = try ComparisonRun(settings, version: Latchkey.version)
                     .run(isInterrupted: isInterrupted, progress: progress)
+                return (report, nil)
             case .http:
                 let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-                return try HTTPComparison(
+                let outcome = try HTTPComparison(
                     settings,
                     version: Latchkey.version,
                     executable: program.path
                 ).run(isInterrupted: isInterrupted, progress: progress)
+                return (outcome.report, outcome.failure)
             }
         } catch let error as ComparisonSettingsError {
             fail(error.message)

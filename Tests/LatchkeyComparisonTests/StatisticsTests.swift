@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeyTestSupport
 import Testing
 
@@ -199,6 +200,22 @@ import Testing
         #expect(crossover.fasterAbove == "steady")
         #expect(fast.throughput(crossover.at - 0.05) > steady.throughput(crossover.at - 0.05))
         #expect(fast.throughput(crossover.at + 0.05) < steady.throughput(crossover.at + 0.05))
+    }
+
+    @Test func `a curve that misses a cliff does not say where strategies cross`() throws {
+        func cases(_ name: String, _ rates: [Double]) -> [ComparisonReport.Case] {
+            zip([1, 2, 4, 8], rates).map { measured(name, threads: $0, [$1, $1, $1]) }
+        }
+        let all = cases("cliff", [4e6, 7e6, 7e6, 3e4]) + cases("low", [1e6, 1e5, 7e4, 7e4])
+        let fits = all.sweeps.compactMap { ComparisonReport.ScalingFit($0, seed: 1) }
+        #expect(fits.count == 2)
+        let crossovers = Crossovers.among(all, fits: fits)
+        try #require(crossovers.count == 1)
+        #expect((crossovers[0].from, crossovers[0].to) == (4, 8))
+        // Where the straight line between the logarithms does.
+        let (before, after) = (log(100.0), log(7.0 / 3))
+        let straight = 4 + 4 * before / (before + after)
+        #expect(abs(crossovers[0].at - straight) < 1e-9)
     }
 
     @Test func `what lies within the noise crosses nothing`() {

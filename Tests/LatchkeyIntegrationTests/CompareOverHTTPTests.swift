@@ -74,6 +74,33 @@ struct CompareOverHTTPTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
+    @Test func `a service that fails during a run costs what is left of it, not what is finished`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        let program = try Program([
+            "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+            "--thread-mode", "event-loop", "--repeats", "24", "--json", path,
+        ])
+        let result = try await offPool {
+            // One service, 24 repeats of two cases and one check are 50: two rounds are done.
+            try program.awaitErrors(containing: " 10 % ")
+            for child in try program.awaitChildren(["latchkey", "wrk"])
+            where child.name == "latchkey" {
+                kill(child.identifier, SIGKILL)
+            }
+            return program.finish()
+        }
+        #expect(result.status == 2)
+        let report = try ComparisonReport(file: path)
+        #expect(report.isInterrupted)
+        #expect((1..<24).contains(report.cases.first?.repeats.count ?? 0))
+        let finding = report.conditions.findings.first { $0.contains("does not answer") }
+        #expect(try result.errors.contains("latchkey: " + #require(finding)))
+        #expect(result.output.contains("does not answer"))
+    }
+
     @Test func `a second interrupt ends a run whose service does not answer`() async throws {
         let program = try Program([
             "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",

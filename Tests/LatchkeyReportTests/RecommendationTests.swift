@@ -40,6 +40,8 @@ struct RecommendationTests {
             ComparisonReport.Crossover(
                 axis: .threads,
                 workload: SampleReport.workload(),
+                from: 2,
+                to: 4,
                 at: 2.3,
                 fasterBelow: "mutex",
                 fasterAbove: "lock"
@@ -47,7 +49,7 @@ struct RecommendationTests {
         ]
         #expect(
             ComparisonReport.Recommendation(report).flip.hasPrefix(
-                "It flips: below 2.3 threads `mutex` is ahead (by "
+                "It flips: below about 2.3 threads `mutex` is ahead (by "
             )
         )
     }

@@ -87,6 +87,13 @@ struct ReportPageTests {
         #expect(!open.contains("× alone"))
     }
 
+    @Test func `a page over HTTP says what another method that is`() {
+        var report = SampleReport(strategies: [.lock, .spin], threads: [4]).make()
+        #expect(!page(report).contains(HTTPComparison.method))
+        report.settings.transport = .http
+        #expect(page(report).contains(HTTPComparison.method))
+    }
+
     @Test func `footnotes and bounds are on the page, too`() {
         var report = SampleReport(strategies: [.lock, .actor], threads: [1]).make()
         for index in report.cases.indices {
@@ -96,6 +103,8 @@ struct ReportPageTests {
             ComparisonReport.Crossover(
                 axis: .threads,
                 workload: SampleReport.workload(),
+                from: Double(number),
+                to: Double(number + 1),
                 at: Double(number),
                 fasterBelow: "actor",
                 fasterAbove: "lock"

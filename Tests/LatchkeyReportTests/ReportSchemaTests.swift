@@ -58,6 +58,8 @@ struct ReportSchemaTests {
                 axis: .readRatio,
                 workload: wire,
                 threads: 2,
+                from: 0.5,
+                to: 0.9,
                 at: 0.7,
                 fasterBelow: "lock",
                 fasterAbove: "spin"

@@ -122,41 +122,90 @@ struct TerminalReportTests {
             ComparisonReport.Crossover(
                 axis: .threads,
                 workload: SampleReport.workload(),
+                from: Double(number),
+                to: 4 + Double(number),
                 at: 2.3 + Double(number),
                 fasterBelow: "spin",
                 fasterAbove: "lock"
             )
         }
         let text = text(report, width: 120)
-        #expect(text.contains("At 2.3 threads, `lock` overtakes `spin`.\n"))
-        #expect(text.contains("At 13.3 threads"))
-        #expect(!text.contains("At 14.3 threads"))
+        #expect(
+            text.contains("Between 0 and 4 threads, at about 2.3, `lock` overtakes `spin`.\n")
+        )
+        #expect(text.contains("about 13.3"))
+        #expect(!text.contains("about 14.3"))
         #expect(text.contains("and 3 more"))
     }
 
-    @Test func `a peak beyond the sweep is not told`() {
+    @Test func `where a strategy overtakes is told as closely as it was measured`() {
+        var crossing = ComparisonReport.Crossover(
+            axis: .threads,
+            workload: SampleReport.workload(),
+            from: 1,
+            to: 2,
+            at: 1.2,
+            fasterBelow: "spin",
+            fasterAbove: "lock"
+        )
+        #expect(
+            WorkloadText.crossing(crossing, namesWorkload: false)
+                == "Between 1 and 2 threads `lock` overtakes `spin`."
+        )
+        crossing.axis = .readRatio
+        (crossing.from, crossing.to, crossing.at, crossing.threads) = (0.5, 0.9, 0.7, 4)
+        #expect(
+            WorkloadText.crossing(crossing, namesWorkload: false)
+                == "Between 50 % and 90 % reads on 4 threads, at about 70 %, `lock` overtakes "
+                + "`spin`."
+        )
+    }
+
+    /// A report with one fit, of cases that lie on its curve.
+    private func fitted(_ contention: Double, _ coherency: Double) -> ComparisonReport {
         var report = SampleReport(strategies: [.lock, .spin], threads: [1, 2, 4]).make()
-        func fit(_ contention: Double, _ coherency: Double) -> ComparisonReport.ScalingFit {
-            let curve = ScalabilityCurve(single: 1, contention: contention, coherency: coherency)
-            func estimate(_ value: Double) -> ComparisonReport.Estimate {
-                ComparisonReport.Estimate(value: value, low: value, high: value)
-            }
-            return ComparisonReport.ScalingFit(
+        let curve = ScalabilityCurve(single: 1e6, contention: contention, coherency: coherency)
+        for index in report.cases.indices {
+            let median = curve.throughput(Double(report.cases[index].threads))
+            report.cases[index].summary.operationsPerSecond.median = median
+        }
+        func estimate(_ value: Double) -> ComparisonReport.Estimate {
+            ComparisonReport.Estimate(value: value, low: value, high: value)
+        }
+        report.fits = [
+            ComparisonReport.ScalingFit(
                 strategy: "lock",
                 workload: SampleReport.workload(),
-                singleThreadOperationsPerSecond: estimate(1),
+                singleThreadOperationsPerSecond: estimate(1e6),
                 contention: estimate(contention),
                 coherency: estimate(coherency),
                 peakThreads: curve.peakThreads,
                 rSquared: 1
             )
-        }
-        #expect(report.peakText(fit(0.1, 0.1)) == "3.0")
-        #expect(report.peakText(fit(0.1, 0.001)) == "> 4")
-        #expect(report.peakText(fit(1.2, 0)) == "1.0")
-        #expect(report.peakText(fit(0.1, 0)) == "none")
-        report.fits = [fit(0.1, 0.001)]
-        #expect(text(report, width: 120).contains("> 4"))
+        ]
+        return report
+    }
+
+    @Test(arguments: [(0.1, 0.1, "3.0"), (0.1, 0.001, "> 4"), (1.2, 0, "1.0"), (0.1, 0, "none")])
+    func `a peak beyond the sweep is not told`(
+        contention: Double,
+        coherency: Double,
+        expected: String
+    ) {
+        let report = fitted(contention, coherency)
+        #expect(report.peakText(report.fits[0]) == expected)
+        #expect(text(report, width: 120).contains(expected))
+        #expect(!text(report, width: 120).contains("lock ?"))
+    }
+
+    @Test func `a curve that misses what was measured is marked, and has no peak`() {
+        var report = fitted(0.1, 0.1)
+        let cliff = report.cases.firstIndex { $0.strategy == "lock" && $0.threads == 4 }
+        if let cliff { report.cases[cliff].summary.operationsPerSecond.median /= 200 }
+        #expect(report.peakText(report.fits[0]) == "–")
+        let text = text(report, width: 120)
+        #expect(text.contains("lock ?"))
+        #expect(text.contains("? misses a measured throughput"))
     }
 
     @Test func `a failed check is the loudest thing`() {

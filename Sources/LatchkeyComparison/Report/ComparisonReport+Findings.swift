@@ -69,6 +69,11 @@ extension ComparisonReport {
         package var workload: Workload
         /// For `read-ratio`: on how many threads.
         package var threads: Int?
+        /// The last measured point at which one is ahead.
+        package var from: Double
+        /// The first measured point at which the other is ahead.
+        package var to: Double
+        /// Where in between, by the fitted curves or a straight line.
         package var at: Double
         /// Which is faster below `at`, and which above.
         package var fasterBelow: String

@@ -110,13 +110,14 @@ extension ComparisonReport.Recommendation {
     ) -> String? {
         for crossing in report.crossovers where crossing.axis == .threads {
             guard crossing.workload == situation.workload else { continue }
+            let noun = WorkloadText.threadsNoun(crossing.workload)
             let at = FigureText.fixed(crossing.at, 1)
-            let isBelow = Double(situation.threads) < crossing.at
+            let isBelow = Double(situation.threads) <= crossing.from
             if isBelow, (crossing.fasterBelow, crossing.fasterAbove) == (other, recommended) {
-                return "below \(at) threads"
+                return "below about \(at) \(noun)"
             }
             if !isBelow, (crossing.fasterBelow, crossing.fasterAbove) == (recommended, other) {
-                return "above \(at) threads"
+                return "above about \(at) \(noun)"
             }
         }
         return nil

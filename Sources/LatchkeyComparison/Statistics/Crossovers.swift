@@ -7,9 +7,9 @@ package enum Crossovers {
     /// Two strategies cross between two measured points if one is ahead at the first, the other at
     /// the second, and the intervals do not overlap at either; points without a difference in
     /// between belong to neither. An open loop has none: its throughput is the rate that was asked
-    /// for. Over threads the place is where the fitted curves cross, if they
-    /// do so between the two points; else, and over read ratios, where straight lines between the
-    /// measured logarithms do.
+    /// for. Over threads the place is where the fitted curves cross, if they go by what was
+    /// measured and cross between the two points; else, and over read ratios, where straight lines
+    /// between the measured logarithms do.
     package static func among(
         _ cases: [ComparisonReport.Case],
         fits: [ComparisonReport.ScalingFit]
@@ -25,6 +25,15 @@ package enum Crossovers {
         var curve: ScalabilityCurve?
     }
 
+    fileprivate struct Crossing {
+        /// The last measured point at which one is ahead, and the first at which the other is.
+        var from: Double
+        var to: Double
+        var at: Double
+        var fasterBelow: String
+        var fasterAbove: String
+    }
+
     /// What cases have in common that differ by their read ratio only.
     private struct Situation: Hashable {
         var workload: ComparisonReport.Workload
@@ -38,22 +47,19 @@ package enum Crossovers {
         cases.grouped(by: \.workload).flatMap { cases -> [ComparisonReport.Crossover] in
             let workload = cases[0].workload
             let lines = cases.sweeps.map { sweep in
-                Line(
+                let points = sweep.map { (Double($0.threads), $0.summary.operationsPerSecond) }
+                let curve = fits.first {
+                    $0.strategy == sweep[0].strategy && $0.workload == workload
+                }?.curve
+                let isDescribed = curve?.describes(points.map { ($0, $1.median) }) ?? false
+                return Line(
                     strategy: sweep[0].strategy,
-                    points: sweep.map { (Double($0.threads), $0.summary.operationsPerSecond) },
-                    curve: fits.first {
-                        $0.strategy == sweep[0].strategy && $0.workload == workload
-                    }?.curve
+                    points: points,
+                    curve: isDescribed ? curve : nil
                 )
             }
-            return crossings(lines).map { at, below, above in
-                ComparisonReport.Crossover(
-                    axis: .threads,
-                    workload: workload,
-                    at: at,
-                    fasterBelow: below,
-                    fasterAbove: above
-                )
+            return crossings(lines).map {
+                ComparisonReport.Crossover($0, axis: .threads, workload: workload)
             }
         }
     }
@@ -76,24 +82,20 @@ package enum Crossovers {
                     }
                 )
             }
-            return crossings(lines).map { at, below, above in
+            return crossings(lines).map {
                 ComparisonReport.Crossover(
+                    $0,
                     axis: .readRatio,
                     workload: situation.workload,
-                    threads: situation.threads,
-                    at: at,
-                    fasterBelow: below,
-                    fasterAbove: above
+                    threads: situation.threads
                 )
             }
         }
     }
 
-    private static func crossings(
-        _ lines: [Line]
-    ) -> [(at: Double, below: String, above: String)] {
+    private static func crossings(_ lines: [Line]) -> [Crossing] {
         let sorted = lines.sorted { $0.strategy < $1.strategy }
-        var found: [(at: Double, below: String, above: String)] = []
+        var found: [Crossing] = []
         for (index, first) in sorted.enumerated() {
             for second in sorted[(index + 1)...] {
                 found += crossings(first, second)
@@ -102,13 +104,10 @@ package enum Crossovers {
         return found
     }
 
-    private static func crossings(
-        _ first: Line,
-        _ second: Line
-    ) -> [(at: Double, below: String, above: String)] {
+    private static func crossings(_ first: Line, _ second: Line) -> [Crossing] {
         // The last point at which one of the two was ahead beyond the noise.
         var last: (at: Double, isFirstAhead: Bool, lead: Double)?
-        var found: [(at: Double, below: String, above: String)] = []
+        var found: [Crossing] = []
         for point in first.points {
             guard let other = second.points.first(where: { $0.at == point.at }),
                 !point.spread.overlaps(other.spread),
@@ -119,9 +118,14 @@ package enum Crossovers {
             if let last, last.isFirstAhead != isFirstAhead {
                 let straight = last.at + (point.at - last.at) * last.lead / (last.lead - lead)
                 let at = curvesCross(first, second, from: last.at, to: point.at) ?? straight
-                let names = (first.strategy, second.strategy)
                 found.append(
-                    last.isFirstAhead ? (at, names.0, names.1) : (at, names.1, names.0)
+                    Crossing(
+                        from: last.at,
+                        to: point.at,
+                        at: at,
+                        fasterBelow: (last.isFirstAhead ? first : second).strategy,
+                        fasterAbove: (last.isFirstAhead ? second : first).strategy
+                    )
                 )
             }
             last = (point.at, isFirstAhead, lead)
@@ -152,5 +156,25 @@ package enum Crossovers {
             }
         }
         return (low + high) / 2
+    }
+}
+
+extension ComparisonReport.Crossover {
+    fileprivate init(
+        _ crossing: Crossovers.Crossing,
+        axis: Axis,
+        workload: ComparisonReport.Workload,
+        threads: Int? = nil
+    ) {
+        self.init(
+            axis: axis,
+            workload: workload,
+            threads: threads,
+            from: crossing.from,
+            to: crossing.to,
+            at: crossing.at,
+            fasterBelow: crossing.fasterBelow,
+            fasterAbove: crossing.fasterAbove
+        )
     }
 }

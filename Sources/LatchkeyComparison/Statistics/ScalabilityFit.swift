@@ -22,6 +22,18 @@ struct ScalabilityCurve: Sendable, Equatable {
         return single * threads / (1 + contention * others + coherency * threads * others)
     }
 
+    /// Beyond this factor from a measured point, the curve is not what was measured.
+    static let missFactorMax = 1.5
+
+    /// Whether the curve goes by all of the points.
+    ///
+    /// It cannot where throughput falls off a cliff: the law knows slopes only.
+    func describes(_ points: [(threads: Double, throughput: Double)]) -> Bool {
+        points.allSatisfy { point in
+            abs(log(throughput(point.threads) / point.throughput)) <= log(Self.missFactorMax)
+        }
+    }
+
     /// Where the curve is highest: 1 if it never rises, `nil` if it never ceases to.
     var peakThreads: Double? {
         guard contention < 1 else { return 1 }

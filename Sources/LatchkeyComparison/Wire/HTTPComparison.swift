@@ -19,6 +19,12 @@ package struct HTTPComparison {
     package static let keysMax = 10_000
     package static let connectionsMax = 256
 
+    /// What a run found, and what ended it early if it was not an interrupt.
+    package struct Outcome {
+        package var report: ComparisonReport
+        package var failure: WireError?
+    }
+
     /// What a reader of the figures has to know.
     package static let method = """
         Over HTTP the response is as wrk corrects it for requests that it could not send; what was \
@@ -66,12 +72,14 @@ package struct HTTPComparison {
     ///   - isInterrupted: asked every few dozen milliseconds. Once it says true, `wrk` and the
     ///     services end, and the report has what was finished before.
     ///   - progress: called at the start and whenever a repeat is done.
-    /// - Throws: A sentence if `wrk` is missing or a service does not answer.
-    /// - Returns: the report, without a recommendation.
+    /// - Throws: A sentence if `wrk` is missing or a service does not answer, and nothing was
+    ///   measured.
+    /// - Returns: the report, without a recommendation; with the failure, if a service or `wrk`
+    ///   failed after something was measured.
     package func run(
         isInterrupted: @escaping @Sendable () -> Bool,
         progress: (ComparisonProgress) -> Void
-    ) throws(WireError) -> ComparisonReport {
+    ) throws(WireError) -> Outcome {
         let load = try LoadGenerator(seed: settings.seed)
         defer { load.end() }
         let startedAt = Date()
@@ -80,12 +88,20 @@ package struct HTTPComparison {
         var run = Run(settings, schedule, load: load, executable: executable)
         defer { run.end() }
         try run.start(isInterrupted: isInterrupted, progress: progress)
-        try run.measure(isInterrupted: isInterrupted, progress: progress)
+        var failure: WireError?
+        do {
+            try run.measure(isInterrupted: isInterrupted, progress: progress)
+        } catch {
+            guard !run.cases.isEmpty else { throw error }
+            failure = error
+        }
         run.end()
         run.check(isInterrupted: isInterrupted, progress: progress)
         var after = MachineReading.now()
         after.ownSeconds += Self.childrenSeconds - childrenBefore
-        return report(run, startedAt: startedAt, from: before, to: after)
+        var report = report(run, startedAt: startedAt, from: before, to: after)
+        if let failure { report.conditions.findings.append(failure.message) }
+        return Outcome(report: report, failure: failure)
     }
 
     private func report(
@@ -262,7 +278,9 @@ private struct Run {
                     )
                 } catch {
                     if isInterrupted() { return }
-                    throw error
+                    throw WireError(
+                        "While \(schedule.cases[index].label) was measured: \(error.message)"
+                    )
                 }
                 guard !isInterrupted() else { return }
                 repeats[index].append(measured)

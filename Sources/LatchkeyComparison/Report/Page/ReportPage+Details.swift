@@ -27,7 +27,8 @@ extension ReportPage {
                 ? ""
                 : "<td class=\"words\">"
                     + Markup.escape(WorkloadText.description(fit.workload)) + "</td>"
-            return "<tr><th scope=\"row\">\(Markup.escape(fit.strategy))</th>\(workload)"
+            let mark = report.describesSweep(fit) ? "" : " ?"
+            return "<tr><th scope=\"row\">\(Markup.escape(fit.strategy))\(mark)</th>\(workload)"
                 + "<td>\(FigureText.count(fit.singleThreadOperationsPerSecond.value))</td>"
                 + "<td>\(band(fit.contention))</td><td>\(band(fit.coherency))</td>"
                 + "<td>\(Markup.escape(report.peakText(fit)))</td>"
@@ -41,7 +42,10 @@ extension ReportPage {
             + "bands. Contention is the share that is done one thread at a time; coherency is what "
             + "threads spend on agreeing with each other. The peak is one thread where the curve "
             + "never rises, and beyond the sweep where it still does at its end."
-        return Self.wide(caption, label: "Scaling", heads, rows.prefix(200).joined())
+        let note =
+            report.fits.allSatisfy(report.describesSweep)
+            ? "" : "<p>\(Markup.sentence(ComparisonReport.missNote))</p>"
+        return Self.wide(caption, label: "Scaling", heads, rows.prefix(200).joined()) + note
     }
 
     private static let crossoverCountMax = 60
@@ -96,6 +100,7 @@ extension ReportPage {
         two overlap, no difference is claimed. It can be no wider than the repeats' range, which \
         holds the true median in 75 % of runs of three repeats and in 93.75 % of five. A case \
         whose repeats fall into two groups is ranked by the worse one.</p>
+        \(report.settings.transport == .http ? "<p>\(HTTPComparison.method)</p>" : "")
         <p>To repeat it:</p>
         <pre><code>\(Markup.escape(report.settings.commandLine))</code></pre>
         \(Self.list(machine))

@@ -148,9 +148,10 @@ package struct TerminalReport {
             var table = TextTable(
                 headings: ["strategy", "contention σ", "coherency κ", "peak threads", "R²"]
             )
-            table.rows = report.fits.filter { $0.workload == workload }.map { fit in
+            let fits = report.fits.filter { $0.workload == workload }
+            table.rows = fits.map { fit in
                 [
-                    TextTable.Cell(fit.strategy),
+                    TextTable.Cell(fit.strategy + (report.describesSweep(fit) ? "" : " ?")),
                     TextTable.Cell(band(fit.contention)),
                     TextTable.Cell(band(fit.coherency)),
                     TextTable.Cell(report.peakText(fit)),
@@ -160,7 +161,10 @@ package struct TerminalReport {
             let title =
                 "Universal Scalability Law"
                 + (workloads.count > 1 ? ", " + WorkloadText.description(workload) : "")
-            return style.paragraph(title, .strong) + table.text(style: style)
+            let note =
+                fits.allSatisfy(report.describesSweep)
+                ? "" : style.paragraph(ComparisonReport.missNote)
+            return style.paragraph(title, .strong) + table.text(style: style) + note
         }.joined(separator: "\n")
     }
 

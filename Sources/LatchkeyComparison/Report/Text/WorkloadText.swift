@@ -53,16 +53,30 @@ enum WorkloadText {
         _ crossing: ComparisonReport.Crossover,
         namesWorkload: Bool
     ) -> String {
-        let isThreads = crossing.axis == .threads
-        let at =
-            isThreads
-            ? FigureText.fixed(crossing.at, 1) + " "
-                + (crossing.workload.threadMode == nil ? "threads" : "connections")
-            : FigureText.percent(crossing.at) + " reads"
-        let place = crossing.threads.map { " " + threads($0, crossing.workload) } ?? ""
+        var place: String
+        switch crossing.axis {
+        case .threads:
+            place =
+                "Between \(FigureText.fixed(crossing.from, 0)) and "
+                + "\(FigureText.fixed(crossing.to, 0)) \(threadsNoun(crossing.workload))"
+            if !crossing.isBetweenNeighbors {
+                place += ", at about \(FigureText.fixed(crossing.at, 1)),"
+            }
+        case .readRatio:
+            place =
+                "Between \(FigureText.percent(crossing.from)) and "
+                + "\(FigureText.percent(crossing.to)) reads"
+                + (crossing.threads.map { " " + threads($0, crossing.workload) } ?? "")
+                + ", at about \(FigureText.percent(crossing.at)),"
+        }
         let workload = namesWorkload ? " (\(situation(crossing)))" : ""
-        return "At \(at)\(place), `\(crossing.fasterAbove)` overtakes "
+        return "\(place) `\(crossing.fasterAbove)` overtakes "
             + "`\(crossing.fasterBelow)`\(workload)."
+    }
+
+    /// What a workload calls its threads, in the plural.
+    static func threadsNoun(_ workload: ComparisonReport.Workload) -> String {
+        workload.threadMode == nil ? "threads" : "connections"
     }
 
     /// The workload of a crossover without the part that is its axis.
