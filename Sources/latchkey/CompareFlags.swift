@@ -124,8 +124,8 @@ enum CompareFlags {
             "repeats",
             .integer(1...ComparisonBounds.repeatsMax),
             default: "\(defaults.repeats)",
-            "How often each case is measured. Fewer than 5 say little about noise; over HTTP it "
-                + "is 3 unless told."
+            "How often each case is measured. Fewer than 5 say little about noise, and fewer "
+                + "than 4 nothing about modes."
         ),
         Flag(
             "seed",

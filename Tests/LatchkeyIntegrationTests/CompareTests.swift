@@ -47,6 +47,7 @@ struct CompareTests {
         (["--skew", "zipf:0"], "--skew takes uniform, or zipf:EXPONENT"),
         (["--stripes", "3"], "--stripes takes powers of two from 1 to "),
         (["--arrival", "open:0"], "--arrival takes closed, or open:RATE"),
+        (["--arrival", "open:10"], "arrival has fewer than 100 operations in a repeat"),
         (["--duration", "2h"], "--duration takes a time from 5ms to 60s"),
         (["--thread-mode", "event-loop"], "--thread-mode has a meaning over HTTP only."),
         (["--transport", "http", "--section", "5"], "--section has no meaning over HTTP."),

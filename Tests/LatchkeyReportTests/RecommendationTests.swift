@@ -191,6 +191,37 @@ struct RecommendationTests {
         #expect(recommendation.notes.contains { $0.hasPrefix("`spin` had two modes") })
     }
 
+    @Test func `in an open loop, too, a bistable strategy is ranked by its worse mode`() throws {
+        var report = SampleReport(strategies: [.lock, .spin], threads: [4])
+            .open { $0 == .lock ? 20_000 : 10_000 }
+        #expect(ComparisonReport.Recommendation(report).strategies == ["spin"])
+        let index = try #require(report.cases.firstIndex { $0.strategy == "spin" })
+        for place in [1, 3] {
+            report.cases[index].repeats[place].responseFromIntendedStart?.p99Nanoseconds = 50e6
+        }
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["lock"])
+        #expect(recommendation.notes.contains { $0.hasPrefix("`spin` had two modes") })
+        let terminal = TerminalReport(report, style: TerminalStyle(width: 100, usesColor: false))
+        #expect(terminal.text.contains("~10.0 µs"))
+    }
+
+    @Test func `who does not keep up with an open loop's rate is not ranked`() throws {
+        var report = SampleReport(strategies: [.lock, .mutex, .spin], threads: [4])
+            .open { $0 == .lock ? 20_000 : 10_000 }
+        let index = try #require(report.cases.firstIndex { $0.strategy == "spin" })
+        report.cases[index].summary.operationsPerSecond.median = 0.8e5
+        let recommendation = ComparisonReport.Recommendation(report)
+        #expect(recommendation.strategies == ["mutex"])
+        #expect(
+            recommendation.notes.contains(
+                "`spin` did not keep up with the rate on 4 threads and is not ranked."
+            )
+        )
+        let terminal = TerminalReport(report, style: TerminalStyle(width: 100, usesColor: false))
+        #expect(terminal.text.contains(">10.0 µs"))
+    }
+
     @Test func `refused ranking recommends nothing and says why`() {
         var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
         report.conditions.ranking = .refused

@@ -48,7 +48,7 @@ struct ReportDifferenceTests {
         quiet.speed = { kind, threads in kind == .adaptive ? Self.slower(kind, threads) : 1 }
         let difference = try ReportDifference(from: before, against: quiet.make())
         let worse = difference.rows.filter { $0.verdict == .worse }
-        #expect(Set(worse.map(\.strategy)) == ["adaptive"], "\(difference.detectableRatio)")
+        #expect(Set(worse.map(\.strategy)) == ["adaptive"], "\(difference.detectableShare)")
     }
 
     @Test func `a report against itself shows nothing`() throws {
@@ -155,6 +155,46 @@ struct ReportDifferenceTests {
             let report = SampleReport(repeats: 2).make()
             _ = try ReportDifference(from: report, against: report)
         }
+    }
+
+    @Test func `in an open loop the response is compared, and not the rate`() throws {
+        func report(_ p99: Double, seed: UInt64) -> ComparisonReport {
+            SampleReport(strategies: [.lock, .spin], seed: seed).open { _ in p99 }
+        }
+        let same = try ReportDifference(from: report(1e4, seed: 1), against: report(1e4, seed: 2))
+        let isSameWorse = same.isWorse
+        #expect(!isSameWorse)
+        #expect(same.rows.allSatisfy { $0.figure != .throughput })
+        let slow = try ReportDifference(from: report(1e4, seed: 1), against: report(2e4, seed: 2))
+        #expect(slow.rows.contains { $0.figure == .responseP99 && $0.verdict == .worse })
+    }
+
+    @Test func `reports of another kind do not compare`() {
+        let closed = SampleReport(strategies: [.lock]).make()
+        let open = SampleReport(strategies: [.lock]).open { _ in 1e4 }
+        var wire = closed
+        wire.settings.transport = .http
+        for (one, other) in [(closed, open), (open, closed), (closed, wire), (wire, open)] {
+            #expect(throws: ReportFileError.self) {
+                _ = try ReportDifference(from: one, against: other, isForced: true)
+            }
+        }
+    }
+
+    @Test func `a check that was not made before and fails now is worse, one that failed is named`()
+        throws
+    {
+        var after = SampleReport().make()
+        after.verdicts[2].outcome = .failed
+        var before = after
+        let both = try ReportDifference(from: before, against: after)
+        let isBothWorse = both.isWorse
+        #expect(!isBothWorse)
+        #expect(both.notes.contains { $0.hasSuffix("as before.") })
+        before.verdicts = []
+        let new = try ReportDifference(from: before, against: after)
+        let isNewWorse = new.isWorse
+        #expect(isNewWorse)
     }
 
     @Test func `a check that fails now is worse`() throws {

@@ -90,7 +90,7 @@ struct SampleReport {
             let repeats = report.cases[index].repeats.map { measured in
                 var measured = measured
                 let noise = 1 + 0.001 * Double(measured.index - 2)
-                measured.operations = 20_000
+                measured.operations = Int(1e5 * measured.seconds)
                 measured.response = .sample(p50: 40)
                 measured.responseFromIntendedStart = .sample(p50: p99(kind) / 20 * noise)
                 return measured

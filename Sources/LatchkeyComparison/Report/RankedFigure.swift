@@ -19,12 +19,46 @@ enum RankedFigure {
 
     /// Over the repeats; `nil` if it was not measured.
     func spread(_ entry: ComparisonReport.Case) -> ComparisonReport.Spread? {
+        guard self == .responseP99 else { return entry.summary.operationsPerSecond }
+        let values = values(entry)
+        return values.isEmpty ? nil : ComparisonReport.Spread(values, seed: 1)
+    }
+
+    /// Of each repeat that has it.
+    private func values(_ entry: ComparisonReport.Case) -> [Double] {
         switch self {
-        case .throughput: return entry.summary.operationsPerSecond
+        case .throughput: entry.repeats.map(\.operationsPerSecond)
         case .responseP99:
-            let found = entry.repeats.compactMap { $0.responseFromIntendedStart?.p99Nanoseconds }
-            return found.isEmpty ? nil : ComparisonReport.Spread(found, seed: 1)
+            entry.repeats.compactMap { $0.responseFromIntendedStart?.p99Nanoseconds }
         }
+    }
+
+    /// The worse of the two groups that the repeats fall into: its median and its range; `nil` if
+    /// they are one group.
+    func worseMode(
+        _ entry: ComparisonReport.Case
+    ) -> (value: Double, low: Double, high: Double)? {
+        let values = values(entry).map { max($0, Modes.valueMin) }
+        guard let modes = Modes(values) else { return nil }
+        let value = self == .throughput ? modes.worse : modes.better
+        let border = (modes.worse * modes.better).squareRoot()
+        let group = values.filter { isBetter(border, than: $0) }
+        return (value, group.min() ?? value, group.max() ?? value)
+    }
+
+    /// The share of the arrivals that have to be completed.
+    ///
+    /// What was due and had not begun at the end of a repeat is missing from what was completed,
+    /// also where nothing but the last few operations was late.
+    static let completedShareMin = 0.9
+
+    /// Whether as many operations were completed as were due.
+    ///
+    /// Where they were not, operations wait for longer the longer the run lasts, and the response
+    /// says how long that was.
+    static func keepsUp(_ entry: ComparisonReport.Case) -> Bool {
+        guard case .open(let rate) = entry.workload.arrival else { return true }
+        return entry.summary.operationsPerSecond.median >= completedShareMin * rate
     }
 
     func isBetter(_ value: Double, than other: Double) -> Bool {

@@ -5,7 +5,7 @@ internal import Foundation
 /// In one case a strategy is ahead of another if its whole interval is better than the other's.
 /// Over several cases its figure is the geometric mean, whose interval is that of a mean of
 /// independent figures. A bistable case counts with its worse mode. A strategy with a failed
-/// verdict, or with a case missing, is not ranked.
+/// verdict, with a case missing, or that does not keep up with an open loop's rate, is not ranked.
 struct Ranking {
     /// A strategy's figure, with its interval.
     struct Standing: Equatable {
@@ -45,7 +45,12 @@ struct Ranking {
         )
         var situations: [Situation] = []
         var standings: [Situation: [Standing]] = [:]
+        var late: [String: String] = [:]
         for entry in report.cases where failed[entry.strategy] == nil {
+            guard RankedFigure.keepsUp(entry) else {
+                late[entry.strategy] = WorkloadText.threads(entry.threads, entry.workload)
+                continue
+            }
             guard let standing = Standing(entry, figure) else { continue }
             let situation = Situation(threads: entry.threads, workload: entry.workload)
             if standings[situation] == nil { situations.append(situation) }
@@ -57,7 +62,7 @@ struct Ranking {
         }
         let measured = report.cases.map(\.strategy).uniqued()
         let complete = measured.filter { name in
-            failed[name] == nil
+            failed[name] == nil && late[name] == nil
                 && standings.values.allSatisfy { $0.contains { $0.strategy == name } }
         }
         overall = complete.map { name in
@@ -65,7 +70,9 @@ struct Ranking {
             return Standing(name, figure, over: own)
         }.sorted { figure.isBetter($0.value, than: $1.value) }
         excluded = measured.filter { !complete.contains($0) }.map { name in
-            (name, failed[name].map { "failed the check '\($0.rawValue)'" } ?? "is not complete")
+            let failure = failed[name].map { "failed the check '\($0.rawValue)'" }
+            let lateness = late[name].map { "did not keep up with the rate \($0)" }
+            return (name, failure ?? lateness ?? "is not complete")
         }
     }
 
@@ -81,29 +88,14 @@ struct Ranking {
 extension Ranking.Standing {
     /// `nil` if nothing was completed.
     init?(_ entry: ComparisonReport.Case, _ figure: RankedFigure) {
-        let summary = entry.summary
-        guard let spread = figure.spread(entry) else { return nil }
-        guard figure == .throughput, summary.isBistable,
-            let modes = summary.modesOperationsPerSecond, modes.count == 2
-        else {
-            guard spread.median > 0 else { return nil }
-            self.init(
-                strategy: entry.strategy,
-                figure: figure,
-                value: spread.median,
-                low: max(spread.intervalLow, .leastNormalMagnitude),
-                high: spread.intervalHigh
-            )
-            return
-        }
-        guard modes[0] > 0 else { return nil }
-        let border = (modes[0] * modes[1]).squareRoot()
-        let worse = entry.repeats.map(\.operationsPerSecond).filter { $0 > 0 && $0 < border }
+        guard let spread = figure.spread(entry), spread.median > 0 else { return nil }
+        let mode = figure.worseMode(entry)
         self.init(
             strategy: entry.strategy,
-            value: modes[0],
-            low: min(modes[0], worse.min() ?? modes[0]),
-            high: max(modes[0], worse.max() ?? modes[0])
+            figure: figure,
+            value: mode?.value ?? spread.median,
+            low: mode?.low ?? max(spread.intervalLow, .leastNormalMagnitude),
+            high: mode?.high ?? spread.intervalHigh
         )
     }
 

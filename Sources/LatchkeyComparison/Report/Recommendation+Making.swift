@@ -141,8 +141,9 @@ extension ComparisonReport.Recommendation {
         for (strategy, reason) in ranking.excluded {
             notes.append("`\(strategy)` \(reason) and is not ranked.")
         }
-        let bistable = report.cases.filter(\.summary.isBistable).map(\.strategy).uniqued()
-        if !bistable.isEmpty, ranking.figure == .throughput {
+        let bistable = report.cases.filter { ranking.figure.worseMode($0) != nil }
+            .map(\.strategy).uniqued()
+        if !bistable.isEmpty {
             notes.append(
                 "\(FigureText.names(bistable)) had two modes; such a case is ranked by its worse "
                     + "one."

@@ -22,6 +22,8 @@ package enum ComparisonBounds {
     package static let keysMax = 1 << 20
     package static let repeatsMax = 1_000
     package static let durationSeconds = 0.005...60.0
+    /// Of fewer operations, the p99 is the slowest one.
+    package static let arrivalsMin = 100.0
 }
 
 extension ComparisonSettings {
@@ -87,5 +89,12 @@ extension ComparisonSettings {
             ComparisonBounds.durationSeconds.contains(durationSeconds),
             "duration must be from 5 milliseconds to 60 seconds."
         )
+        if case .open(let rate) = arrival {
+            try require(
+                rate * durationSeconds >= ComparisonBounds.arrivalsMin,
+                "arrival has fewer than \(Int(ComparisonBounds.arrivalsMin)) operations in a "
+                    + "repeat, too few for a p99: raise the rate or the duration."
+            )
+        }
     }
 }

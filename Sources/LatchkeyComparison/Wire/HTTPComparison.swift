@@ -385,7 +385,6 @@ extension ComparisonSettings {
     package mutating func useHTTPDefaults() {
         threads = [4, 32]
         durationSeconds = 1
-        repeats = 3
         haveNoWork()
     }
 

@@ -43,9 +43,9 @@ extension ReportDifference {
         let worse = rows.count { $0.verdict == .worse } + newFailures.count
         let better = rows.count { $0.verdict == .better }
         let power =
-            "A change of \(FigureText.percent(detectableRatio)) in \(detectableFigure.rawValue) "
-            + "would have been "
-            + "found in half of the \(caseCount) cases."
+            "A \(detectableFigure.isBetterHigher ? "loss" : "rise") of "
+            + "\(FigureText.percent(detectableShare)) in \(detectableFigure.rawValue) would have "
+            + "been found in half of the \(caseCount) cases."
         if worse == 0, better == 0 {
             return "No difference found beyond the noise. " + power
         }

@@ -2,11 +2,13 @@ internal import Foundation
 
 /// What changed between two reports, beyond the noise: `latchkey compare --from a --against b`.
 ///
-/// Cases of the same strategy, threads and workload are compared by throughput, processor time per
-/// operation, p99 of the wait and mean hold; and also over all cases together, of each strategy and
-/// of all strategies, which finds what is small but everywhere. ``DifferenceTest`` says which
-/// differences are more than noise; cases of one thread are judged among themselves, since several
-/// threads vary by ten times as much. A check that passed before and fails now is worse, too.
+/// Cases of the same strategy, threads and workload are compared by throughput, or in an open loop
+/// by p99 of the response from when an operation was due; over HTTP also by p99 of the response
+/// that the client saw; and by processor time per operation, p99 of the wait and mean hold. So are
+/// all cases together, of each strategy and of all strategies, which finds what is small but
+/// everywhere. ``DifferenceTest`` says which differences are more than noise; cases of one thread
+/// are judged among themselves, since several threads vary by ten times as much. A check that fails
+/// and did not before is worse, too.
 ///
 /// Two runs of one build on a machine that was busy in one of them differ truly, in throughput and
 /// waits. If the conditions of a report forbid a ranking, only the processor time of one thread is
@@ -20,6 +22,7 @@ package struct ReportDifference {
 
     package enum Figure: String, Sendable, CaseIterable {
         case throughput
+        case responseP99 = "response p99"
         case processorTime = "processor time"
         case waitP99 = "wait p99"
         case holdMean = "mean hold"
@@ -50,9 +53,9 @@ package struct ReportDifference {
     package let notes: [String]
     /// Checks that passed before and fail now, a sentence each.
     package let newFailures: [String]
-    /// The change that would have been found in half of the cases, and of what: throughput, if it
-    /// was compared.
-    package let detectableRatio: Double
+    /// The loss of throughput, or the rise of another figure, that would have been found in half of
+    /// the cases; and which figure it is.
+    package let detectableShare: Double
     package let detectableFigure: Figure
 
     package var isWorse: Bool {
@@ -71,6 +74,13 @@ package struct ReportDifference {
         against after: ComparisonReport,
         isForced: Bool = false
     ) throws(ReportFileError) {
+        guard before.kind == after.kind else {
+            throw ReportFileError(
+                message:
+                    "One report is of \(before.kind) and the other of \(after.kind): nothing in "
+                    + "them compares."
+            )
+        }
         let matching = CaseMatching(before.withDurations, after.withDurations)
         guard !matching.pairs.isEmpty else {
             throw ReportFileError(message: "The two reports have no case in common.")
@@ -102,11 +112,12 @@ package struct ReportDifference {
         detectableFigure = figure
         let detectable = zip(hypotheses, outcomes).filter { hypothesis, _ in
             hypothesis.figure == figure && !hypothesis.isPooled
-        }.map { exp($1.detectable) - 1 }.sorted()
+        }.map { figure.isBetterHigher ? 1 - exp(-$1.detectable) : exp($1.detectable) - 1 }.sorted()
         caseCount = detectable.count
-        detectableRatio = detectable.isEmpty ? 0 : detectable[detectable.count / 2]
+        detectableShare = detectable.isEmpty ? 0 : detectable[detectable.count / 2]
         notes =
             matching.notes + Self.notes(before, "before") + Self.notes(after, "after")
+            + Self.oldFailures(before, after)
             + (isQuiet || isForced ? [] : [Self.restriction])
         newFailures = Self.newFailures(before, after)
     }
@@ -135,20 +146,35 @@ package struct ReportDifference {
         _ before: ComparisonReport,
         _ after: ComparisonReport
     ) -> [String] {
-        after.verdicts.filter { verdict in
-            verdict.outcome == .failed
-                && before.verdicts.contains {
-                    $0.strategy == verdict.strategy && $0.check == verdict.check
-                        && $0.outcome == .passed
-                }
-        }.map { verdict in
-            "`\(verdict.strategy)` passed the check '\(verdict.check.rawValue)' and fails it now. "
-                + (verdict.finding ?? "")
+        after.failures.filter { !before.hasFailed($0) }.map { verdict in
+            "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)' now, and did not "
+                + "before. " + (verdict.finding ?? "")
+        }
+    }
+
+    private static func oldFailures(
+        _ before: ComparisonReport,
+        _ after: ComparisonReport
+    ) -> [String] {
+        after.failures.filter(before.hasFailed).map { verdict in
+            "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)' as before."
         }
     }
 }
 
 extension ComparisonReport {
+    /// What its figures are of, as far as no figure of another kind compares with them.
+    fileprivate var kind: String {
+        guard settings.transport == .memory else { return "a service over HTTP" }
+        return settings.arrival == .closed ? "a closed loop in process" : "an open loop in process"
+    }
+
+    fileprivate var failures: [Verdict] { verdicts.filter { $0.outcome == .failed } }
+
+    fileprivate func hasFailed(_ verdict: Verdict) -> Bool {
+        failures.contains { $0.strategy == verdict.strategy && $0.check == verdict.check }
+    }
+
     /// The report in which a repeat that did nothing has lasted as long as it was to.
     ///
     /// Its own duration may be 0 in a report. It must not be left out: it is the slowest of all.
@@ -305,6 +331,7 @@ extension ReportDifference.Figure {
     var leastDifference: Double {
         switch self {
         case .throughput, .processorTime, .holdMean: log(1.08)
+        case .responseP99: log(1.5)
         case .waitP99: log(2)
         }
     }
@@ -312,7 +339,7 @@ extension ReportDifference.Figure {
     func text(_ value: Double) -> String {
         switch self {
         case .throughput: FigureText.count(value) + "/s"
-        case .processorTime, .holdMean: FigureText.duration(nanoseconds: value)
+        case .processorTime, .holdMean, .responseP99: FigureText.duration(nanoseconds: value)
         case .waitP99: FigureText.quantile(nanoseconds: value)
         }
     }
@@ -324,11 +351,14 @@ extension ReportDifference.Figure {
     fileprivate func logarithms(_ entry: ComparisonReport.Case) -> [Double]? {
         let values = entry.repeats.compactMap { measured -> Double? in
             switch self {
+            case .throughput where entry.workload.arrival != .closed: nil
             case .throughput:
                 (Double(measured.operations) + 0.5) / measured.seconds
             case .processorTime where measured.operations > 0:
                 measured.cpuSeconds.map { $0 * 1e9 / Double(measured.operations) }
             case .processorTime: nil
+            case .responseP99:
+                (measured.responseFromIntendedStart ?? measured.response)?.p99Nanoseconds
             case .waitP99: measured.wait?.p99Nanoseconds
             case .holdMean: measured.hold?.meanNanoseconds
             }

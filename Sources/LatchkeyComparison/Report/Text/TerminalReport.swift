@@ -106,8 +106,9 @@ package struct TerminalReport {
                 "Operations per second by \(unit), the median; ~ had two modes\(best)."
             case .responseP99:
                 "p99 of the response by \(unit), counted from when an operation was due, the "
-                    + "median\(best); \"due\" is the same response, \"resp\" counts from when the "
-                    + "operation began and hides stalls."
+                    + "median; ~ had two modes; > did not keep up with the rate, and is later the "
+                    + "longer it runs\(best); \"due\" is the same response, \"resp\" counts from "
+                    + "when the operation began and hides stalls."
             }
         let text = figure + " The columns after them are for \(greatest) \(unit)."
         let note =
@@ -122,7 +123,8 @@ package struct TerminalReport {
             return TextTable.Cell("–", .faint)
         }
         let text = figure.text(spread.median)
-        let mode = figure == .throughput && entry.summary.isBistable ? "~" : ""
+        let mode =
+            (figure.worseMode(entry) == nil ? "" : "~") + (RankedFigure.keepsUp(entry) ? "" : ">")
         let isBaseline = ComparisonReport.isBaseline(entry.strategy)
         guard !isBaseline, report.conditions.ranking != .refused,
             leaders(of: entry).contains(entry.strategy)
