@@ -19,8 +19,8 @@ enum CompareCommand {
         and a recommendation. Ctrl-C ends the run early and prints what is finished.
 
         Status 0; 1 if a strategy failed a check, or if --against is worse than --from beyond the
-        noise; 2 for a command line or a file that cannot be used; 130 after Ctrl-C, SIGTERM or
-        SIGHUP.
+        noise; 2 for a command line, a file or a standard output that cannot be used; 130 after
+        Ctrl-C, SIGTERM or SIGHUP.
 
 
         """ + CompareFlags.all.map(\.manual).joined(separator: "\n")
@@ -48,7 +48,7 @@ enum CompareCommand {
 
     private static func measure(_ values: FlagValues) throws(UsageError) {
         let settings = try CompareFlags.settings(values)
-        checkOutput(values)
+        try checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         var (report, failure) = run(settings) { line.show($0) }
@@ -61,7 +61,11 @@ enum CompareCommand {
         show(report, values)
         if let failure { fail(failure.message) }
         if report.isInterrupted { exit(130) }
-        exit(report.verdicts.contains { $0.outcome == .failed } ? 1 : 0)
+        exit(status(of: report))
+    }
+
+    private static func status(of report: ComparisonReport) -> Int32 {
+        report.verdicts.contains { $0.outcome == .failed } ? 1 : 0
     }
 
     private static func run(
@@ -132,13 +136,12 @@ enum CompareCommand {
             var report = try ComparisonReport(file: values.text("from"))
             guard values.isGiven("against") else {
                 if values.isOn("force") { report.conclude(isForced: true) }
-                checkOutput(values)
+                try checkOutput(values)
                 show(report, values)
-                exit(0)
+                exit(status(of: report))
             }
             let later = try ComparisonReport(file: values.text("against"))
-            for flag in CompareFlags.output where ["json", "csv", "html"].contains(flag.name) {
-                guard values.isGiven(flag.name) else { continue }
+            for flag in CompareFlags.files where values.isGiven(flag.name) {
                 throw UsageError("\(values.source(flag)) has no meaning with --against.")
             }
             let difference = try ReportDifference(
@@ -158,20 +161,26 @@ enum CompareCommand {
     }
 
     /// Finds out before the run, not after it, that a report cannot be written.
-    private static func checkOutput(_ values: FlagValues) {
-        do {
-            for name in ["json", "csv", "html"] where values.isGiven(name) {
-                try ReportFile.checkCanWrite(values.text(name))
+    private static func checkOutput(_ values: FlagValues) throws(UsageError) {
+        var sources: [String: String] = [:]
+        for flag in CompareFlags.files where values.isGiven(flag.name) {
+            let path = values.text(flag.name)
+            do {
+                try ReportFile.checkCanWrite(path)
+            } catch {
+                fail(error.message)
             }
-        } catch {
-            fail(error.message)
+            guard let target = ReportFile.target(of: path) else { continue }
+            if let other = sources.updateValue(values.source(flag), forKey: target) {
+                throw UsageError("\(other) and \(values.source(flag)) name the same file.")
+            }
         }
     }
 
-    /// Prints the report and writes the files that were asked for, as many as can be written.
+    /// Writes the files that were asked for, as many as can be written, and prints the report.
+    ///
+    /// The files come first, because standard output that cannot be written ends the program.
     private static func show(_ report: ComparisonReport, _ values: FlagValues) {
-        say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
-        if report.settings.transport == .http { say(HTTPComparison.method + "\n") }
         var isWritten = true
         func write(_ name: String, _ make: () throws(ReportFileError) -> [UInt8]) {
             guard values.isGiven(name) else { return }
@@ -185,6 +194,7 @@ enum CompareCommand {
         write("json") { () throws(ReportFileError) in try report.json() }
         write("csv") { report.csv() }
         write("html") { ReportPage(report).html }
+        say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
         if !isWritten { exit(2) }
     }
 }

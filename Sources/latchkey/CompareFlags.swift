@@ -149,7 +149,10 @@ enum CompareFlags {
         "Over HTTP: how the service gives connections to threads."
     )
 
-    static let output: [Flag] = [
+    static var output: [Flag] { files + reports }
+
+    /// What is written besides standard output.
+    static let files: [Flag] = [
         Flag("json", .text(placeholder: "FILE"), default: "", "Also writes the report as JSON."),
         Flag(
             "csv",
@@ -163,6 +166,9 @@ enum CompareFlags {
             default: "",
             "Also writes the report as one page with plots."
         ),
+    ]
+
+    private static let reports: [Flag] = [
         Flag(
             "from",
             .text(placeholder: "FILE"),

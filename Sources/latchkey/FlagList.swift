@@ -52,11 +52,11 @@ enum FlagList {
         _ bounds: ClosedRange<Int>,
         source: String
     ) throws(UsageError) -> [String] {
-        func integer(_ text: some StringProtocol) throws(UsageError) -> Int {
+        func integer(_ text: some StringProtocol, of part: String) throws(UsageError) -> Int {
             guard let number = Int(text), bounds.contains(number) else {
                 throw UsageError(
                     "\(source) takes whole numbers from \(bounds.lowerBound) to "
-                        + "\(bounds.upperBound), not '\(text)'."
+                        + "\(bounds.upperBound), not '\(part)'."
                 )
             }
             return number
@@ -64,11 +64,11 @@ enum FlagList {
         var numbers: [Int] = []
         for part in parts {
             guard let dots = part.firstRange(of: "..") else {
-                numbers.append(try integer(part))
+                numbers.append(try integer(part, of: part))
                 continue
             }
-            let first = try integer(part[..<dots.lowerBound])
-            let last = try integer(part[dots.upperBound...])
+            let first = try integer(part[..<dots.lowerBound], of: part)
+            let last = try integer(part[dots.upperBound...], of: part)
             guard first <= last else {
                 throw UsageError("\(source) has a range that runs backwards: '\(part)'.")
             }

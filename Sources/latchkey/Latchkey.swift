@@ -60,15 +60,29 @@ enum Latchkey {
 }
 
 /// Writes text to a file descriptor, whole or not at all if the reader has gone.
+///
+/// If standard output cannot be written for another reason, such as a full disk, the program ends
+/// with a sentence and status 2: what was asked for is not there.
 func say(_ text: String, to descriptor: Int32 = 1) {
+    let error = trySay(text, to: descriptor)
+    guard descriptor == 1, error != 0, error != EPIPE else { return }
+    let reason = unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
+    say("latchkey: standard output cannot be written: \(reason).\n", to: 2)
+    exit(2)
+}
+
+/// The same for what is not what the program is there for; returns the error's number, or 0.
+@discardableResult
+func trySay(_ text: String, to descriptor: Int32 = 1) -> Int32 {
     var rest = Array(text.utf8)[...]
     while !rest.isEmpty {
         let count = unsafe rest.withUnsafeBytes { bytes in
             unsafe write(descriptor, bytes.baseAddress, bytes.count)
         }
         guard count > 0 || errno == EINTR else {
-            return
+            return errno
         }
         rest = rest.dropFirst(max(0, count))
     }
+    return 0
 }

@@ -194,7 +194,7 @@ enum ServeCommand {
 
     static func run(_ arguments: [String]) throws(UsageError) {
         let configuration = try configuration(arguments)
-        exit(Service.run(configuration, announce: { say($0) }))
+        exit(Service.run(configuration, announce: { trySay($0) }))
     }
 
     static func configuration(_ arguments: [String]) throws(UsageError) -> ServiceConfiguration {

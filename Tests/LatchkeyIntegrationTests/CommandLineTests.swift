@@ -80,6 +80,31 @@ struct CommandLineTests {
         #expect(try await run(["health", "--help"]).status == 0)
     }
 
+    @Test(arguments: [
+        ["--version"], ["--help"], ["serve", "--help"], ["strategies"],
+        ["strategies", "--format", "json"],
+    ])
+    func `standard output that cannot be written is a sentence and status 2, unless closed`(
+        arguments: [String]
+    ) async throws {
+        let full = try await Program.result(of: arguments, after: "exec >/dev/full")
+        #expect(full.status == 2)
+        #expect(
+            full.errors
+                == "latchkey: standard output cannot be written: No space left on device.\n"
+        )
+        // The only reader of the pipe is gone by the time that anything is printed.
+        let closed = try await Program.result(
+            of: arguments,
+            after: "mkfifo $FIFO; : <$FIFO & exec >$FIFO; wait $!; rm $FIFO".replacing(
+                "$FIFO",
+                with: FileManager.default.temporaryDirectory.path() + "latchkey-\(UUID())"
+            )
+        )
+        #expect(closed.status == 0)
+        #expect(closed.errors.isEmpty, "\(closed.errors)")
+    }
+
     @Test func `version and strategies are printed`() async throws {
         #expect(try await run(["--version"]).output == "latchkey \(Latchkey.version)\n")
         let text = try await run(["strategies"]).output

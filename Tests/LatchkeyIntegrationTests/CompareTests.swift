@@ -39,6 +39,7 @@ struct CompareTests {
         (["--threads", "1,257"], "--threads takes whole numbers from 1 to 256, not '257'."),
         (["--threads="], "--threads needs a value."),
         (["--threads", "1,,2"], "--threads has an empty place in its list '1,,2'."),
+        (["--threads", "1.."], "--threads takes whole numbers from 1 to 256, not '1..'."),
         (["--threads", "8,4"], "--threads takes ascending numbers, and '4' comes after '8'."),
         (["--threads", "8..1"], "--threads has a range that runs backwards: '8..1'."),
         (["--read-ratio", "1.5"], "--read-ratio takes numbers from 0.0 to 1.0, not '1.5'."),
@@ -167,6 +168,51 @@ struct CompareTests {
         let folder = try await run(Self.quick + ["--html", "no/such/folder/a.html"])
         #expect(folder.status == 2)
         #expect(folder.output.isEmpty, "said before the run, not after it")
+    }
+
+    @Test func `standard output that cannot be written is status 2, and the files are there`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        let sentence = "latchkey: standard output cannot be written: No space left on device.\n"
+        let measured = try await run(Self.quick + ["--json", path], after: "exec >/dev/full")
+        #expect(measured.status == 2)
+        #expect(measured.errors.hasSuffix(sentence))
+        #expect(try ComparisonReport(file: path).cases.count == 4)
+        for arguments in [["--from", path], ["--from", path, "--against", path, "--force"]] {
+            let read = try await run(["compare"] + arguments, after: "exec >/dev/full")
+            #expect(read.status == 2)
+            #expect(read.errors == sentence)
+        }
+    }
+
+    @Test func `one file for two reports is refused before the run`() async throws {
+        let folder = try TemporaryFolder()
+        let names = ["same", "./same", "link"].map { folder.path + "/" + $0 }
+        try FileManager.default.createSymbolicLink(atPath: names[2], withDestinationPath: "same")
+        for name in names {
+            let result = try await run(Self.quick + ["--json", names[0], "--csv", name])
+            #expect(result.status == 2)
+            #expect(result.errors.hasPrefix("latchkey: --json and --csv name the same file.\n"))
+            #expect(result.output.isEmpty)
+            try Data("older".utf8).write(to: URL(filePath: names[0]))
+        }
+        #expect(try String(contentsOfFile: names[0], encoding: .utf8) == "older")
+        let nowhere = try await run(Self.quick + ["--json", "/dev/null", "--csv", "/dev/null"])
+        #expect(nowhere.status == 0, "\(nowhere.errors)")
+    }
+
+    @Test func `a report with a failed check is status 1 also when it is read again`() async throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        #expect(try await run(Self.quick + ["--json", path]).status == 0)
+        #expect(try await run(["compare", "--from", path]).status == 0)
+        var report = try ComparisonReport(file: path)
+        report.verdicts[0].outcome = .failed
+        try Data(report.json()).write(to: URL(filePath: path))
+        #expect(try await run(["compare", "--from", path]).status == 1)
     }
 
     @Test(arguments: ["json", "csv", "html"])

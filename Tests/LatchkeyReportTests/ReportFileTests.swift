@@ -46,6 +46,61 @@ struct ReportFileTests {
         #expect(error?.message.hasSuffix(".") == true)
     }
 
+    @Test func `an array is no report`() {
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ComparisonReport(json: Array("[]".utf8), source: "a.json")
+        }
+        #expect(error?.message == "a.json is no report of latchkey compare: it is no object.")
+    }
+
+    @Test func `the longest name can be written, and a longer one is refused before the run`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/" + String(repeating: "a", count: 255)
+        try ReportFile.checkCanWrite(path)
+        try ReportFile.write(Array("one".utf8), to: path)
+        #expect(try ReportFile.read(path) == Array("one".utf8))
+        let error = #expect(throws: ReportFileError.self) {
+            try ReportFile.checkCanWrite(path + "a")
+        }
+        #expect(error?.message == "\(path)a cannot be written: File name too long.")
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a pipe whose other end is not there is a sentence, and with it is a file`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/pipe"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        try ReportFile.checkCanWrite(path)
+        let unread = #expect(throws: ReportFileError.self) {
+            try ReportFile.write(Array("one".utf8), to: path)
+        }
+        #expect(unread?.message == "\(path) cannot be written: No such device or address.")
+        let unwritten = #expect(throws: ReportFileError.self) { _ = try ReportFile.read(path) }
+        #expect(unwritten?.message == "\(path) is empty.")
+        // More than a pipe holds, so that each end has to wait for the other.
+        let bytes = [UInt8](repeating: 7, count: 1 << 20)
+        let writer = Process()
+        writer.executableURL = URL(filePath: "/bin/sh")
+        writer.arguments = ["-c", "head -c 1048576 /dev/zero >\"$0\"", path]
+        let reader = Process()
+        reader.executableURL = URL(filePath: "/bin/sh")
+        reader.arguments = ["-c", "test $(wc -c <\"$0\") = 1048576", path]
+        // A reader that reads nothing, so that neither of the two has to be there first.
+        let end = unsafe open(path, O_RDONLY | O_NONBLOCK)
+        defer { close(end) }
+        try writer.run()
+        var waiting = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
+        #expect(unsafe poll(&waiting, 1, 30_000) == 1)
+        #expect(try ReportFile.read(path).count == bytes.count)
+        writer.waitUntilExit()
+        try reader.run()
+        try ReportFile.write(bytes, to: path)
+        reader.waitUntilExit()
+        #expect(reader.terminationStatus == 0)
+    }
+
     @Test func `a missing file is named`() {
         let error = #expect(throws: ReportFileError.self) {
             _ = try ComparisonReport(file: "no/such.json")

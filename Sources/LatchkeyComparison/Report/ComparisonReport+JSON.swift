@@ -64,6 +64,8 @@ extension ComparisonReport {
         switch error {
         case .keyNotFound(let key, let context) where context.codingPath.isEmpty:
             return "\(source) is no report of latchkey compare: it has no '\(key.stringValue)'."
+        case .typeMismatch(_, let context) where context.codingPath.isEmpty:
+            return "\(source) is no report of latchkey compare: it is no object."
         case .keyNotFound(let key, let context):
             return "\(source) is damaged: \(place(context.codingPath)) has no '\(key.stringValue)'."
         case .typeMismatch(_, let context), .valueNotFound(_, let context):

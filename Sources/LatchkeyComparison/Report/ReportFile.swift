@@ -10,18 +10,10 @@ package enum ReportFile {
     static let byteCountMax = 1 << 28
 
     package static func write(_ bytes: [UInt8], to path: String) throws(ReportFileError) {
-        switch kind(of: path) {
-        case S_IFREG:
-            // Through a symbolic link, to the file that it names.
-            let target = unsafe realpath(path, nil)
-            defer { unsafe free(target) }
-            let name = unsafe target.map { unsafe String(cString: $0) } ?? path
-            try replace(name, with: bytes)
-        case nil:
-            try replace(path, with: bytes)
-        case _:
-            let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw failure("written", path, errno) }
+        if let target = target(of: path) {
+            try replace(target, with: bytes, named: path)
+        } else {
+            let descriptor = try open(path, O_WRONLY, "written")
             var error = writeAll(bytes, descriptor)
             if close(descriptor) != 0, error == 0 { error = errno }
             guard error == 0 else { throw failure("written", path, error) }
@@ -29,16 +21,40 @@ package enum ReportFile {
     }
 
     /// Finds out whether a report can be written, without writing one.
+    ///
+    /// A pipe is not opened: its reader would see the end of it, and may come as late as the report.
     package static func checkCanWrite(_ path: String) throws(ReportFileError) {
-        let isRegular = [nil, S_IFREG].contains(kind(of: path))
-        let place = isRegular ? folder(of: path) : path
-        guard unsafe access(place, W_OK) == 0 else { throw failure("written", path, errno) }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 || errno == ENOENT else {
+            throw failure("written", path, errno)
+        }
         guard kind(of: path) != S_IFDIR else { throw failure("written", path, EISDIR) }
+        let target = target(of: path)
+        let place = target.map(folder) ?? path
+        guard unsafe access(place, target == nil ? W_OK : W_OK | X_OK) == 0 else {
+            throw failure("written", path, errno)
+        }
+    }
+
+    /// The regular file that is written under this name, by the one name that is its own.
+    ///
+    /// `nil` for what is no regular file, which several reports can be written to.
+    package static func target(of path: String) -> String? {
+        switch kind(of: path) {
+        case S_IFREG:
+            // Through a symbolic link, to the file that it names.
+            return realPath(path) ?? path
+        case nil:
+            let folder = folder(of: path)
+            let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+            return realPath(folder).map { "\($0)/\(name)" } ?? path
+        case _:
+            return nil
+        }
     }
 
     package static func read(_ path: String) throws(ReportFileError) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("read", path, errno) }
+        let descriptor = try open(path, O_RDONLY, "read")
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 1 << 16)
@@ -46,7 +62,10 @@ package enum ReportFile {
             let count = unsafe chunk.withUnsafeMutableBytes { chunk in
                 unsafe Glibc.read(descriptor, chunk.baseAddress, chunk.count)
             }
-            if count == 0 { return bytes }
+            if count == 0 {
+                guard !bytes.isEmpty else { throw ReportFileError(message: "\(path) is empty.") }
+                return bytes
+            }
             guard count > 0 else {
                 if errno == EINTR { continue }
                 throw failure("read", path, errno)
@@ -62,13 +81,43 @@ package enum ReportFile {
         path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     }
 
+    private static func realPath(_ path: String) -> String? {
+        let name = unsafe realpath(path, nil)
+        defer { unsafe free(name) }
+        return unsafe name.map { unsafe String(cString: $0) }
+    }
+
+    /// Opens without waiting for the other end of a pipe: to write to one that nobody reads is an
+    /// error, and one that nobody writes to is empty.
+    ///
+    /// What follows waits, as it does with other files.
+    private static func open(
+        _ path: String,
+        _ flags: Int32,
+        _ verb: String
+    ) throws(ReportFileError) -> Int32 {
+        let descriptor = unsafe Glibc.open(path, flags | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure(verb, path, errno) }
+        guard fcntl(descriptor, F_SETFL, flags) == 0 else {
+            let error = errno
+            close(descriptor)
+            throw failure(verb, path, error)
+        }
+        return descriptor
+    }
+
     private static func kind(of path: String) -> mode_t? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
     }
 
-    private static func replace(_ path: String, with bytes: [UInt8]) throws(ReportFileError) {
-        var name = Array((path + ".XXXXXX").utf8CString)
+    private static func replace(
+        _ target: String,
+        with bytes: [UInt8],
+        named path: String
+    ) throws(ReportFileError) {
+        // Not longer for a longer name, which may have as many characters as a name can have.
+        var name = Array((folder(of: target) + "/.latchkey.XXXXXX").utf8CString)
         let descriptor = unsafe name.withUnsafeMutableBufferPointer { name in
             unsafe name.baseAddress.map { unsafe mkstemp($0) } ?? -1
         }
@@ -82,12 +131,12 @@ package enum ReportFile {
         if error == 0, fchmod(descriptor, 0o666 & ~fileModeMask()) != 0 { error = errno }
         if error == 0, fsync(descriptor) != 0 { error = errno }
         if close(descriptor) != 0, error == 0 { error = errno }
-        if error == 0, unsafe rename(temporary, path) != 0 { error = errno }
+        if error == 0, unsafe rename(temporary, target) != 0 { error = errno }
         guard error == 0 else {
             unsafe unlink(temporary)
             throw failure("written", path, error)
         }
-        syncFolder(of: path)
+        syncFolder(of: target)
     }
 
     private static func writeAll(_ bytes: [UInt8], _ descriptor: Int32) -> Int32 {
@@ -115,7 +164,7 @@ package enum ReportFile {
     ///
     /// The file is whole without it, so a folder that cannot be synced is no failure.
     private static func syncFolder(of path: String) {
-        let descriptor = unsafe open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe Glibc.open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
         close(descriptor)
