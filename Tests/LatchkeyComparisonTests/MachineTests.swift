@@ -117,6 +117,17 @@ struct MutexObservationTests {
         }
     }
 
+    @Test func `what is found is told from its bound`() {
+        let disturbed = [
+            (conditions(foreign: 0.1504), "kept 0.1504 processors busy; at most 0.15 is allowed."),
+            (conditions(steal: 0.0203), "took 2.03 % of the processors' time; at most 2.0 % is "),
+            (conditions(throttled: 0.104), "running for 0.104 s of 10.00 s; at most 1.0 % is "),
+        ]
+        for (found, sentence) in disturbed {
+            #expect(found.findings.first?.contains(sentence) == true, "\(found.findings)")
+        }
+    }
+
     @Test func `force ranks all the same and keeps the findings`() {
         let found = conditions(foreign: 0.5, isForced: true)
         #expect(found.ranking == .forced)

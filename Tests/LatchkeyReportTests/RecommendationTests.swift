@@ -236,6 +236,23 @@ struct RecommendationTests {
         #expect(forced.notes[0] == "Ranked by force, although: This is a debug build.")
     }
 
+    @Test func `where no two strategies can be ranked it is told why`() {
+        var report = SampleReport(strategies: [.lock, .spin, .mutex], threads: [1, 2]).make()
+        report.cases.removeAll {
+            $0.strategy == "mutex" || $0.strategy == "spin" && $0.threads == 2
+        }
+        #expect(
+            ComparisonReport.Recommendation(report).sentence
+                == "Nothing is recommended, because no two strategies can be ranked: "
+                + "`spin` is not complete, `mutex` was not measured."
+        )
+        let single = SampleReport(strategies: [.lock], threads: [1, 2]).make()
+        #expect(
+            ComparisonReport.Recommendation(single).sentence
+                == "Nothing is recommended, because one needs two to compare."
+        )
+    }
+
     @Test func `a strategy that failed a check is not ranked`() {
         var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
         report.verdicts = [

@@ -93,7 +93,8 @@ struct ConditionsWatch {
         if let foreign {
             if foreign > foreignProcessorsMax {
                 findings.append(
-                    "Other processes kept \(rounded(foreign)) processors busy; "
+                    "Other processes kept \(fixed(foreign, beyond: foreignProcessorsMax)) "
+                        + "processors busy; "
                         + "at most \(foreignProcessorsMax) is allowed."
                 )
             }
@@ -104,14 +105,18 @@ struct ConditionsWatch {
         }
         if let steal, steal > stealRatioMax {
             findings.append(
-                "The hypervisor took \(percent(steal)) of the processors' time; "
-                    + "at most \(percent(stealRatioMax)) is allowed."
+                "The hypervisor took "
+                    + fixed(100 * steal, beyond: 100 * stealRatioMax, digits: 1)
+                    + " % of the processors' time; at most \(percent(stealRatioMax)) is allowed."
             )
         }
-        if let throttled, throttled > throttledRatioMax * seconds {
+        let throttledMax = throttledRatioMax * seconds
+        if let throttled, throttled > throttledMax {
             findings.append(
-                "The control group kept this process from running for \(rounded(throttled)) s "
-                    + "of \(rounded(seconds)) s; at most \(percent(throttledRatioMax)) is allowed."
+                "The control group kept this process from running for "
+                    + "\(fixed(throttled, beyond: throttledMax)) s of "
+                    + "\(FigureText.fixed(seconds, 2)) s; "
+                    + "at most \(percent(throttledRatioMax)) is allowed."
             )
         }
         return ComparisonReport.Conditions(
@@ -125,11 +130,19 @@ struct ConditionsWatch {
         )
     }
 
-    private static func rounded(_ value: Double) -> String {
-        String(format: "%.2f", value)
+    /// A figure with so many digits, or as many more as tell it from the bound.
+    private static func fixed(_ value: Double, beyond bound: Double, digits: Int = 2) -> String {
+        let isTold = FigureText.fixed(value, digits) != FigureText.fixed(bound, digits)
+        guard isTold || digits == digitsMax else {
+            return fixed(value, beyond: bound, digits: digits + 1)
+        }
+        return FigureText.fixed(value, digits)
     }
 
+    /// What a `Double` has.
+    private static let digitsMax = 17
+
     private static func percent(_ share: Double) -> String {
-        String(format: "%.1f %%", 100 * share)
+        FigureText.fixed(100 * share, 1) + " %"
     }
 }

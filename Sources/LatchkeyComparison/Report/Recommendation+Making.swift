@@ -1,3 +1,5 @@
+internal import LatchkeySync
+
 extension ComparisonReport.Recommendation {
     /// Decides what to recommend from what was measured.
     package init(_ report: ComparisonReport) {
@@ -12,7 +14,7 @@ extension ComparisonReport.Recommendation {
         }
         let leaders = Ranking.leaders(ranking.overall)
         guard let best = leaders.first, ranking.overall.count > 1 else {
-            self.init(refusedBecause: "Nothing is recommended, because one needs two to compare.")
+            self.init(refusedBecause: Self.nothingToCompare(report, ranking))
             return
         }
         let names = leaders.map(\.strategy)
@@ -40,6 +42,23 @@ extension ComparisonReport.Recommendation {
 
     private init(refusedBecause sentence: String) {
         self.init(outcome: .refused, strategies: [], sentence: sentence, flip: "", notes: [])
+    }
+
+    private static func nothingToCompare(
+        _ report: ComparisonReport,
+        _ ranking: Ranking
+    ) -> String {
+        let measured = report.cases.map(\.strategy)
+        let missing = report.settings.strategies.map(\.rawValue).filter { !measured.contains($0) }
+        var reasons = ranking.excluded.map { "`\($0)` \($1)" }
+        if !missing.isEmpty {
+            let verb = missing.count == 1 ? "was" : "were"
+            reasons.append("\(FigureText.names(missing)) \(verb) not measured")
+        }
+        return reasons.isEmpty
+            ? "Nothing is recommended, because one needs two to compare."
+            : "Nothing is recommended, because no two strategies can be ranked: "
+                + reasons.joined(separator: ", ") + "."
     }
 
     private static func margin(
@@ -97,7 +116,8 @@ extension ComparisonReport.Recommendation {
         }
         let shown = phrases.prefix(flipCountMax).joined(separator: "; ")
         let left = phrases.count - flipCountMax
-        return "It flips: " + shown + (left > 0 ? "; and in \(left) more cases." : ".")
+        return "It flips: " + shown
+            + (left > 0 ? "; and in \(FigureText.counted(left, "more case"))." : ".")
     }
 
     /// Where the two strategies' curves cross, if the report has it and `situation` lies on the

@@ -61,6 +61,17 @@ enum FigureText {
         return quoted.dropLast().joined(separator: ", ") + " and " + last
     }
 
+    /// `1 thread`, `4 threads`.
+    static func counted(_ count: Int, _ noun: String) -> String {
+        "\(count) " + plural(noun, Double(count))
+    }
+
+    /// The noun as it stands after a number.
+    static func plural(_ noun: String, _ number: Double) -> String {
+        if number == 1 { return noun }
+        return noun.hasSuffix("y") ? noun.dropLast() + "ies" : noun + "s"
+    }
+
     private static func scaled(_ value: Double, _ units: [(name: String, size: Double)]) -> String {
         guard value.isFinite else { return "–" }
         // 999.5 is written as 1.00 of the next unit.
