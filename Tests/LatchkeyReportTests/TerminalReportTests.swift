@@ -17,6 +17,50 @@ struct TerminalReportTests {
         #expect(lines.allSatisfy { $0.count <= width })
     }
 
+    @Test func `prose goes by a narrower terminal, and tables do not`() {
+        var report = SampleReport().make()
+        report.isInterrupted = true
+        report.settings.transport = .http
+        let lines = text(report, width: 40).split(separator: "\n")
+        let names = report.cases.map(\.strategy) + report.baselines.map(\.strategy) + ["strategy"]
+        let (table, prose) = (
+            lines.filter { line in names.contains { line.hasPrefix($0 + " ") } },
+            lines.filter { line in !names.contains { line.hasPrefix($0 + " ") } }
+        )
+        #expect(prose.allSatisfy { $0.count <= 40 })
+        #expect(table.contains { $0.count > 40 })
+    }
+
+    @Test(arguments: [40, 80, 120])
+    func `over HTTP the method is a paragraph at the end`(width: Int) {
+        var report = SampleReport(strategies: [.lock, .spin]).make()
+        #expect(!text(report, width: width).contains("wrk"))
+        report.settings.transport = .http
+        let paragraph = text(report, width: width).components(separatedBy: "\n\n").last ?? ""
+        let words = paragraph.split { $0.isWhitespace }.joined(separator: " ")
+        #expect(words == HTTPComparison.method)
+        #expect(paragraph.split(separator: "\n").allSatisfy { $0.count <= width })
+    }
+
+    @Test func `one of a kind is in the singular`() {
+        var sample = SampleReport(strategies: [.lock], threads: [1])
+        sample.repeats = 1
+        sample.workloads[0].arrival = .open(operationsPerSecond: 1)
+        var report = sample.make()
+        report.fingerprint.processorsOnline = 1
+        report.verdicts = Array(report.verdicts.prefix(1))
+        let text = text(report, width: 160)
+        for part in [
+            ", 1 processor, ", "1 repeat of ", "are for 1 thread.", ", 1 arrival per second",
+            "The only check passed (counts; 1 strategy).",
+        ] {
+            #expect(text.contains(part), "\(part)")
+        }
+        let page = String(decoding: ReportPage(report).html, as: UTF8.self)
+        #expect(page.contains("· 1 processor ·"))
+        #expect(page.contains(", 1 arrival per second"))
+    }
+
     @Test func `a wider terminal shows more figures`() {
         let report = SampleReport().make()
         #expect(!text(report, width: 80).contains("hand-offs/s"))

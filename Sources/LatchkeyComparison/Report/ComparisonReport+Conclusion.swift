@@ -10,7 +10,7 @@ extension ComparisonReport {
         let fewest = cases.map(\.repeats.count).min() ?? Conditions.repeatsMin
         if fewest < Conditions.repeatsMin {
             let finding =
-                "A case has \(fewest) repeat\(fewest == 1 ? "" : "s"): with fewer than "
+                "A case has \(FigureText.counted(fewest, "repeat")): with fewer than "
                 + "\(Conditions.repeatsMin), a difference cannot be told from chance."
             if !conditions.findings.contains(finding) { conditions.findings.append(finding) }
             conditions.ranking = .refused

@@ -20,7 +20,7 @@ struct PlannedCase: Sendable, Hashable {
     var workload: ComparisonReport.Workload
 
     var label: String {
-        "\(subject.name), \(threads) thread\(threads == 1 ? "" : "s")"
+        "\(subject.name), \(FigureText.counted(threads, "thread"))"
     }
 }
 

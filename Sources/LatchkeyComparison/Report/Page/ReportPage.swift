@@ -62,7 +62,7 @@ package struct ReportPage {
         let print = report.fingerprint
         return [
             report.startedAt.formatted(.iso8601.year().month().day()),
-            print.processorModel, "\(print.processorsOnline) processors",
+            print.processorModel, FigureText.counted(print.processorsOnline, "processor"),
             print.kernel.map { "Linux \($0)" },
             "Swift \(print.swiftVersionAtLeast) or later, \(print.configuration) build",
         ].compactMap(\.self).joined(separator: " · ")
@@ -116,7 +116,8 @@ package struct ReportPage {
             let size = text.utf8.count + part.utf8.count
             guard size <= Self.byteCountMax - Self.reservedByteCount else {
                 let left = workloads.count - index
-                return text + "<p><b>\(left) more workloads are not on this page</b>, "
+                return text + "<p><b>\(FigureText.counted(left, "more workload")) "
+                    + "\(left == 1 ? "is" : "are") not on this page</b>, "
                     + "which has a bound on its size. The JSON and CSV files have all.</p>\n"
             }
             text += part

@@ -1,4 +1,4 @@
-/// The report for a terminal of 80 to 160 columns.
+/// The report for a terminal of at most 160 columns, the tables for 80 and more.
 ///
 /// One table for each workload: what strategies are ranked by for every number of threads, and the
 /// other figures for the greatest. A wider terminal shows more columns.
@@ -16,7 +16,7 @@ package struct TerminalReport {
     package var text: String {
         var parts = [heading]
         parts += report.cases.map(\.workload).uniqued().map(table)
-        parts += [findings, fits, crossovers, verdicts, recommendation]
+        parts += [findings, fits, crossovers, verdicts, recommendation, method]
         return parts.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
@@ -25,13 +25,14 @@ package struct TerminalReport {
     private var heading: String {
         let print = report.fingerprint
         let machine = [
-            print.processorModel, "\(print.processorsOnline) processors", print.kernel,
+            print.processorModel, FigureText.counted(print.processorsOnline, "processor"),
+            print.kernel,
             "Swift \(print.swiftVersionAtLeast) or later", print.configuration,
             "Mutex: \(print.mutex.kind.rawValue)",
         ].compactMap(\.self).joined(separator: ", ")
         let settings = report.settings
         let method =
-            "\(settings.repeats) repeats of "
+            FigureText.counted(settings.repeats, "repeat") + " of "
             + FigureText.duration(nanoseconds: settings.durationSeconds * 1e9)
             + ", seed \(settings.seed), \(settings.transport.rawValue)"
         let cost = report.instrument
@@ -47,7 +48,7 @@ package struct TerminalReport {
         let conditions = report.conditions
         var lines = conditions.findings.map { style.paragraph("! " + $0, .bad) }
         if report.isInterrupted {
-            lines.append("Interrupted: this is what was finished.\n")
+            lines.append(style.paragraph("Interrupted: this is what was finished."))
         }
         return lines.joined()
     }
@@ -88,7 +89,7 @@ package struct TerminalReport {
             return table
         }
         let choices = Column.choices(Column.all(workload))
-        let fitting = choices.lazy.map(table).first { $0.width <= style.width } ?? table([])
+        let fitting = choices.lazy.map(table).first { $0.width <= style.tableWidth } ?? table([])
         let title = style.paragraph(WorkloadText.description(workload), .strong)
         return title + fitting.text(style: style) + legend(workload, greatest, cases)
     }
@@ -110,7 +111,9 @@ package struct TerminalReport {
                     + "longer it runs\(best); \"due\" is the same response, \"resp\" counts from "
                     + "when the operation began and hides stalls."
             }
-        let text = figure + " The columns after them are for \(greatest) \(unit)."
+        let text =
+            figure + " The columns after them are for "
+            + WorkloadText.countedThreads(greatest, workload) + "."
         let note =
             cases.contains(where: \.waitsForItself)
             ? style.paragraph(ComparisonReport.Case.waitsForItselfNote) : ""
@@ -189,8 +192,10 @@ package struct TerminalReport {
         guard !failed.isEmpty else {
             let names = report.verdicts.map(\.strategy).uniqued()
             let checks = report.verdicts.map(\.check.rawValue).uniqued().joined(separator: ", ")
+            let count = report.verdicts.count
             return style.paragraph(
-                "All \(report.verdicts.count) checks passed (\(checks); \(names.count) strategies)."
+                (count == 1 ? "The only check" : "All \(count) checks") + " passed (\(checks); "
+                    + FigureText.counted(names.count, "strategy") + ")."
             )
         }
         return failed.map { verdict in
@@ -206,5 +211,9 @@ package struct TerminalReport {
         let sentence = style.paragraph(recommendation.sentence, .strong)
         let rest = [recommendation.flip] + recommendation.notes
         return sentence + rest.filter { !$0.isEmpty }.map { style.paragraph($0) }.joined()
+    }
+
+    private var method: String {
+        report.settings.transport == .http ? style.paragraph(HTTPComparison.method) : ""
     }
 }

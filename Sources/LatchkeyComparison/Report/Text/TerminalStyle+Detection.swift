@@ -12,7 +12,8 @@ extension TerminalStyle {
     package init(descriptor: Int32) {
         let isTerminal = isatty(descriptor) == 1
         let columns = Int(latchkey_system_terminal_columns(descriptor))
-        let wish = Self.variable("COLUMNS").flatMap { Int($0) } ?? Self.widthElsewhere
+        let given = Self.variable("COLUMNS").flatMap { Int($0) } ?? 0
+        let wish = given > 0 ? given : Self.widthElsewhere
         let allowsColor =
             (Self.variable("NO_COLOR") ?? "").isEmpty && Self.variable("TERM") != "dumb"
         self.init(width: columns > 0 ? columns : wish, usesColor: isTerminal && allowsColor)

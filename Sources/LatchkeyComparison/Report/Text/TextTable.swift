@@ -57,7 +57,12 @@ package struct TerminalStyle: Sendable {
     package var width: Int
     package var usesColor: Bool
 
-    package static let widthRange = 80...160
+    /// Narrower than the least, a line would have one word.
+    package static let widthRange = 20...160
+    private static let tableWidthMin = 80
+
+    /// How wide a table may be: what does not fit a narrower terminal is still told.
+    var tableWidth: Int { max(width, Self.tableWidthMin) }
 
     package init(width: Int, usesColor: Bool) {
         self.width = min(max(width, Self.widthRange.lowerBound), Self.widthRange.upperBound)

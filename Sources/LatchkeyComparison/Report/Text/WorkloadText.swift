@@ -9,9 +9,12 @@ enum WorkloadText {
 
     /// `on 4 threads`, or over the wire `over 4 connections`.
     static func threads(_ count: Int, _ workload: Workload) -> String {
-        let unit = workload.threadMode == nil ? "thread" : "connection"
-        return (workload.threadMode == nil ? "on" : "over")
-            + " \(count) \(unit)" + (count == 1 ? "" : "s")
+        (workload.threadMode == nil ? "on " : "over ") + countedThreads(count, workload)
+    }
+
+    /// `4 threads`, or over the wire `4 connections`.
+    static func countedThreads(_ count: Int, _ workload: Workload) -> String {
+        FigureText.counted(count, workload.threadMode == nil ? "thread" : "connection")
     }
 
     /// Where a whole run took place: what its situations have in common.
@@ -143,7 +146,9 @@ enum WorkloadText {
             case .arrival:
                 switch workload.arrival {
                 case .closed: nil
-                case .open(let rate): "\(FigureText.count(rate)) arrivals per second"
+                case .open(let rate):
+                    FigureText.count(rate) + " " + FigureText.plural("arrival", rate)
+                        + " per second"
                 }
             case .threadMode: workload.threadMode?.rawValue
             }
