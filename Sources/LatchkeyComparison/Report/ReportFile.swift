@@ -22,7 +22,7 @@ package enum ReportFile {
 
     /// Finds out whether a report can be written, without writing one.
     ///
-    /// A pipe is not opened: its reader would see the end of it, and may come as late as the report.
+    /// A pipe is not opened: its reader would see its end, and may come as late as the report.
     package static func checkCanWrite(_ path: String) throws(ReportFileError) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 || errno == ENOENT else {
