@@ -49,7 +49,7 @@ struct TerminalReportTests {
         var report = sample.make()
         report.fingerprint.processorsOnline = 1
         report.verdicts = Array(report.verdicts.prefix(1))
-        let text = text(report, width: 160)
+        let text = text(report, width: 160).split { $0.isWhitespace }.joined(separator: " ")
         for part in [
             ", 1 processor, ", "1 repeat of ", "are for 1 thread.", ", 1 arrival per second",
             "The only check passed (counts; 1 strategy).",
