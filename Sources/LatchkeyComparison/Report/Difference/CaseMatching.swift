@@ -61,7 +61,9 @@ struct CaseMatching {
         }
         let left = before.cases.count + after.cases.count - 2 * pairCount
         if left > 0 {
-            notes.append("\(left) cases are in one report only and were not compared.")
+            notes.append(
+                "In one report only, and not compared: \(FigureText.counted(left, "case"))."
+            )
         }
         let (old, new) = (before.fingerprint, after.fingerprint)
         let facts: [(String, String?, String?)] = [

@@ -45,10 +45,11 @@ extension ReportDifference {
         let power =
             "A \(detectableFigure.isBetterHigher ? "loss" : "rise") of "
             + "\(FigureText.percent(detectableShare)) in \(detectableFigure.rawValue) would have "
-            + "been found in half of the \(caseCount) cases."
+            + "been found\(caseCount == 1 ? "" : " in half of the \(caseCount) cases")."
         if worse == 0, better == 0 {
             return "No difference found beyond the noise. " + power
         }
-        return "\(worse) worse, \(better) better, of \(rows.count) figures. " + power
+        let figures = FigureText.counted(rows.count, "figure")
+        return "\(worse) worse, \(better) better, of \(figures). " + power
     }
 }
