@@ -11,6 +11,10 @@
 #
 # detect_deadlocks=0: the detector of lock orders follows 64 locks a thread and grows without
 # bound in the test that holds 199 monitors; stripes are taken in ascending order by construction.
+# One test at a time: the sanitizer makes every access several times slower, and threads of many
+# tests on two cores would wait longer for each other than a test allows for a hang. It is also
+# faster.
+#
 # Exit tests (their names say that something stops) are skipped: a child of a sanitized process
 # that many threads run in can hang in fork.
 set -eu
@@ -25,7 +29,7 @@ swift build $build --build-tests
 
 run() {
     TSAN_OPTIONS="detect_deadlocks=0 suppressions=$PWD/Tests/tsan.suppressions" \
-        swift test $build --skip-build --disable-xctest "$@" >"$output" 2>&1
+        swift test $build --skip-build --disable-xctest --no-parallel "$@" >"$output" 2>&1
 }
 
 if ! run --filter "$suites" --skip ' stops?( |`|\(|$)' --skip KnownBadStrategyTests; then
