@@ -50,8 +50,8 @@ def main():
     print_table(rows)
     missed = sum(1 for each in rows if each["met"] is False)
     targets = sum(1 for each in rows if each["met"] is not None)
-    print(f"\n{arguments.rounds} rounds of {arguments.seconds:g} s, wrk -t1 -c{CONNECTIONS}, "
-          f"{os.cpu_count()} cores, load average before {BEFORE[0]:.1f}. "
+    print(f"\n{arguments.rounds * SHORTER} rounds of {arguments.seconds / SHORTER:g} s, "
+          f"wrk -t1 -c{CONNECTIONS}, {os.cpu_count()} cores, load average before {BEFORE[0]:.1f}. "
           f"{missed} of {targets} targets missed.")
     return 0
 
@@ -68,8 +68,14 @@ def parse_arguments():
     parser.add_argument("--only", choices=["requests", "shadows", "million", "micro"],
                         help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2, help="per load")
+    parser.add_argument("--seconds", type=float, default=2,
+                        help=f"per load and round; each is {SHORTER} shorter ones")
     return parser.parse_args()
+
+
+# Each load is made as so many shorter ones in rounds of their own: which loop gets how many of
+# wrk's connections is chance, and moves a load's throughput by a third.
+SHORTER = 5
 
 
 def measure_requests(arguments):
@@ -81,7 +87,7 @@ def measure_requests(arguments):
             floor_program(arguments, "shared") as shared:
         one.ask("PUT", "/v1/properties/get", VALUE)
         loader.fill(many.address, MANY, lambda index: b"random%d" % index, VALUE)
-        cases = {
+        loads = interleave(arguments, {
             "get": (one, "get", "get", ()),
             "get floor": (floor, "get", "get", ()),
             "get shared": (shared, "get", "get", ()),
@@ -90,24 +96,36 @@ def measure_requests(arguments):
             "put shared": (shared, "put", "put", ()),
             "random": (many, "random", "random", (MANY,)),
             "random one": (many, "random", "random", (1,)),
-        }
-        rates = {name: [] for name in cases}
-        for turn in range(arguments.rounds):
-            names = list(cases)
-            for name in names[turn % len(names):] + names[:turn % len(names)]:
-                progress(f"round {turn + 1} of {arguments.rounds}: {name}")
-                server, script, last, words = cases[name]
-                report = drive(f"{server.url}/v1/properties/{last}", script, arguments.seconds,
-                               connections=CONNECTIONS, arguments=words)
-                if socket_errors(report) or report["status"]:
-                    raise Failure(f"{name}: not every answer was 2xx: {report}")
-                rates[name].append(rate(report))
+        })
     return [
-        ratio("GET one property ÷ floor", rates, "get", "get floor", 0.95),
-        ratio("PUT one property ÷ floor", rates, "put", "put floor", 0.90),
-        ratio("GET 100,000 at random ÷ one", rates, "random", "random one", 0.85),
-        ratio("GET ÷ floor that never makes a response", rates, "get", "get shared"),
-        ratio("PUT ÷ floor that never makes a response", rates, "put", "put shared")]
+        *ratios("GET one property ÷ floor", loads, "get", "get floor", 0.95),
+        *ratios("PUT one property ÷ floor", loads, "put", "put floor", 0.90),
+        *ratios("GET 100,000 at random ÷ one", loads, "random", "random one", 0.85),
+        *ratios("GET ÷ floor that never makes a response", loads, "get", "get shared"),
+        *ratios("PUT ÷ floor that never makes a response", loads, "put", "put shared")]
+
+
+def interleave(arguments, cases):
+    """Loads the cases in turn, starting with another one in each round.
+
+    Returns by case a list of (answers a second, microseconds of processor time for each).
+    """
+    loads = {name: [] for name in cases}
+    names = list(cases)
+    rounds = arguments.rounds * SHORTER
+    for turn in range(rounds):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            progress(f"round {turn + 1} of {rounds}: {name}")
+            server, script, last, words = cases[name]
+            before = server.cpu_seconds()
+            report = drive(f"{server.url}/v1/properties/{last}", script,
+                           arguments.seconds / SHORTER, connections=CONNECTIONS, arguments=words)
+            if socket_errors(report) or report["status"]:
+                raise Failure(f"{name}: not every answer was 2xx: {report}")
+            spent = server.cpu_seconds() - before
+            loads[name].append((rate(report), 1e6 * spent / report["requests"]))
+    return loads
 
 
 # Of each shadowed service, and whether the target of one shadow is its own.
@@ -118,9 +136,6 @@ SHADOWS = {
     "all fourteen at 1/16": ("all", "1/16", None),
     "spin at 1/1": ("spin", "1/1", None),
 }
-# A load is so many times shorter than elsewhere and there are as many more of them: which loop gets
-# how many of wrk's connections is chance, and moves a load's throughput by a third.
-SHADOW_SHORTER = 5
 
 
 def measure_shadows(arguments):
@@ -129,7 +144,6 @@ def measure_shadows(arguments):
     flags = {name: ("--shadow", strategies, "--shadow-sample", share)
              for name, (strategies, share, _) in SHADOWS.items()}
     flags["none"] = ()
-    loads = {(name, method): [] for name in flags for method in ("get", "put")}
     with contextlib.ExitStack() as stack:
         services = {
             name: stack.enter_context(
@@ -137,36 +151,15 @@ def measure_shadows(arguments):
             for name, words in flags.items()}
         for service in services.values():
             service.ask("PUT", "/v1/properties/get", VALUE)
-        rounds = arguments.rounds * SHADOW_SHORTER
-        for turn in range(rounds):
-            for method in ("get", "put"):
-                names = list(services)
-                for name in names[turn % len(names):] + names[:turn % len(names)]:
-                    progress(f"round {turn + 1} of {rounds}: {method}, shadow {name}")
-                    loads[name, method].append(
-                        drive_shadowed(services[name], method, arguments.seconds / SHADOW_SHORTER))
+        loads = interleave(arguments, {
+            f"{method} {name}": (service, method, method, ())
+            for method in ("get", "put") for name, service in services.items()})
     rows = []
     for name, (_, _, target) in SHADOWS.items():
         for method in ("get", "put"):
-            rates, costs = ({key: [each[part] for each in loads[key, method]]
-                             for key in (name, "none")} for part in (0, 1))
-            rows.append(ratio(f"{method.upper()} with a shadow, {name} ÷ without",
-                              rates, name, "none", target))
-            ratios = [over / under for over, under in zip(costs[name], costs["none"])]
-            rows.append(row("  the same, processor time a request", ratios, "", "", None,
-                            f"{statistics.median(costs[name]):.2f} µs ÷ "
-                            f"{statistics.median(costs['none']):.2f} µs"))
+            rows += ratios(f"{method.upper()} with a shadow, {name} ÷ without", loads,
+                           f"{method} {name}", f"{method} none", target)
     return rows
-
-
-def drive_shadowed(service, method, seconds):
-    """Loads a service and returns answers a second, and microseconds of its processor time each."""
-    before = service.cpu_seconds()
-    report = drive(f"{service.url}/v1/properties/{method}", method, seconds,
-                   connections=CONNECTIONS)
-    if socket_errors(report) or report["status"]:
-        raise Failure(f"{service.command}: not every answer was 2xx: {report}")
-    return rate(report), 1e6 * (service.cpu_seconds() - before) / report["requests"]
 
 
 def floor_program(arguments, response):
@@ -175,13 +168,20 @@ def floor_program(arguments, response):
                   "--value", VALUE.decode(), "--response", response)
 
 
-def ratio(name, rates, numerator, denominator, target=None):
-    values = [over / under for over, under in zip(rates[numerator], rates[denominator])]
-    note = (f"{statistics.median(rates[numerator]):,.0f}/s ÷ "
-            f"{statistics.median(rates[denominator]):,.0f}/s")
-    if target is None:
-        return row(name, values, "", "", None, note)
-    return row(name, values, "", f"≥ {target}", statistics.median(values) >= target, note)
+def ratios(name, loads, numerator, denominator, target=None):
+    """Two rows: of the answers a second, and of the processor time that each takes."""
+    rows = []
+    for part, title, unit in ((0, name, "{:,.0f}/s"), (1, "  the same, processor time a request",
+                                                       "{:.2f} µs")):
+        over, under = ([each[part] for each in loads[key]] for key in (numerator, denominator))
+        values = [one / other for one, other in zip(over, under)]
+        note = " ÷ ".join(unit.format(statistics.median(each)) for each in (over, under))
+        if part == 0 and target is not None:
+            rows.append(row(title, values, "", f"≥ {target}",
+                            statistics.median(values) >= target, note))
+        else:
+            rows.append(row(title, values, "", "", None, note))
+    return rows
 
 
 def measure_million(arguments):

@@ -22,14 +22,15 @@ package enum JSONText {
         } catch {
             throw .notUTF8(offset: error.byteOffsets.lowerBound)
         }
-        let isMarked = unsafe text.starts(with: byteOrderMark)
+        let isMarked =
+            unsafe text.count >= 3 && text[0] == 0xEF && text[1] == 0xBB && text[2] == 0xBF
         let separator = unsafe text.firstIndex { $0 == 0x0B || $0 == 0x0C }
         if let offset = isMarked ? 0 : separator {
             throw .malformed(offset: offset)
         }
         var nesting = Nesting(depth: 0, depthMax: depthMax)
         let status = unsafe withUnsafeMutablePointer(to: &nesting) { nesting in
-            unsafe withUnsafePointer(to: callbacks) { callbacks in
+            unsafe withUnsafePointer(to: makeCallbacks()) { callbacks in
                 unsafe parse(text, callbacks, nesting)
             }
         }
@@ -44,8 +45,6 @@ package enum JSONText {
             throw .malformed(offset: offset)
         }
     }
-
-    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private struct Nesting {
         var depth: Int
@@ -70,14 +69,14 @@ package enum JSONText {
     }
 
     /// The only callbacks are those that count the nesting: YAJL skips the others.
-    private static let callbacks = {
+    private static func makeCallbacks() -> yajl_callbacks {
         var callbacks = yajl_callbacks()
         unsafe callbacks.yajl_start_map = { unsafe JSONText.nesting($0).pointee.begin() }
         unsafe callbacks.yajl_end_map = { unsafe JSONText.nesting($0).pointee.end() }
         unsafe callbacks.yajl_start_array = { unsafe JSONText.nesting($0).pointee.begin() }
         unsafe callbacks.yajl_end_array = { unsafe JSONText.nesting($0).pointee.end() }
         return callbacks
-    }()
+    }
 
     private static func nesting(
         _ context: UnsafeMutableRawPointer?
@@ -93,10 +92,8 @@ package enum JSONText {
         _ callbacks: UnsafePointer<yajl_callbacks>,
         _ nesting: UnsafeMutablePointer<Nesting>
     ) -> Status {
-        unsafe withUnsafeTemporaryAllocation(
-            byteCount: ParserArena.byteCount,
-            alignment: 16
-        ) { block in
+        var block = ParserArena.Block(repeating: .zero)
+        return unsafe withUnsafeMutableBytes(of: &block) { block in
             var arena = unsafe ParserArena(block)
             return unsafe withUnsafeMutablePointer(to: &arena) { arena in
                 var functions = unsafe ParserArena.functions(arena)

@@ -11,9 +11,11 @@ internal import Glibc
 /// SAFETY: `@unsafe` because whoever makes an arena keeps the block until the parser is freed.
 @unsafe
 struct ParserArena {
-    /// YAJL's parser and lexer take about 500 bytes, and 2 KiB for each of two buffers that some
-    /// texts need.
-    static let byteCount = 5 * 1024
+    /// YAJL's parser and lexer take about 500 bytes, and the end of every text a buffer of 2 KiB.
+    ///
+    /// An array in place, because `withUnsafeTemporaryAllocation` takes more than 1 KiB from the
+    /// heap. Its elements are as aligned as what `malloc` returns.
+    typealias Block = InlineArray<176, SIMD2<UInt64>>
 
     private let block: UnsafeMutableRawBufferPointer
     private var used = 0

@@ -45,13 +45,19 @@ package struct Property: @unchecked Sendable {
         }
     }
 
-    package var revision: Revision { memory.header.revision }
+    /// Read through a pointer, because the runtime follows each access to a stored property of a
+    /// class, to find overlapping ones; what never changes has none.
+    private var header: Header {
+        unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee }
+    }
+
+    package var revision: Revision { header.revision }
 
     /// The revision at which the property came into being, or came back after a deletion.
-    package var created: Revision { memory.header.created }
+    package var created: Revision { header.created }
 
     /// The length of name and value together: what counts towards the store's bound on bytes.
-    var byteCount: Int { Int(memory.header.nameCount) + Int(memory.header.valueCount) }
+    var byteCount: Int { Int(header.nameCount) + Int(header.valueCount) }
 
     /// What keeps ``nameBytes`` and ``valueBytes`` in place.
     package var owner: AnyObject { memory }
@@ -60,7 +66,7 @@ package struct Property: @unchecked Sendable {
     ///
     /// Valid while the property or its ``owner`` lives.
     package var nameBytes: UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(start: bytes, count: Int(memory.header.nameCount))
+        unsafe UnsafeRawBufferPointer(start: bytes, count: Int(header.nameCount))
     }
 
     /// The value's bytes.
@@ -68,8 +74,8 @@ package struct Property: @unchecked Sendable {
     /// Valid while the property or its ``owner`` lives.
     package var valueBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(
-            start: bytes + Int(memory.header.nameCount),
-            count: Int(memory.header.valueCount)
+            start: bytes + Int(header.nameCount),
+            count: Int(header.valueCount)
         )
     }
 
@@ -79,8 +85,10 @@ package struct Property: @unchecked Sendable {
 
     /// Stamps a property that nobody else can see yet.
     func assign(revision: Revision, created: Revision) {
-        memory.header.revision = revision
-        memory.header.created = created
+        unsafe memory.withUnsafeMutablePointerToHeader { header in
+            unsafe header.pointee.revision = revision
+            unsafe header.pointee.created = created
+        }
     }
 }
 

@@ -46,6 +46,27 @@ struct HostileInputTests {
         try await server.stop()
     }
 
+    /// As RFC 9110, section 5.6.2, has it.
+    ///
+    /// Over 0x7f a character is two bytes, neither of which is allowed.
+    @Test
+    func `the name of a field is a token`() async throws {
+        let server = try TestServer(.eventLoops)
+        let others = Set("!#$%&'*+-.^_`|~".unicodeScalars)
+        // These end a name, or are refused by libmicrohttpd before us.
+        let ends = Set("\t\n\r :".unicodeScalars)
+        for scalar in (1...0x100).compactMap(UnicodeScalar.init) where !ends.contains(scalar) {
+            let client = try server.client()
+            let reply = client.ask("GET /now HTTP/1.1\r\nHost: x\r\na\(scalar)b: c\r\n\r\n")
+            let isAllowed =
+                scalar.isASCII && scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
+                || others.contains(scalar)
+            #expect(reply.status == (isAllowed ? 200 : 400), "\(scalar.debugDescription)")
+            client.close()
+        }
+        try await server.stop()
+    }
+
     @Test(arguments: Mode.allCases)
     func `a coding that is not known is 501`(mode: Mode) async throws {
         let server = try TestServer(mode)
