@@ -6,7 +6,7 @@ process id. Nothing waits without a bound.
 
 import http.client
 import json
-import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -82,11 +82,11 @@ class Server:
         raise Failure("the kernel does not say how much memory is resident")
 
     def cpu_seconds(self):
-        """Processor time that the program has used so far, in user and kernel mode."""
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as status:
-            # The program's name, which may have spaces, ends at the last bracket.
-            words = status.read().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        """Processor time that the program's threads, those that still run, have used so far."""
+        nanoseconds = 0
+        for thread in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            nanoseconds += int((thread / "schedstat").read_text(encoding="ascii").split()[0])
+        return nanoseconds / 1e9
 
     def ask(self, method, path, body=None, headers=None, expect=(200, 201, 204)):
         """One request on a connection of its own. Returns status, headers and body."""

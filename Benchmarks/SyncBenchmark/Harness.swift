@@ -29,7 +29,8 @@ struct Comparison {
 ///
 /// **Design.** In each round, every contender of a comparison runs once, the order turning from
 /// round to round; the figure is formed within the round. The median over the rounds is the
-/// result, and the least and greatest are printed beside it. The first round is not counted.
+/// result; beside it is a 95 % interval of the median by order statistics (Conover, *Practical
+/// Nonparametric Statistics*, section 3.2): of up to six rounds, the least and greatest. The first round is not counted.
 struct Harness {
     let rounds: Int
 
@@ -57,12 +58,19 @@ struct Harness {
             subject: comparison.subject.name,
             reference: comparison.reference.name,
             ratio: median(figures),
-            low: figures.min() ?? .nan,
-            high: figures.max() ?? .nan,
+            low: interval(figures).low,
+            high: interval(figures).high,
             target: comparison.figure.target,
             isMet: comparison.figure.isMet(by: median(figures)),
             nanosecondsPerOperation: median(costs)
         )
+    }
+
+    private func interval(_ values: [Double]) -> (low: Double, high: Double) {
+        let sorted = values.sorted()
+        let count = Double(sorted.count)
+        let first = max(0, Int((count / 2 - 0.98 * count.squareRoot()).rounded()) - 1)
+        return (sorted[first], sorted[sorted.count - 1 - first])
     }
 
     private func median(_ values: [Double]) -> Double {
