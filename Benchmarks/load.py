@@ -40,6 +40,8 @@ SETTLE_SECONDS_MAX = 10
 REQUESTS = re.compile(r'latchkey_http_requests_total\{(.*)\}')
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 
+FIRST_BUCKET_NANOSECONDS = 100
+
 
 def main():
     arguments = parse_arguments()
@@ -217,7 +219,10 @@ def cells(row):
 def quantiles(durations):
     if durations is None:
         return ("", "")
-    return tuple(duration(durations[name]) for name in ("p50Nanoseconds", "p99Nanoseconds"))
+    found = (durations[name] for name in ("p50Nanoseconds", "p99Nanoseconds"))
+    # Nothing is known inside the first bucket but its bound.
+    return tuple(("≤" if each == FIRST_BUCKET_NANOSECONDS else "") + duration(each)
+                 for each in found)
 
 
 def duration(nanoseconds):
