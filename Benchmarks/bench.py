@@ -53,7 +53,9 @@ def main():
     targets = sum(1 for each in rows if each["met"] is not None)
     print(f"\n{arguments.rounds * SHORTER} rounds of {arguments.seconds / SHORTER:g} s, "
           f"wrk -t1 -c{CONNECTIONS}, {os.cpu_count()} cores, load average before {BEFORE[0]:.1f}. "
-          f"{missed} of {targets} targets missed. Low to high is a 95 % interval of the median.")
+          f"{missed} of {targets} targets missed. Low to high is a 95 % interval of the median.\n"
+          "Without HTTP: 15 rounds for an uncontended row, 9 for one of 8 threads, 60 and 15 for "
+          "bare loops.")
     return 0
 
 
@@ -238,14 +240,14 @@ def measure_micro(arguments):
 
 
 def row(name, values, unit, target, met, note):
-    low, high = interval(values)
+    low, high = interval(values) if len(values) > 1 else (None, None)
     return {"name": name, "median": statistics.median(values), "low": low, "high": high,
             "unit": unit, "target": target, "met": met, "note": note}
 
 
 def interval(values):
     """A 95 % interval of the median, by order statistics (Conover, Practical Nonparametric
-    Statistics, section 3.2): of six values or fewer, the least and the greatest."""
+    Statistics, section 3.2): of eight values or fewer, the least and the greatest."""
     ordered = sorted(values)
     first = max(0, round(len(ordered) / 2 - 0.98 * math.sqrt(len(ordered))) - 1)
     return ordered[first], ordered[-1 - first]
@@ -255,7 +257,8 @@ def print_table(rows):
     head = ("measure", "median", "low", "high", "", "target", "", "from")
     lines = [head]
     for each in rows:
-        figures = [f"{each[key]:.3g}" for key in ("median", "low", "high")]
+        figures = ["" if each[key] is None else f"{each[key]:.3g}"
+                   for key in ("median", "low", "high")]
         verdict = {True: "met", False: "MISSED", None: ""}[each["met"]]
         lines.append((each["name"], *figures, each["unit"], each["target"], verdict, each["note"]))
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]

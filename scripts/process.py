@@ -6,11 +6,11 @@ process id. Nothing waits without a bound.
 
 import http.client
 import json
-import pathlib
 import re
 import signal
 import subprocess
 import threading
+import time
 import urllib.parse
 
 START_SECONDS_MAX = 30
@@ -82,11 +82,9 @@ class Server:
         raise Failure("the kernel does not say how much memory is resident")
 
     def cpu_seconds(self):
-        """Processor time that the program's threads, those that still run, have used so far."""
-        nanoseconds = 0
-        for thread in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            nanoseconds += int((thread / "schedstat").read_text(encoding="ascii").split()[0])
-        return nanoseconds / 1e9
+        """Processor time that the program has used so far, in user and kernel mode."""
+        # The clock of a process, as clock_getcpuclockid() numbers it on Linux.
+        return time.clock_gettime((~self.process.pid << 3) | 2)
 
     def ask(self, method, path, body=None, headers=None, expect=(200, 201, 204)):
         """One request on a connection of its own. Returns status, headers and body."""

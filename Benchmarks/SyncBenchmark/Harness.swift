@@ -30,8 +30,8 @@ struct Comparison {
 /// **Design.** In each round, every contender of a comparison runs once, the order turning from
 /// round to round; the figure is formed within the round. The median over the rounds is the
 /// result; beside it is a 95 % interval of the median by order statistics (Conover, *Practical
-/// Nonparametric Statistics*, section 3.2): of up to six rounds, the least and greatest. The first
-/// round is not counted.
+/// Nonparametric Statistics*, section 3.2): of up to eight rounds, the least and greatest. The
+/// first round is not counted.
 struct Harness {
     let rounds: Int
 

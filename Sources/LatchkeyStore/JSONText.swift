@@ -111,7 +111,8 @@ package enum JSONText {
         _ parser: yajl_handle
     ) -> Status {
         var status = unsafe yajl_parse(parser, text.baseAddress, text.count)
-        if status == yajl_status_ok {
+        let isRead = status == yajl_status_ok
+        if isRead {
             // Says that no more follows, which ends a number and finds what is left open.
             status = unsafe yajl_complete_parse(parser)
         }
@@ -121,8 +122,9 @@ package enum JSONText {
         case yajl_status_client_canceled:
             return .cancelled
         default:
-            // The end of the text counts as one more byte.
-            return .malformed(offset: min(text.count, Int(unsafe yajl_get_bytes_consumed(parser))))
+            // The end is one more byte to YAJL, which counts from there.
+            let offset = isRead ? text.count : Int(unsafe yajl_get_bytes_consumed(parser))
+            return .malformed(offset: min(text.count, offset))
         }
     }
 }

@@ -162,7 +162,7 @@ enum CompareCommand {
 
     /// Finds out before the run, not after it, that a report cannot be written.
     private static func checkOutput(_ values: FlagValues) throws(UsageError) {
-        var sources: [String: String] = [:]
+        var sources = reservedFiles(values)
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             let path = values.text(flag.name)
             do {
@@ -175,6 +175,19 @@ enum CompareCommand {
                 throw UsageError("\(other) and \(values.source(flag)) name the same file.")
             }
         }
+    }
+
+    /// Files that no report may replace, by what they are: what is read, and where text goes.
+    private static func reservedFiles(_ values: FlagValues) -> [String: String] {
+        var reserved: [String: String] = [:]
+        if values.isGiven("from"), let target = ReportFile.target(of: values.text("from")) {
+            reserved[target] = "--from"
+        }
+        let streams = ["/dev/stderr": "standard error", "/dev/stdout": "standard output"]
+        for (path, name) in streams {
+            if let target = ReportFile.target(of: path) { reserved[target] = name }
+        }
+        return reserved
     }
 
     /// Writes the files that were asked for, as many as can be written, and prints the report.

@@ -117,8 +117,8 @@ enum CompareFlags {
             "duration",
             .text(placeholder: "TIME"),
             default: "150ms",
-            "How long a repeat is measured, such as 200ms or 2s. Over HTTP in whole seconds, and "
-                + "1s unless told."
+            "How long a repeat is measured, such as 200ms or 2s; a number alone is seconds. Over "
+                + "HTTP in whole seconds, and 1s unless told."
         ),
         Flag(
             "repeats",

@@ -65,7 +65,7 @@ enum ServeCommand {
             "host",
             .text(placeholder: "ADDRESS"),
             default: defaults.host,
-            "The numeric address to listen on. 0.0.0.0 or :: listens on all."
+            "The address to listen on, or a name for one. 0.0.0.0 or :: listens on all."
         ),
         Flag(
             "port",

@@ -203,6 +203,30 @@ struct CompareTests {
         #expect(nowhere.status == 0, "\(nowhere.errors)")
     }
 
+    @Test(arguments: ["json", "csv", "html"])
+    func `what is read, or printed to, is not replaced`(format: String) async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        #expect(try await run(Self.quick + ["--json", path]).status == 0)
+        let report = try Data(contentsOf: URL(filePath: path))
+        let read = try await run(["compare", "--from", path, "--\(format)", path])
+        #expect(read.status == 2)
+        #expect(read.errors.hasPrefix("latchkey: --from and --\(format) name the same file.\n"))
+        #expect(try Data(contentsOf: URL(filePath: path)) == report)
+        let log = folder.path + "/log"
+        for name in [log, "/dev/stdout", "/dev/fd/1"] {
+            try Data("older\n".utf8).write(to: URL(filePath: log))
+            let printed = try await run(
+                ["compare", "--from", path, "--\(format)", name],
+                after: "exec >>\(log)"
+            )
+            #expect(printed.status == 2)
+            let sentence = "latchkey: standard output and --\(format) name the same file.\n"
+            #expect(printed.errors.hasPrefix(sentence))
+            #expect(try String(contentsOfFile: log, encoding: .utf8) == "older\n")
+        }
+    }
+
     @Test func `a report with a failed check is status 1 also when it is read again`() async throws
     {
         let folder = try TemporaryFolder()

@@ -70,6 +70,23 @@ struct JSONTextTests {
         #expect(throws: InvalidJSON.tooDeep) { try check(String(repeating: open, count: 100_000)) }
     }
 
+    /// Deeper than the parser's own memory reaches, which then grows outside of it.
+    @Test(arguments: [127, 128, 129, 640, 1_000, 10_000])
+    func `nesting goes as deep as it may`(depth: Int) throws {
+        for (open, close) in [("[", "]"), ("{\"\\u0061\":", "}")] {
+            let begin = String(repeating: open, count: depth)
+            let end = String(repeating: close, count: depth)
+            try check(begin + "\"\\n\"" + end, depthMax: depth)
+            #expect(throws: InvalidJSON.tooDeep) {
+                try check(begin + "1" + end, depthMax: depth - 1)
+            }
+            let text = begin + "1" + end.dropLast()
+            #expect(throws: InvalidJSON.malformed(offset: text.utf8.count)) {
+                try check(text, depthMax: depth)
+            }
+        }
+    }
+
     @Test func `siblings do not count as nesting`() throws {
         try check("[" + Array(repeating: "[]", count: 1000).joined(separator: ",") + "]")
     }
