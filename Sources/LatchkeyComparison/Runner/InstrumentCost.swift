@@ -27,7 +27,20 @@ extension ComparisonReport.InstrumentCost {
     }
 
     /// The worker's loop around an operation that does nothing: the least of some short runs.
+    ///
+    /// In a run of three milliseconds on a busy machine the worker may not get a processor at all.
+    /// While that is so the runs become longer, up to some seconds.
     private static func loopNanoseconds() -> Double {
+        for doublings in 0..<11 {
+            let rates = (0..<5).map { _ in loopsPerSecond(milliseconds: 3 << doublings) }
+            if let rate = rates.max(), rate > 0 {
+                return 1e9 / rate
+            }
+        }
+        return 0
+    }
+
+    private static func loopsPerSecond(milliseconds: UInt64) -> Double {
         let workload = ComparisonReport.Workload(
             readRatio: 0.5,
             sectionNanoseconds: 0,
@@ -43,16 +56,14 @@ extension ComparisonReport.InstrumentCost {
             interval: nil,
             durations: SliceDurations(
                 warmUpNanoseconds: 1_000_000,
-                measuredNanoseconds: 3_000_000
+                measuredNanoseconds: milliseconds * 1_000_000
             ),
             counter: nil,
             usesPool: false,
             isInterrupted: { false }
         )
-        let rates = (0..<5).compactMap { _ in
-            try? slice.run(performer: { _ in IdleOperator() }).operationsPerSecond
-        }
-        return rates.max().map { 1e9 / $0 } ?? 0
+        let result = try? slice.run(performer: { _ in IdleOperator() })
+        return result?.operationsPerSecond ?? 0
     }
 }
 
