@@ -11,6 +11,7 @@
 #
 # detect_deadlocks=0: the detector of lock orders follows 64 locks a thread and grows without
 # bound in the test that holds 199 monitors; stripes are taken in ascending order by construction.
+#
 # One test at a time: the sanitizer makes every access several times slower, and threads of many
 # tests on two cores would wait longer for each other than a test allows for a hang. It is also
 # faster.
