@@ -106,12 +106,12 @@ func printRatio(
     target: String?,
     isMet: (_ median: Double) -> Bool?
 ) throws {
-    let ratios = ComparisonReport.Spread(zip(above, below).map { $1 / $0 }, seed: 1)
+    let ratios = zip(above, below).map { $1 / $0 }
+    let median = ComparisonReport.Spread(ratios, seed: 1).median
     let nanoseconds = 1e9 / ComparisonReport.Spread(above, seed: 1).median
     try printLine([
-        "measure": measure, "ratio": ratios.median, "low": ratios.intervalLow,
-        "high": ratios.intervalHigh, "unit": "ratio", "target": target,
-        "isMet": isMet(ratios.median), "subject": "the first",
+        "measure": measure, "ratio": median, "rounds": ratios, "unit": "ratio",
+        "target": target, "isMet": isMet(median), "subject": "the first",
         "nanosecondsPerOperation": nanoseconds,
     ])
 }

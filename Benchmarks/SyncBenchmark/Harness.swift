@@ -29,8 +29,7 @@ struct Comparison {
 ///
 /// **Design.** In each round, every contender of a comparison runs once, the order turning from
 /// round to round; the figure is formed within the round. The median over the rounds is the
-/// result; beside it is a 95 % interval of the median by order statistics (Conover, *Practical
-/// Nonparametric Statistics*, section 3.2): of up to eight rounds, the least and greatest. The
+/// result; the figures of all are printed too, from which the bench script has its interval. The
 /// first round is not counted.
 struct Harness {
     let rounds: Int
@@ -59,19 +58,11 @@ struct Harness {
             subject: comparison.subject.name,
             reference: comparison.reference.name,
             ratio: median(figures),
-            low: interval(figures).low,
-            high: interval(figures).high,
+            rounds: figures,
             target: comparison.figure.target,
             isMet: comparison.figure.isMet(by: median(figures)),
             nanosecondsPerOperation: median(costs)
         )
-    }
-
-    private func interval(_ values: [Double]) -> (low: Double, high: Double) {
-        let sorted = values.sorted()
-        let count = Double(sorted.count)
-        let first = max(0, Int((count / 2 - 0.98 * count.squareRoot()).rounded()) - 1)
-        return (sorted[first], sorted[sorted.count - 1 - first])
     }
 
     private func median(_ values: [Double]) -> Double {
@@ -89,8 +80,8 @@ struct Row: Encodable {
     let subject: String
     let reference: String
     let ratio: Double
-    let low: Double
-    let high: Double
+    /// The figure of each round.
+    let rounds: [Double]
     let target: String?
     let isMet: Bool?
     let nanosecondsPerOperation: Double
@@ -109,8 +100,7 @@ struct Row: Encodable {
             subject: subject,
             reference: reference,
             ratio: three(ratio),
-            low: three(low),
-            high: three(high),
+            rounds: rounds.map(three),
             target: target,
             isMet: isMet,
             nanosecondsPerOperation: three(nanosecondsPerOperation)
