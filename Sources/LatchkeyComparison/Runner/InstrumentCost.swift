@@ -29,15 +29,13 @@ extension ComparisonReport.InstrumentCost {
     /// The worker's loop around an operation that does nothing: the least of some short runs.
     ///
     /// In a run of three milliseconds on a busy machine the worker may not get a processor at all.
-    /// While that is so the runs become longer, up to some seconds.
+    /// While that is so the runs become longer, up to some seconds; if it never got one, the loop
+    /// counts with half an operation a second, as everything does in which nothing was done.
     private static func loopNanoseconds() -> Double {
-        for doublings in 0..<11 {
-            let rates = (0..<5).map { _ in loopsPerSecond(milliseconds: 3 << doublings) }
-            if let rate = rates.max(), rate > 0 {
-                return 1e9 / rate
-            }
+        let rates = (0..<11).lazy.map { doublings in
+            (0..<5).map { _ in loopsPerSecond(milliseconds: 3 << doublings) }.max() ?? 0
         }
-        return 0
+        return 1e9 / (rates.first { $0 > 0 } ?? Modes.valueMin)
     }
 
     private static func loopsPerSecond(milliseconds: UInt64) -> Double {

@@ -116,26 +116,19 @@ struct Worker<Performer: Operator> {
         // Copies, so that they can stay in registers while the doors are called.
         var outside = outside
         var performer = performer
-        if count == 1 {
-            // Nothing to look up, which is a nanosecond of the ten that a lock takes.
-            let operation = plan.operations[0]
+        unsafe plan.operations.withUnsafeBufferPointer { operations in
+            var operation = unsafe operations[place]
             while board.isStill(stage) {
                 outside ^= performer.perform(operation)
+                // To look one up takes a nanosecond of the ten that a lock takes.
+                if count > 1 {
+                    place = place &+ 1 == count ? 0 : place &+ 1
+                    operation = unsafe operations[place]
+                }
                 if cost.outsideSteps > 0 {
                     outside = cost.work.run(outside, steps: cost.outsideSteps)
                 }
                 done &+= 1
-            }
-        } else {
-            unsafe plan.operations.withUnsafeBufferPointer { operations in
-                while board.isStill(stage) {
-                    outside ^= performer.perform(unsafe operations[place])
-                    place = place &+ 1 == count ? 0 : place &+ 1
-                    if cost.outsideSteps > 0 {
-                        outside = cost.work.run(outside, steps: cost.outsideSteps)
-                    }
-                    done &+= 1
-                }
             }
         }
         position += done
