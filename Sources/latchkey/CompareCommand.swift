@@ -179,15 +179,14 @@ enum CompareCommand {
 
     /// Files that no report may replace, by what they are: what is read, and where text goes.
     private static func reservedFiles(_ values: FlagValues) -> [String: String] {
-        var reserved: [String: String] = [:]
-        if values.isGiven("from"), let target = ReportFile.target(of: values.text("from")) {
-            reserved[target] = "--from"
+        var files = [("/dev/stderr", "standard error"), ("/dev/stdout", "standard output")]
+        if values.isGiven("from") {
+            files.append((values.text("from"), values.source(CompareFlags.from)))
         }
-        let streams = ["/dev/stderr": "standard error", "/dev/stdout": "standard output"]
-        for (path, name) in streams {
-            if let target = ReportFile.target(of: path) { reserved[target] = name }
+        let targets = files.compactMap { path, name in
+            ReportFile.target(of: path).map { ($0, name) }
         }
-        return reserved
+        return Dictionary(targets, uniquingKeysWith: { $1 })
     }
 
     /// Writes the files that were asked for, as many as can be written, and prints the report.

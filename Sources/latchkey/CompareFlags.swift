@@ -168,14 +168,16 @@ enum CompareFlags {
         ),
     ]
 
+    static let from = Flag(
+        "from",
+        .text(placeholder: "FILE"),
+        default: "",
+        "Measures nothing, and takes the report from a JSON file. Prints it, or compares "
+            + "--against another."
+    )
+
     private static let reports: [Flag] = [
-        Flag(
-            "from",
-            .text(placeholder: "FILE"),
-            default: "",
-            "Measures nothing, and takes the report from a JSON file. Prints it, or compares "
-                + "--against another."
-        ),
+        from,
         Flag(
             "against",
             .text(placeholder: "FILE"),

@@ -99,7 +99,7 @@ package struct TerminalReport {
         _ greatest: Int,
         _ cases: [ComparisonReport.Case]
     ) -> String {
-        let unit = workload.threadMode == nil ? "threads" : "connections"
+        let unit = WorkloadText.threadsNoun(workload)
         let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
         let figure =
             switch RankedFigure(workload) {

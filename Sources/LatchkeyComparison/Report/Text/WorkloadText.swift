@@ -14,7 +14,7 @@ enum WorkloadText {
 
     /// `4 threads`, or over the wire `4 connections`.
     static func countedThreads(_ count: Int, _ workload: Workload) -> String {
-        FigureText.counted(count, workload.threadMode == nil ? "thread" : "connection")
+        FigureText.counted(count, threadNoun(workload))
     }
 
     /// Where a whole run took place: what its situations have in common.
@@ -23,7 +23,7 @@ enum WorkloadText {
         let counts = situations.map(\.threads).uniqued().sorted()
         let least = counts.first ?? 1
         let most = counts.last ?? 1
-        let unit = first.workload.threadMode == nil ? "threads" : "connections"
+        let unit = threadsNoun(first.workload)
         let threads =
             counts.count == 1
             ? threads(least, first.workload)
@@ -77,10 +77,12 @@ enum WorkloadText {
             + "`\(crossing.fasterBelow)`\(workload)."
     }
 
-    /// What a workload calls its threads, in the plural.
-    static func threadsNoun(_ workload: ComparisonReport.Workload) -> String {
-        workload.threadMode == nil ? "threads" : "connections"
+    private static func threadNoun(_ workload: Workload) -> String {
+        workload.threadMode == nil ? "thread" : "connection"
     }
+
+    /// What a workload calls its threads, in the plural.
+    static func threadsNoun(_ workload: Workload) -> String { threadNoun(workload) + "s" }
 
     /// The workload of a crossover without the part that is its axis.
     private static func situation(_ crossing: ComparisonReport.Crossover) -> String {
