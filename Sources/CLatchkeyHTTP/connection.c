@@ -3,17 +3,23 @@
 // Design
 //
 // libmicrohttpd has bounds of its own, which close what is over them without a word. Ours are lower
-// and let the connection send a request first, so that it can be answered. What is over
-// `connections_max` by more than LATCHKEY_HTTP_REFUSALS_MAX is closed before there is an object for
-// it. The library's own bound is never reached, which latchkey_http_quiesce() depends on.
+// and let the connection send a request first, so that it can be answered. Those that are refused
+// are in a second list, by age: one more than LATCHKEY_HTTP_REFUSALS_MAX ends the oldest that has
+// sent no request. Should they come faster than they are ended, a connection is closed before there
+// is an object for it. The library's own bound is never reached, which latchkey_http_quiesce()
+// depends on.
 //
 // The list is guarded by the server's lock. It is locked when a connection begins and ends, by the
 // watchdog, and by those who count; never for a request. While a connection is in the list its
 // socket is open: libmicrohttpd closes it after MHD_CONNECTION_NOTIFY_CLOSED.
 
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "internal.h"
 
@@ -52,6 +58,40 @@ static uint32_t count_of_address(latchkey_http_server *server, address from) {
     return count;
 }
 
+// The places of a connection in the list of all and in that of refusals are at different offsets.
+static links *links_of(connection *c, size_t offset) {
+    return (links *)(void *)((char *)c + offset);
+}
+
+// Puts a connection at the end of a list. (lock)
+static void append(links *list, connection *c, size_t offset) {
+    *links_of(c, offset) = (links){list->previous, NULL};
+    if (list->previous != NULL) {
+        links_of(list->previous, offset)->next = c;
+    } else {
+        list->next = c;
+    }
+    list->previous = c;
+}
+
+// Takes a connection out of a list. (lock)
+static void take_out(links *list, connection *c, size_t offset) {
+    links at = *links_of(c, offset);
+    *(at.previous != NULL ? &links_of(at.previous, offset)->next : &list->next) = at.next;
+    *(at.next != NULL ? &links_of(at.next, offset)->previous : &list->previous) = at.previous;
+}
+
+// Ends the oldest refused connection that has sent no request. (lock)
+static void end_oldest_refusal(latchkey_http_server *server) {
+    for (connection *c = server->refusals.next; c != NULL; c = c->refusals.next) {
+        unsigned phase = atomic_load(&c->phase);
+        if ((phase & PHASE_MASK) == PHASE_WAITING && latchkey_http_connection_expire(c, phase)) {
+            latchkey_http_connection_end(c);
+            return;
+        }
+    }
+}
+
 static void insert(latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
     const latchkey_http_options *options = &server->options;
@@ -68,11 +108,13 @@ static void insert(latchkey_http_server *server, connection *c) {
         c->next_of_address = *chain;
         *chain = c;
     }
-    c->next = server->first;
-    if (c->next != NULL) {
-        c->next->previous = c;
+    if (c->refused) {
+        append(&server->refusals, c, offsetof(connection, refusals));
+        if (++server->refusal_count > LATCHKEY_HTTP_REFUSALS_MAX) {
+            end_oldest_refusal(server);
+        }
     }
-    server->first = c;
+    append(&server->all, c, offsetof(connection, all));
     server->connection_count++;
     pthread_mutex_unlock(&server->lock);
 }
@@ -86,14 +128,11 @@ static void delete (latchkey_http_server *server, connection *c) {
         }
         *link = c->next_of_address;
     }
-    if (c->previous != NULL) {
-        c->previous->next = c->next;
-    } else {
-        server->first = c->next;
+    if (c->refused) {
+        take_out(&server->refusals, c, offsetof(connection, refusals));
+        server->refusal_count--;
     }
-    if (c->next != NULL) {
-        c->next->previous = c->previous;
-    }
+    take_out(&server->all, c, offsetof(connection, all));
     server->connection_count--;
     pthread_mutex_unlock(&server->lock);
 }
@@ -144,13 +183,38 @@ enum MHD_Result latchkey_http_connection_admit(void *context, const struct socka
     (void)count;
     latchkey_http_server *server = context;
     pthread_mutex_lock(&server->lock);
-    uint64_t admitted_max = (uint64_t)server->options.connections_max + LATCHKEY_HTTP_REFUSALS_MAX;
-    bool admits = server->connection_count < admitted_max;
+    uint64_t admitted_max =
+        (uint64_t)server->options.connections_max + 2 * LATCHKEY_HTTP_REFUSALS_MAX;
+    bool admits = server->connection_count < admitted_max && !atomic_load(&server->draining);
+    if (admits) {
+        // Until MHD_CONNECTION_NOTIFY_STARTED; stop waits for it.
+        atomic_fetch_add(&server->admitting, 1);
+    }
     pthread_mutex_unlock(&server->lock);
     if (!admits) {
         atomic_fetch_add_explicit(&server->refused_total, 1, memory_order_relaxed);
     }
     return admits ? MHD_YES : MHD_NO;
+}
+
+bool latchkey_http_connection_ask(connection *c, struct tcp_info *info) {
+    socklen_t count = sizeof(*info);
+    memset(info, 0, sizeof(*info));
+    return getsockopt(c->socket, IPPROTO_TCP, TCP_INFO, info, &count) == 0;
+}
+
+// Counts a connection that libmicrohttpd has closed without a word, because what came first was no
+// request line: nothing has happened on it, nothing was sent, and the client has not ended it.
+static void count_unparsed(connection *c) {
+    // TCP_FIN_WAIT1 and TCP_FIN_WAIT2 of <netinet/tcp.h>, which cannot be included together with
+    // <linux/tcp.h>, which alone has the whole of tcp_info.
+    enum { KERNEL_FIN_WAIT_1 = 4, KERNEL_FIN_WAIT_2 = 5 };
+    struct tcp_info info;
+    if (atomic_load(&c->phase) == PHASE_WAITING && !atomic_load(&c->server->draining) &&
+        latchkey_http_connection_ask(c, &info) && info.tcpi_bytes_sent == 0 &&
+        (info.tcpi_state == KERNEL_FIN_WAIT_1 || info.tcpi_state == KERNEL_FIN_WAIT_2)) {
+        atomic_fetch_add_explicit(&c->server->library_refused_total, 1, memory_order_relaxed);
+    }
 }
 
 void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
@@ -162,23 +226,26 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
         connection *c = create(server, mhd);
         *socket_context = c;
         if (c == NULL) {
-            latchkey_http_server_log(server, "no memory for a connection, which will be closed");
+            atomic_fetch_sub(&server->admitting, 1);
+            latchkey_http_log_write(server, "no memory for a connection, which will be closed");
             return;
         }
         insert(server, c);
+        atomic_fetch_sub(&server->admitting, 1);
         if (c->refused) {
             atomic_fetch_add_explicit(&server->refused_total, 1, memory_order_relaxed);
         }
     } else if (*socket_context != NULL) {
         connection *c = *socket_context;
         *socket_context = NULL;
+        count_unparsed(c);
         delete (server, c);
         latchkey_http_connection_release(c);
     }
 }
 
 enum phase latchkey_http_connection_phase(connection *c) {
-    return (enum phase)(atomic_load_explicit(&c->phase, memory_order_relaxed) & PHASE_MASK);
+    return (enum phase)(atomic_load(&c->phase) & PHASE_MASK);
 }
 
 bool latchkey_http_connection_enter(connection *c, enum phase phase) {
@@ -192,15 +259,30 @@ bool latchkey_http_connection_enter(connection *c, enum phase phase) {
         atomic_store_explicit(&c->phase, next, memory_order_release);
         return true;
     }
-    // Sequentially consistent: latchkey_http_stop() sets `stopping` and then looks at the phases,
-    // the server's thread sets HANDLING and then looks at `stopping`.
+    // Sequentially consistent, as `phase` and `stopping` have to be (internal.h).
     return atomic_compare_exchange_strong(&c->phase, &now, next);
+}
+
+bool latchkey_http_connection_expire(connection *c, unsigned phase) {
+    unsigned expired = (phase & ~(unsigned)PHASE_MASK) | PHASE_EXPIRED;
+    return atomic_compare_exchange_strong(&c->phase, &phase, expired);
+}
+
+void latchkey_http_connection_end(connection *c) {
+    int unsent = 0;
+    if (ioctl(c->socket, SIOCOUTQ, &unsent) == 0 && unsent > 0) {
+        // Otherwise the kernel would keep it for minutes after close() for a client that never
+        // reads.
+        struct linger at_once = {1, 0};
+        setsockopt(c->socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    }
+    shutdown(c->socket, SHUT_RDWR);
 }
 
 latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
     latchkey_http_statistics result = {0};
     pthread_mutex_lock(&server->lock);
-    for (connection *c = server->first; c != NULL; c = c->next) {
+    for (connection *c = server->all.next; c != NULL; c = c->all.next) {
         unsigned state = atomic_load_explicit(&c->answer_state, memory_order_relaxed);
         result.connections++;
         switch (latchkey_http_connection_phase(c)) {
@@ -224,5 +306,9 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
     result.accepted_total = atomic_load_explicit(&server->accepted_total, memory_order_relaxed);
     result.refused_total = atomic_load_explicit(&server->refused_total, memory_order_relaxed);
     result.timed_out_total = atomic_load_explicit(&server->timed_out_total, memory_order_relaxed);
+    result.library_refused_total =
+        atomic_load_explicit(&server->library_refused_total, memory_order_relaxed);
+    result.log_suppressed_total =
+        atomic_load_explicit(&server->log_suppressed_total, memory_order_relaxed);
     return result;
 }

@@ -12,6 +12,11 @@
 // What libmicrohttpd does not say is asked of the kernel (tcp_info): whether the first bytes of a
 // request line have come, whether the client has gone, and how much of an answer it has taken.
 //
+// Nothing is without a deadline but a handler that is running: it has a thread of the server, which
+// cannot be taken away. A request whose handler has returned without an answer is abandoned, as at
+// stop (response.c). An answer must be taken at a least rate, on average over the idle time, since
+// a client that takes a byte now and then would hold its connection for ever.
+//
 // A request that is too slow is answered here, on the socket, with a small raw 408; a body that
 // goes on and on with a raw 413. The phase EXPIRED keeps everybody else from answering. Only our
 // half of the connection is closed then, so that the client gets to read the answer before its next
@@ -60,39 +65,33 @@ static void send_raw(connection *c, const char *status, const char *problem) {
     }
 }
 
-// Lets the connection expire, unless its phase has changed meanwhile.
-static bool expire(connection *c, unsigned phase) {
-    unsigned expired = (phase & ~(unsigned)PHASE_MASK) | PHASE_EXPIRED;
-    return atomic_compare_exchange_strong(&c->phase, &phase, expired);
-}
-
 void latchkey_http_deadline_refuse_body(connection *c) {
-    if (expire(c, atomic_load_explicit(&c->phase, memory_order_relaxed))) {
+    if (latchkey_http_connection_expire(c, atomic_load(&c->phase))) {
         send_raw(c, "413 Content Too Large", c->server->too_large_body);
         shutdown(c->socket, SHUT_WR);
     }
 }
 
+static void count_timeout(connection *c) {
+    atomic_fetch_add_explicit(&c->server->timed_out_total, 1, memory_order_relaxed);
+}
+
 static void refuse_slow_request(connection *c, unsigned phase) {
-    if (expire(c, phase)) {
+    if (latchkey_http_connection_expire(c, phase)) {
         send_raw(c, "408 Request Timeout", c->server->timeout_body);
         shutdown(c->socket, SHUT_WR);
-        atomic_fetch_add_explicit(&c->server->timed_out_total, 1, memory_order_relaxed);
+        count_timeout(c);
     }
 }
 
-// libmicrohttpd sees the end of the stream and closes.
-static void end(connection *c, bool counts) {
-    shutdown(c->socket, SHUT_RDWR);
-    if (counts) {
-        atomic_fetch_add_explicit(&c->server->timed_out_total, 1, memory_order_relaxed);
+// Ends a connection on which no request is under way, or only a part of one. A request that has
+// arrived meanwhile has changed the phase, and is served.
+static bool end(connection *c, unsigned phase) {
+    bool expires = latchkey_http_connection_expire(c, phase);
+    if (expires) {
+        latchkey_http_connection_end(c);
     }
-}
-
-static bool ask_kernel(connection *c, struct tcp_info *info) {
-    socklen_t count = sizeof(*info);
-    memset(info, 0, sizeof(*info));
-    return getsockopt(c->socket, IPPROTO_TCP, TCP_INFO, info, &count) == 0;
+    return expires;
 }
 
 // Whether something has come in this phase of waiting. Exact for the first request of a connection;
@@ -119,12 +118,12 @@ static bool has_ended_unseen(connection *c, const struct tcp_info *info) {
 static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t elapsed) {
     const latchkey_http_options *options = &c->server->options;
     struct tcp_info info;
-    if (!ask_kernel(c, &info)) {
+    if (!latchkey_http_connection_ask(c, &info)) {
         return;
     }
     if (has_ended_unseen(c, &info) ||
         (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS)) {
-        end(c, false);
+        end(c, phase);
         return;
     }
     if (c->arriving_milliseconds == 0 && has_begun(phase, elapsed, &info)) {
@@ -135,33 +134,48 @@ static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t 
         if (now - c->arriving_milliseconds >= request_bound) {
             refuse_slow_request(c, phase);
         }
-    } else if (options->idle_milliseconds > 0 && elapsed >= options->idle_milliseconds) {
-        end(c, true);
+    } else if (options->idle_milliseconds > 0 && elapsed >= options->idle_milliseconds &&
+               end(c, phase)) {
+        count_timeout(c);
     }
 }
 
 static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
     uint32_t bound = c->server->options.request_milliseconds;
     struct tcp_info info;
-    if (ask_kernel(c, &info) && has_ended_unseen(c, &info)) {
-        end(c, false);
+    if (latchkey_http_connection_ask(c, &info) && has_ended_unseen(c, &info)) {
+        end(c, phase);
     } else if (bound > 0 && elapsed >= bound) {
         refuse_slow_request(c, phase);
     }
 }
 
-// A client that takes its answer slowly may have all the time it wants, as long as it takes some.
+// Takes a request away from a handler that has returned without an answer.
+static void watch_handling(connection *c, uint64_t elapsed) {
+    uint32_t bound = c->server->options.answer_milliseconds;
+    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+    if (bound > 0 && elapsed >= bound && (state == ANSWER_DETACHED || state == ANSWER_SUSPENDED) &&
+        latchkey_http_response_abandon(c, state)) {
+        latchkey_http_response_go_on(c, state);
+        count_timeout(c);
+    }
+}
+
 static void watch_answering(connection *c, uint64_t now, uint64_t elapsed) {
     uint32_t bound = c->server->options.idle_milliseconds;
     struct tcp_info info;
-    if (bound == 0 || !ask_kernel(c, &info)) {
+    if (bound == 0 || !latchkey_http_connection_ask(c, &info)) {
         return;
     }
-    if (info.tcpi_bytes_acked != c->watched_acknowledged) {
-        c->watched_acknowledged = info.tcpi_bytes_acked;
+    uint64_t taken = info.tcpi_bytes_acked + 1;
+    uint64_t owed = elapsed * LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN / 1000;
+    if (c->watched_acknowledged == 0 ||
+        (elapsed >= bound && taken - c->watched_acknowledged >= owed)) {
+        c->watched_acknowledged = taken;
         c->watched_milliseconds = now;
     } else if (elapsed >= bound) {
-        end(c, true);
+        latchkey_http_connection_end(c);
+        count_timeout(c);
     }
 }
 
@@ -181,7 +195,7 @@ static bool has_moved(connection *c, unsigned phase, uint64_t now) {
 }
 
 static void watch(connection *c, uint64_t now) {
-    unsigned phase = atomic_load_explicit(&c->phase, memory_order_relaxed);
+    unsigned phase = atomic_load(&c->phase);
     if (has_moved(c, phase, now)) {
         return;
     }
@@ -194,13 +208,14 @@ static void watch(connection *c, uint64_t now) {
         watch_receiving(c, phase, elapsed);
         break;
     case PHASE_HANDLING:
+        watch_handling(c, elapsed);
         break;
     case PHASE_ANSWERING:
         watch_answering(c, now, elapsed);
         break;
     case PHASE_EXPIRED:
         if (elapsed >= LINGER_MILLISECONDS) {
-            end(c, false);
+            latchkey_http_connection_end(c);
         }
         break;
     }
@@ -211,7 +226,7 @@ void *latchkey_http_deadline_watch(void *context) {
     pthread_mutex_lock(&server->lock);
     while (!server->watchdog_ends) {
         uint64_t now = now_milliseconds();
-        for (connection *c = server->first; c != NULL; c = c->next) {
+        for (connection *c = server->all.next; c != NULL; c = c->all.next) {
             watch(c, now);
         }
         uint64_t next = now_milliseconds() + server->tick_milliseconds;

@@ -13,8 +13,12 @@
 // Stop, in order: `draining` and the closed port; wait for the requests in flight; `stopping`,
 // after which no handler is called any more; take unanswered requests away from their handlers;
 // wait until nothing is suspended or about to be resumed, because MHD_stop_daemon() aborts on a
-// suspended connection and frees what resuming touches; MHD_stop_daemon(), which joins its threads
-// and closes the connections; the watchdog.
+// suspended connection and frees what resuming touches; shut all sockets down and wait until no
+// connection is left; MHD_stop_daemon(), which joins its threads; the watchdog.
+//
+// No connection may be left, because MHD_queue_response() stores nothing once the daemon is being
+// stopped, and the library then uses the answer that it has just queued for a head that it refuses
+// by itself: a head without a colon in a line, at that moment, ends the process.
 
 #define _GNU_SOURCE  // dup3
 
@@ -28,6 +32,9 @@ enum {
     POLL_NANOSECONDS = 1000000,
     // How long stop waits for the last answers to be sent once all of them are queued.
     FLUSH_MILLISECONDS = 200,
+    // How long stop waits for the library to close connections that are shut down. It takes
+    // milliseconds, unless the machine stands still.
+    END_MILLISECONDS = 5000,
 };
 
 void latchkey_http_quiesce(latchkey_http_server *server) {
@@ -57,12 +64,12 @@ static bool is_in_flight(latchkey_http_server *server) {
 
 // Takes away what is suspended or parked. Returns how many requests that were, and whether some
 // are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us with its
-// own lock held.
+// own lock held. The phase is read after `stopping` was set (internal.h).
 static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     uint32_t count = 0;
     *is_handling = false;
     pthread_mutex_lock(&server->lock);
-    for (connection *c = server->first; c != NULL; c = c->next) {
+    for (connection *c = server->all.next; c != NULL; c = c->all.next) {
         unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
         bool detached = state == ANSWER_DETACHED || state == ANSWER_SUSPENDED;
         if (detached && latchkey_http_response_abandon(c, state)) {
@@ -75,27 +82,44 @@ static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     return count;
 }
 
-uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds) {
+// Shuts down all connections. Returns whether there are any, or one is about to be.
+static bool end_all(latchkey_http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    for (connection *c = server->all.next; c != NULL; c = c->all.next) {
+        if (!c->has_ended) {
+            c->has_ended = true;
+            shutdown(c->socket, SHUT_RDWR);
+        }
+    }
+    bool are_left = server->connection_count > 0 || atomic_load(&server->admitting) > 0;
+    pthread_mutex_unlock(&server->lock);
+    return are_left;
+}
+
+latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds) {
     latchkey_http_quiesce(server);
     uint64_t until = now_milliseconds() + milliseconds;
     while (is_in_flight(server) && now_milliseconds() < until) {
         pause_shortly();
     }
-    // Sequentially consistent, before the phases are looked at: see
-    // latchkey_http_connection_enter().
     atomic_store(&server->stopping, true);
-    uint32_t abandoned = 0;
+    latchkey_http_cut_off cut_off = {0};
     bool is_handling = true;
     while (is_handling || atomic_load(&server->responding) > 0) {
-        abandoned += abandon_all(server, &is_handling);
+        cut_off.requests += abandon_all(server, &is_handling);
         pause_shortly();
     }
     until = now_milliseconds() + FLUSH_MILLISECONDS;
     while (latchkey_http_measure(server).answering > 0 && now_milliseconds() < until) {
         pause_shortly();
     }
+    cut_off.answers = latchkey_http_measure(server).answering;
+    until = now_milliseconds() + END_MILLISECONDS;
+    while (end_all(server) && now_milliseconds() < until) {
+        pause_shortly();
+    }
     MHD_stop_daemon(server->daemon);
     latchkey_http_deadline_stop(server);
     latchkey_http_server_release(server);
-    return abandoned;
+    return cut_off;
 }

@@ -7,12 +7,19 @@
 // short unseen. The head is contiguous in its buffer as long as no header line is folded, so every
 // piece must begin where the one before ends; whatever else is in between is refused.
 //
+// The library keeps its notes of header lines, and its copies of cookies, in the memory of the
+// connection, into which the head of the answer must fit as well. If it does not, the library
+// closes the connection instead of answering, after the request was served. So lines are bounded,
+// and the room is reckoned before the handler is called.
+//
 // The copy belongs to the request and not to libmicrohttpd, which frees its own when the client
 // vanishes. It costs one memcpy() of the head, mostly some hundred bytes.
 
+#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 
 #include "internal.h"
 
@@ -66,16 +73,51 @@ static bool reserve_field(connection *c) {
     return true;
 }
 
-// A token of RFC 9110, section 5.6.2: letters, digits and !#$%&'*+-.^_`|~, a bit for each.
-static bool is_name(const char *bytes, size_t count) {
-    static const uint64_t allowed[4] = {UINT64_C(0x03ff6cfa00000000), UINT64_C(0x57ffffffc7fffffe)};
-    for (size_t i = 0; i < count; i++) {
+// A set of bytes: a bit for each.
+typedef struct byte_set {
+    uint64_t bits[4];
+} byte_set;
+
+// How many bytes from the first one on are in the set.
+static size_t span_of(const char *bytes, size_t count, const byte_set *set) {
+    size_t i = 0;
+    while (i < count) {
         unsigned char byte = (unsigned char)bytes[i];
-        if ((allowed[byte / 64] >> (byte % 64) & 1) == 0) {
+        if ((set->bits[byte / 64] >> (byte % 64) & 1) == 0) {
+            break;
+        }
+        i++;
+    }
+    return i;
+}
+
+// A token of RFC 9110, section 5.6.2: letters, digits and !#$%&'*+-.^_`|~.
+static bool is_name(const char *bytes, size_t count) {
+    static const byte_set token = {{UINT64_C(0x03ff6cfa00000000), UINT64_C(0x57ffffffc7fffffe)}};
+    return count > 0 && span_of(bytes, count, &token) == count;
+}
+
+// A host and an optional port (RFC 3986, section 3.2): a name, letters, digits and
+// -._~!$&'()*+,;=%, or an address in brackets. Without user information, which has no place in
+// HTTP (RFC 9110, section 4.2.4).
+static bool is_authority(latchkey_http_bytes text) {
+    static const byte_set name = {{UINT64_C(0x2bff7ff200000000), UINT64_C(0x47fffffe87fffffe)}};
+    static const byte_set address = {{UINT64_C(0x07ff400000000000), UINT64_C(0x0000007e0000007e)}};
+    static const byte_set digits = {{UINT64_C(0x03ff000000000000)}};
+    size_t end;
+    if (text.count > 0 && text.bytes[0] == '[') {
+        end = 1 + span_of(text.bytes + 1, text.count - 1, &address);
+        if (end < 3 || end == text.count || text.bytes[end++] != ']') {
             return false;
         }
+    } else {
+        end = span_of(text.bytes, text.count, &name);
     }
-    return count > 0;
+    if (end < text.count && text.bytes[end] == ':') {
+        end++;
+        end += span_of(text.bytes + end, text.count - end, &digits);
+    }
+    return end == text.count;
 }
 
 // To the end even if the answer is known, here and below: such loops become vector instructions.
@@ -114,8 +156,15 @@ static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const 
         return MHD_NO;
     }
     r->end = value + value_count;
+    size_t sent_count = value_count;
     while (value_count > 0 && (value[value_count - 1] == ' ' || value[value_count - 1] == '\t')) {
         value_count--;
+    }
+    if (value_count != sent_count && name_count == 17 &&
+        strncasecmp(name, "transfer-encoding", name_count) == 0) {
+        // libmicrohttpd does not recognise the coding then, and reads for ever.
+        r->malformed = true;
+        return MHD_NO;
     }
     if (!reserve_field(c)) {
         c->failed_head = true;
@@ -139,24 +188,32 @@ static void check_fields(connection *c, bool is_http_1_1) {
     unsigned lengths = 0;
     unsigned codings = 0;
     bool is_chunked = true;
+    bool is_valid = true;
     for (size_t i = 0; i < c->request.field_count; i++) {
         latchkey_http_bytes name = c->fields[i].name;
         latchkey_http_bytes value = c->fields[i].value;
         switch (name.count) {
         case 4:
-            hosts += equals(name, "host");
+            if (equals(name, "host")) {
+                hosts++;
+                is_valid &= is_authority(value);
+                if (c->request.authority.count == 0) {
+                    c->request.authority = value;
+                }
+            }
             break;
         case 6:
             c->expects |= equals(name, "expect") && equals(value, "100-continue") && is_http_1_1;
+            c->has_cookies |= equals(name, "cookie");
             break;
         case 14:
             if (equals(name, "content-length")) {
                 lengths++;
-                uint64_t length = 0;
-                for (size_t k = 0; k < value.count && length <= UINT64_MAX / 16; k++) {
-                    length = length * 10 + (unsigned)(value.bytes[k] - '0');
+                // libmicrohttpd has seen to it that these are digits, and not too many.
+                for (size_t k = 0; k < value.count; k++) {
+                    c->body_declared = c->body_declared * 10 + (unsigned)(value.bytes[k] - '0');
                 }
-                if (length > c->server->options.body_bytes_max) {
+                if (c->body_declared > c->server->options.body_bytes_max) {
                     reject(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE, true);
                 }
             }
@@ -169,8 +226,9 @@ static void check_fields(connection *c, bool is_http_1_1) {
             break;
         }
     }
-    if (lengths > 1 || codings > 1 || (codings > 0 && (lengths > 0 || !is_http_1_1)) || hosts > 1 ||
-        (is_http_1_1 && hosts == 0)) {
+    c->is_chunked = codings > 0;
+    if (!is_valid || lengths > 1 || codings > 1 || (codings > 0 && (lengths > 0 || !is_http_1_1)) ||
+        hosts > 1 || (is_http_1_1 && hosts == 0)) {
         c->request.rejection = LATCHKEY_HTTP_REJECTION_MALFORMED;
         c->closes = true;
     } else if (!is_chunked) {
@@ -179,8 +237,9 @@ static void check_fields(connection *c, bool is_http_1_1) {
     }
 }
 
-// Sets path and query. `http://host/path` is `/path` (RFC 9112, 3.2.2); the path may be missing.
-static void set_target(connection *c, const char *target) {
+// Sets path, query and, for an absolute target, the authority. `http://host/path` is `/path` (RFC
+// 9112, 3.2.2); the path may be missing, the host may not. Returns false if it is, or is none.
+static bool set_target(connection *c, const char *target) {
     latchkey_http_request *request = &c->request;
     size_t count = c->target_count;
     if (c->query_offset != 0) {
@@ -196,15 +255,17 @@ static void set_target(connection *c, const char *target) {
         }
     }
     if (UNLIKELY(scheme > 0)) {
+        const char *end = target + count;
         const char *path = memchr(target + scheme, '/', count - scheme);
-        if (path == NULL) {
-            request->path = (latchkey_http_bytes){"/", 1};
-            return;
-        }
-        count -= (size_t)(path - target);
-        target = path;
+        const char *host = target + scheme;
+        size_t host_count = (size_t)((path != NULL ? path : end) - host);
+        request->authority = (latchkey_http_bytes){host, host_count};
+        request->path = path != NULL ? (latchkey_http_bytes){path, (size_t)(end - path)}
+                                     : (latchkey_http_bytes){"/", 1};
+        return host_count > 0 && is_authority(request->authority);
     }
     request->path = (latchkey_http_bytes){target, count};
+    return true;
 }
 
 void latchkey_http_head_take(connection *c, const char *method, const char *version) {
@@ -213,6 +274,7 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     size_t head_count = info != NULL ? info->header_size : 0;
+    c->head_count = head_count;
     size_t method_count = strlen(method);
     size_t version_count = strlen(version);
     const char *target = c->target;
@@ -231,13 +293,13 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
 
     reader r = {c, method, version + version_count, false};
     if (target_offset != method_count + 1 || version != target + c->target_count + 1 ||
-        version + version_count > method + head_count ||
+        version + version_count > method + head_count || !is_name(method, method_count) ||
         !is_target(c->head + target_offset, c->target_count)) {
         r.malformed = true;
     } else if (c->target_count > options->target_bytes_max) {
         reject(c, LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG, false);
     } else {
-        set_target(c, c->head + target_offset);
+        r.malformed = !set_target(c, c->head + target_offset);
     }
     if (!r.malformed) {
         MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, take_field, &r);
@@ -257,7 +319,68 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
     }
     if (head_count > options->head_bytes_max && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, false);
+    } else if (request->field_count > LATCHKEY_HTTP_FIELDS_MAX && !c->closes) {
+        reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, true);
     }
+}
+
+static size_t pool_half(const latchkey_http_options *options) {
+    size_t half = (size_t)options->head_bytes_max + POOL_HALF_BYTES_OVER_HEAD;
+    return half < POOL_HALF_BYTES_MIN ? POOL_HALF_BYTES_MIN : half;
+}
+
+size_t latchkey_http_head_pool_bytes(const latchkey_http_options *options) {
+    return 2 * pool_half(options);
+}
+
+// An upper bound of what libmicrohttpd has read behind the request: all that it has read, less what
+// is known of the length of this request and those before it.
+static uint64_t pipelined_bytes(connection *c) {
+    struct tcp_info info;
+    int unread = 0;
+    // In this order: what arrives in between counts.
+    if (ioctl(c->socket, FIONREAD, &unread) != 0 || !latchkey_http_connection_ask(c, &info)) {
+        return UINT64_MAX;
+    }
+    uint64_t known = c->consumed_bytes + c->head_count + c->body_received + (unsigned)unread;
+    return info.tcpi_bytes_received > known ? info.tcpi_bytes_received - known : 0;
+}
+
+static enum MHD_Result count_trailer(void *context, enum MHD_ValueKind kind, const char *name,
+                                     size_t name_count, const char *value, size_t value_count) {
+    (void)kind;
+    (void)name;
+    (void)value;
+    *(size_t *)context += name_count + value_count + sizeof(":\r\n") - 1;
+    return MHD_YES;
+}
+
+bool latchkey_http_head_leaves_room(connection *c) {
+    if (LIKELY(!c->is_chunked && !c->has_cookies)) {
+        return true;
+    }
+    const latchkey_http_options *options = &c->server->options;
+    size_t trailer_bytes = 0;
+    int trailers =
+        MHD_get_connection_values_n(c->mhd, MHD_FOOTER_KIND, count_trailer, &trailer_bytes);
+    size_t lines = c->request.field_count + (size_t)trailers;
+    if (lines > LATCHKEY_HTTP_FIELDS_MAX ||
+        c->head_count + trailer_bytes > options->head_bytes_max) {
+        return false;
+    }
+    if (!c->has_cookies) {
+        return true;
+    }
+    // The first line with cookies is copied, and each cookie noted like a header line.
+    size_t cookies = (size_t)MHD_get_connection_values_n(c->mhd, MHD_COOKIE_KIND, NULL, NULL);
+    size_t first = latchkey_http_find(&c->request, "cookie", strlen("cookie"), 0);
+    size_t notes = (lines + cookies) * POOL_FIELD_BYTES + c->fields[first].value.count +
+                   POOL_FIELD_BYTES + LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX;
+    if (notes <= pool_half(options)) {
+        return true;
+    }
+    size_t room = 2 * pool_half(options) - c->head_count - trailer_bytes;
+    return notes < room && pipelined_bytes(c) < room - notes;
 }
 
 size_t latchkey_http_find(const latchkey_http_request *request, const char *name, size_t name_count,

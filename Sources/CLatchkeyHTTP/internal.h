@@ -19,13 +19,18 @@
 //   WAITING    | server's thread | accepted; the answer is out           | idle, or 408 if a part
 //              |                 |                                       | of a request is there
 //   RECEIVING  | server's thread | the request line is there             | 408
-//   HANDLING   | server's thread | before the handler is called          | never
-//   ANSWERING  | server's thread | the answer was given to libmicrohttpd | idle
-//   EXPIRED    | watchdog, or    | a raw answer was sent; the rest of    | closed a second later
-//              | server's thread | what the client sends is thrown away  |
+//   HANDLING   | server's thread | before the handler is called          | taken away, once the
+//              |                 |                                       | handler has returned
+//   ANSWERING  | server's thread | the answer was given to libmicrohttpd | taken too slowly
+//   EXPIRED    | watchdog, or    | a raw answer was sent, or none; the   | closed a second later
+//              | server's thread | rest that comes is thrown away        |
 //
 // Only WAITING and RECEIVING can become EXPIRED, by compare-and-exchange on both sides, so that
-// either the raw answer goes out or the handler is called, and never both.
+// either the connection is ended or the handler is called, and never both.
+//
+// `phase` and `stopping` are a Dekker pair: the server's thread sets HANDLING and then looks at
+// `stopping`, latchkey_http_stop() sets `stopping` and then looks at the phases. All four are
+// sequentially consistent.
 //
 // `answer_state` says who has the request:
 //
@@ -35,7 +40,7 @@
 //   RUNNING    | the handler runs, or the server's      | ANSWERED (who answers),
 //              | thread will come back by itself        | DETACHED or SUSPENDED (its thread)
 //   DETACHED   | a connection's thread is parked on it, | ANSWERED (who answers, and wakes),
-//   SUSPENDED  | or libmicrohttpd has suspended it      | ABANDONED (stop)
+//   SUSPENDED  | or libmicrohttpd has suspended it      | ABANDONED (stop, watchdog)
 //   ANSWERED   | `answer` is there                      | IDLE (server's thread)
 //   ABANDONED  | the connection went on without it;     | none: the answer that comes is
 //              | who answers holds a reference          | thrown away, and the reference
@@ -82,6 +87,17 @@ enum {
     HEAD_INLINE_BYTES = 1024,
 };
 
+// The library's memory of a connection: one half for the head, and what comes behind it in the same
+// piece, one half for its own notes of header lines and for the head of the answer. All of it is
+// zeroed between two requests, which is the dearest thing that happens to a request outside of the
+// kernel, so it must not be generous.
+enum {
+    POOL_FIELD_BYTES = 64,  // its note of a header line or cookie
+    POOL_HALF_BYTES_MIN = LATCHKEY_HTTP_FIELDS_MAX * POOL_FIELD_BYTES +
+                          LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + 1792,  // some for cookies
+    POOL_HALF_BYTES_OVER_HEAD = 1024,
+};
+
 // An address as connections are counted by it: IPv4 in full, the first 64 bits of IPv6.
 typedef struct address {
     uint64_t bits;
@@ -90,13 +106,20 @@ typedef struct address {
 
 typedef struct connection connection;
 
+// A place in a list.
+typedef struct links {
+    connection *previous;
+    connection *next;
+} links;
+
 struct connection {
     latchkey_http_request request;  // first: a request is its connection
 
     latchkey_http_server *server;
     struct MHD_Connection *mhd;
     int socket;
-    bool refused;  // over a bound: which one is in `refusal`
+    bool refused;    // over a bound: which one is in `refusal`
+    bool has_ended;  // stop has shut the socket down (lock)
     latchkey_http_rejection refusal;
 
     enum stage stage;
@@ -107,6 +130,9 @@ struct connection {
     size_t target_count;
     size_t query_offset;  // in the target; 0: no `?`
     char hidden;          // the first byte of the query while libmicrohttpd must not see it
+    bool has_cookies;     // of which the library has made copies
+    bool is_chunked;      // the body, behind which trailers may come
+    size_t head_count;
 
     // The copy of the head, and the fields in it.
     char *head;
@@ -117,6 +143,8 @@ struct connection {
     char *body;
     size_t body_capacity;
     uint64_t body_received;
+    uint64_t body_declared;   // Content-Length
+    uint64_t consumed_bytes;  // what is known of the length of all requests before this one
 
     struct MHD_Response *answer;
     uint32_t answer_status;
@@ -127,14 +155,14 @@ struct connection {
     atomic_uint phase;
 
     // (lock) from here on.
-    connection *previous;
-    connection *next;
+    links all;
+    links refusals;
     connection *next_of_address;
     address from;
     uint32_t watched_phase;          // what the watchdog saw at
     uint64_t watched_milliseconds;   // this time
     uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
-    uint64_t watched_acknowledged;   // how much of an answer the client had taken
+    uint64_t watched_acknowledged;   // what the client had taken then, and one; 0: not asked yet
 
     latchkey_http_field fields_inline[FIELDS_INLINE];
     char head_inline[HEAD_INLINE_BYTES];
@@ -143,9 +171,12 @@ struct connection {
 struct latchkey_http_server {
     latchkey_http_options options;
     struct MHD_Daemon *daemon;
-    struct MHD_Response *unavailable;  // what abandoned requests get
+    struct MHD_Response *draining_answer;
+    struct MHD_Response *unknown_answer;
     char *timeout_body;
     char *too_large_body;
+    char *draining_body;
+    char *unknown_body;
     uint16_t port;
     int listener;  // libmicrohttpd's; replaced by plug[0] when quiesced
     int plug[2];
@@ -155,17 +186,23 @@ struct latchkey_http_server {
     atomic_bool stopping;
     atomic_uint reference_count;
     atomic_uint responding;  // threads inside MHD_resume_connection()
+    atomic_uint admitting;   // connections admitted for which there is no object yet
     atomic_ullong accepted_total;
     atomic_ullong refused_total;
     atomic_ullong timed_out_total;
+    atomic_ullong library_refused_total;
+    atomic_ullong log_suppressed_total;
+    atomic_ullong log_window;
 
     pthread_mutex_t lock;  // guards the rest, and what is marked in the connections
     pthread_cond_t wakes;
     pthread_t watchdog;
     bool watchdog_runs;
     bool watchdog_ends;
-    connection *first;
+    links all;       // the first and the last connection
+    links refusals;  // the oldest and the newest of those that are refused
     uint32_t connection_count;
+    uint32_t refusal_count;
     connection **addresses;  // chains by hash, or NULL without a bound per address
     uint32_t address_mask;
 };
@@ -183,6 +220,17 @@ void latchkey_http_connection_release(connection *c);
 bool latchkey_http_connection_enter(connection *c, enum phase phase);
 enum phase latchkey_http_connection_phase(connection *c);
 
+// What the kernel knows of a connection; false if it does not say.
+struct tcp_info;
+bool latchkey_http_connection_ask(connection *c, struct tcp_info *info);
+
+// Lets a connection expire that is in this phase. Returns false if the phase has changed.
+bool latchkey_http_connection_expire(connection *c, unsigned phase);
+
+// Shuts a connection down: libmicrohttpd sees the end of the stream and closes. What the client has
+// not taken is thrown away.
+void latchkey_http_connection_end(connection *c);
+
 // request.c
 
 void *latchkey_http_request_line(void *context, const char *target, struct MHD_Connection *mhd);
@@ -199,10 +247,18 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
 // method, path, query and fields, and its rejection.
 void latchkey_http_head_take(connection *c, const char *method, const char *version);
 
+// Whether the trailers are within the bounds of the head, and the library's memory of the
+// connection has room for the head of an answer. Called when the request is complete.
+bool latchkey_http_head_leaves_room(connection *c);
+
+// The length of the library's memory of a connection.
+size_t latchkey_http_head_pool_bytes(const latchkey_http_options *options);
+
 // response.c
 
-// Calls the handler, and hands its answer to libmicrohttpd if it is there.
-enum MHD_Result latchkey_http_response_dispatch(connection *c);
+// Calls the handler, and hands its answer to libmicrohttpd if it is there. `is_early` if the
+// request is not complete, so that libmicrohttpd would wait for the rest before it comes back.
+enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early);
 
 // Goes on with a request whose handler has returned without an answer.
 enum MHD_Result latchkey_http_response_continue(connection *c);
@@ -223,13 +279,21 @@ void latchkey_http_deadline_stop(latchkey_http_server *server);
 // Sends a raw 413 and lets the connection expire.
 void latchkey_http_deadline_refuse_body(connection *c);
 
+// log.c
+
+// Logs a sentence of ours, within the bound.
+void latchkey_http_log_write(latchkey_http_server *server, const char *message);
+
+// libmicrohttpd's logger.
+void latchkey_http_log_library(void *server, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+// Keeps the sentence that libmicrohttpd is about to log on this thread out of the log, because a
+// callback returns this result on purpose.
+enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
+
 // server.c
 
-void latchkey_http_server_log(latchkey_http_server *server, const char *message);
 void latchkey_http_server_release(latchkey_http_server *server);
-
-// Keeps the sentence that libmicrohttpd is about to log on this thread out of the log, because the
-// access handler returns MHD_NO on purpose.
-enum MHD_Result latchkey_http_server_close_quietly(void);
 
 #endif

@@ -77,6 +77,14 @@ static void reject_body(connection *c, latchkey_http_rejection rejection) {
     c->request.body.count = 0;
 }
 
+// Refuses a body that is longer than what would be read of it.
+static void refuse_endless_body(connection *c, uint64_t count) {
+    uint64_t bound = c->server->options.body_bytes_max;
+    if (count > bound && count - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX) {
+        latchkey_http_deadline_refuse_body(c);
+    }
+}
+
 static void receive_body(connection *c, const char *bytes, size_t count) {
     uint64_t bound = c->server->options.body_bytes_max;
     c->body_received += count;
@@ -87,9 +95,15 @@ static void receive_body(connection *c, const char *bytes, size_t count) {
             reject_body(c, LATCHKEY_HTTP_REJECTION_MEMORY);
         }
     }
-    if (c->body_received > bound && c->body_received - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX) {
-        latchkey_http_deadline_refuse_body(c);
+    refuse_endless_body(c, c->body_received);
+}
+
+static enum MHD_Result complete(connection *c) {
+    if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE &&
+        UNLIKELY(!latchkey_http_head_leaves_room(c))) {
+        reject_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
     }
+    return latchkey_http_response_dispatch(c, false);
 }
 
 static enum MHD_Result begin(connection *c, const char *method, const char *version) {
@@ -110,10 +124,15 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     case LATCHKEY_HTTP_REJECTION_TRANSFER_CODING:
     case LATCHKEY_HTTP_REJECTION_MEMORY:
         // Where this request ends is not known, or not worth knowing.
-        return latchkey_http_response_dispatch(c);
+        return latchkey_http_response_dispatch(c, true);
     default:
-        return c->expects ? latchkey_http_response_dispatch(c) : MHD_YES;
+        break;
     }
+    if (c->expects) {
+        return latchkey_http_response_dispatch(c, true);
+    }
+    refuse_endless_body(c, c->body_declared);
+    return MHD_YES;
 }
 
 enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connection *mhd,
@@ -125,11 +144,11 @@ enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connectio
     (void)url;
     connection *c = *request_context;
     if (UNLIKELY(c == NULL)) {
-        return latchkey_http_server_close_quietly();
+        return latchkey_http_log_not(MHD_NO);
     }
     if (UNLIKELY(latchkey_http_connection_phase(c) == PHASE_EXPIRED)) {
         if (*upload_count == 0) {
-            return latchkey_http_server_close_quietly();
+            return latchkey_http_log_not(MHD_NO);
         }
         *upload_count = 0;
         return MHD_YES;
@@ -143,13 +162,13 @@ enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connectio
             *upload_count = 0;
             return MHD_YES;
         }
-        return latchkey_http_response_dispatch(c);
+        return complete(c);
     case STAGE_DISPATCHED:
         return latchkey_http_response_continue(c);
     case STAGE_NONE:
         break;
     }
-    return latchkey_http_server_close_quietly();
+    return latchkey_http_log_not(MHD_NO);
 }
 
 void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
@@ -181,10 +200,14 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         c->body = NULL;
         c->body_capacity = 0;
     }
+    c->consumed_bytes += c->head_count + c->body_received;
     memset(&c->request, 0, sizeof(c->request));
     c->stage = STAGE_NONE;
     c->closes = false;
     c->expects = false;
+    c->has_cookies = false;
+    c->is_chunked = false;
+    c->body_declared = 0;
     c->failed_head = false;
     c->body_received = 0;
     latchkey_http_connection_enter(c, PHASE_WAITING);

@@ -12,12 +12,16 @@
 //    readability is read first when it is resumed, and a client that has sent its last request and
 //    has closed its half of the connection would lose its answer.
 //
+// A request that is dispatched before it is complete is suspended at once: libmicrohttpd would wait
+// for the rest of it instead of coming back.
+//
 // Only the server's thread gives answers to libmicrohttpd. Who answers puts `answer` in place and
 // then exchanges `answer_state` (release); the server's thread loads it (acquire) and takes it.
 
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,28 +87,48 @@ static enum MHD_Result queue_answer(connection *c) {
     return result;
 }
 
-static enum MHD_Result queue_unavailable(connection *c) {
-    c->closes = true;
+// Answers a request that no handler has seen, or that has no effect.
+static enum MHD_Result queue_draining(connection *c) {
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
-    return MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->unavailable);
+    return MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->draining_answer);
 }
 
-enum MHD_Result latchkey_http_response_dispatch(connection *c) {
+static bool has_effect(latchkey_http_bytes method) {
+    static const char *const safe[] = {"GET", "HEAD", "OPTIONS"};
+    for (size_t i = 0; i < sizeof(safe) / sizeof(*safe); i++) {
+        if (method.count == strlen(safe[i]) && memcmp(method.bytes, safe[i], method.count) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Answers a request that was taken away from its handler.
+static enum MHD_Result queue_abandoned(connection *c) {
+    if (!has_effect(c->request.method)) {
+        return queue_draining(c);
+    }
+    latchkey_http_connection_enter(c, PHASE_ANSWERING);
+    return MHD_queue_response(c->mhd, MHD_HTTP_INTERNAL_SERVER_ERROR, c->server->unknown_answer);
+}
+
+enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
     latchkey_http_server *server = c->server;
     c->stage = STAGE_DISPATCHED;
     if (!latchkey_http_connection_enter(c, PHASE_HANDLING)) {
-        return latchkey_http_server_close_quietly();
+        return latchkey_http_log_not(MHD_NO);
     }
-    // Sequentially consistent, after the phase: see latchkey_http_connection_enter().
+    // After the phase was set (internal.h).
     if (UNLIKELY(atomic_load(&server->stopping))) {
-        return queue_unavailable(c);
+        return queue_draining(c);
     }
     atomic_store_explicit(&c->answer_state, ANSWER_RUNNING, memory_order_relaxed);
     server->options.handler(server->options.context, &c->request);
     if (LIKELY(atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_ANSWERED)) {
         return queue_answer(c);
     }
-    return server->options.thread_per_connection ? latchkey_http_response_continue(c) : MHD_YES;
+    return server->options.thread_per_connection || is_early ? latchkey_http_response_continue(c)
+                                                             : MHD_YES;
 }
 
 static void park(connection *c, unsigned state) {
@@ -132,7 +156,7 @@ enum MHD_Result latchkey_http_response_continue(connection *c) {
             return MHD_YES;
         }
     }
-    return state == ANSWER_ABANDONED ? queue_unavailable(c) : queue_answer(c);
+    return state == ANSWER_ABANDONED ? queue_abandoned(c) : queue_answer(c);
 }
 
 // Wakes a parked thread. The address may be somebody else's by now, who sees a wake-up too many.

@@ -1,4 +1,4 @@
-// The server: its start, its socket and its log.
+// The server: its start and its socket.
 //
 // libmicrohttpd is given a socket that listens already, because errors of the address then have
 // their own call and number, and because quiescing needs the socket (drain.c).
@@ -10,49 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
-
-enum { MESSAGE_BYTES_MAX = 512 };
-
-static _Thread_local bool log_is_quiet;
-
-void latchkey_http_server_log(latchkey_http_server *server, const char *message) {
-    if (server->options.log != NULL) {
-        server->options.log(server->options.context, message);
-    }
-}
-
-enum MHD_Result latchkey_http_server_close_quietly(void) {
-    log_is_quiet = true;
-    return MHD_NO;
-}
-
-static void log_formatted(void *context, const char *format, va_list arguments)
-    __attribute__((format(printf, 2, 0)));
-
-static void log_formatted(void *context, const char *format, va_list arguments) {
-    bool is_quiet = log_is_quiet;
-    log_is_quiet = false;
-    if (is_quiet) {
-        return;
-    }
-    char message[MESSAGE_BYTES_MAX];
-    vsnprintf(message, sizeof(message), format, arguments);
-    size_t count = strlen(message);
-    while (count > 0 && (message[count - 1] == '\n' || message[count - 1] == ' ')) {
-        message[--count] = '\0';
-    }
-    // Parts of requests are quoted: they must not write to anybody's terminal.
-    for (size_t i = 0; i < count; i++) {
-        if (message[i] < ' ' || message[i] > '~') {
-            message[i] = '?';
-        }
-    }
-    latchkey_http_server_log(context, message);
-}
 
 // Nothing is decoded.
 static size_t keep_escapes(void *context, struct MHD_Connection *mhd, char *text) {
@@ -80,10 +42,13 @@ static int listen_on(const latchkey_http_options *options, latchkey_http_failure
     int result = -1;
     for (struct addrinfo *at = found; at != NULL && result < 0; at = at->ai_next) {
         int yes = 1;
+        int send_bytes = LATCHKEY_HTTP_SEND_BYTES_MAX;
         int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0) {
             fail(failure, "socket", errno);
-        } else if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0) {
+        } else if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+                   // Connections inherit it.
+                   setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes)) != 0) {
             fail(failure, "setsockopt", errno);
         } else if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) {
             fail(failure, "bind", errno);
@@ -128,8 +93,11 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     if (atomic_fetch_sub_explicit(&server->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    if (server->unavailable != NULL) {
-        MHD_destroy_response(server->unavailable);
+    struct MHD_Response *answers[] = {server->draining_answer, server->unknown_answer};
+    for (int i = 0; i < 2; i++) {
+        if (answers[i] != NULL) {
+            MHD_destroy_response(answers[i]);
+        }
     }
     for (int i = 0; i < 2; i++) {
         if (server->plug[i] >= 0) {
@@ -139,14 +107,63 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     free(server->addresses);
     free(server->timeout_body);
     free(server->too_large_body);
+    free(server->draining_body);
+    free(server->unknown_body);
     pthread_cond_destroy(&server->wakes);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
 
-// A copy of the body of an answer that is made here, or NULL without memory.
-static char *copy_body(const char *body, const char *otherwise) {
-    return strndup(body != NULL ? body : otherwise, LATCHKEY_HTTP_RAW_BODY_BYTES_MAX);
+// Copies the bodies of the answers that are made here. Returns false without memory.
+static bool copy_bodies(latchkey_http_server *server) {
+    latchkey_http_options *options = &server->options;
+    struct {
+        char **copy;
+        const char **body;
+        const char *otherwise;
+    } bodies[] = {
+        {&server->timeout_body, &options->timeout_body,
+         "{\"title\":\"Request Timeout\",\"status\":408}"},
+        {&server->too_large_body, &options->too_large_body,
+         "{\"title\":\"Content Too Large\",\"status\":413}"},
+        {&server->draining_body, &options->draining_body,
+         "{\"title\":\"Service Unavailable\",\"status\":503}"},
+        {&server->unknown_body, &options->unknown_body,
+         "{\"title\":\"Internal Server Error\",\"status\":500}"},
+    };
+    bool has_memory = true;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
+        const char *body = *bodies[i].body != NULL ? *bodies[i].body : bodies[i].otherwise;
+        *bodies[i].copy = strndup(body, LATCHKEY_HTTP_RAW_BODY_BYTES_MAX);
+        *bodies[i].body = NULL;
+        has_memory &= *bodies[i].copy != NULL;
+    }
+    return has_memory;
+}
+
+// An answer that any number of connections can be given, or NULL without memory.
+static struct MHD_Response *shared_answer(char *body, bool may_retry) {
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_PERSISTENT);
+    if (response != NULL &&
+        (MHD_add_response_header(response, "Content-Type", "application/problem+json") != MHD_YES ||
+         MHD_add_response_header(response, "Connection", "close") != MHD_YES ||
+         (may_retry && MHD_add_response_header(response, "Retry-After", "1") != MHD_YES))) {
+        MHD_destroy_response(response);
+        return NULL;
+    }
+    return response;
+}
+
+// Makes the chains for counting connections by address. Returns false without memory.
+static bool create_addresses(latchkey_http_server *server) {
+    uint32_t chains = 16;
+    while (chains < server->options.connections_max / 4 && chains < 1u << 16) {
+        chains *= 2;
+    }
+    server->address_mask = chains - 1;
+    server->addresses = calloc(chains, sizeof(connection *));
+    return server->addresses != NULL;
 }
 
 // The object with everything that does not need a descriptor, or NULL without memory.
@@ -167,26 +184,13 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     pthread_cond_init(&server->wakes, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&server->lock, NULL);
-    server->options.timeout_body = NULL;
-    server->options.too_large_body = NULL;
-    server->timeout_body =
-        copy_body(options->timeout_body, "{\"title\":\"Request Timeout\",\"status\":408}");
-    server->too_large_body =
-        copy_body(options->too_large_body, "{\"title\":\"Content Too Large\",\"status\":413}");
-    bool has_memory = server->timeout_body != NULL && server->too_large_body != NULL;
-    if (options->connections_per_address_max > 0) {
-        uint32_t chains = 16;
-        while (chains < options->connections_max / 4 && chains < 1u << 16) {
-            chains *= 2;
-        }
-        server->address_mask = chains - 1;
-        server->addresses = calloc(chains, sizeof(connection *));
-        has_memory = has_memory && server->addresses != NULL;
+    bool has_memory = copy_bodies(server) &&
+                      (options->connections_per_address_max == 0 || create_addresses(server));
+    if (has_memory) {
+        server->draining_answer = shared_answer(server->draining_body, true);
+        server->unknown_answer = shared_answer(server->unknown_body, false);
     }
-    server->unavailable = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    if (!has_memory || server->unavailable == NULL ||
-        MHD_add_response_header(server->unavailable, "Retry-After", "1") != MHD_YES ||
-        MHD_add_response_header(server->unavailable, "Connection", "close") != MHD_YES) {
+    if (server->draining_answer == NULL || server->unknown_answer == NULL) {
         latchkey_http_server_release(server);
         return NULL;
     }
@@ -201,10 +205,6 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     } else {
         flags |= MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     }
-    // The library's memory of a connection holds the head, 56 bytes for each of its lines, and the
-    // head of the answer. All of it is zeroed between two requests, which is the dearest thing that
-    // happens to a request outside of the kernel, so it must not be generous.
-    size_t pool_bytes = (size_t)options->head_bytes_max * 3 / 2 + 4096;
     struct MHD_OptionItem pool_of_threads[] = {
         {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options->threads, NULL},
         {MHD_OPTION_END, 0, NULL},
@@ -214,13 +214,36 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     }
     return MHD_start_daemon(
         flags, server->port, latchkey_http_connection_admit, server, latchkey_http_request_access,
-        server, MHD_OPTION_EXTERNAL_LOGGER, log_formatted, server, MHD_OPTION_LISTEN_SOCKET,
-        server->listener, MHD_OPTION_NOTIFY_CONNECTION, latchkey_http_connection_notify, server,
-        MHD_OPTION_NOTIFY_COMPLETED, latchkey_http_request_completed, server,
-        MHD_OPTION_URI_LOG_CALLBACK, latchkey_http_request_line, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        pool_bytes, MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX, MHD_OPTION_ARRAY,
-        pool_of_threads, MHD_OPTION_END);
+        server, MHD_OPTION_EXTERNAL_LOGGER, latchkey_http_log_library, server,
+        MHD_OPTION_LISTEN_SOCKET, server->listener, MHD_OPTION_NOTIFY_CONNECTION,
+        latchkey_http_connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
+        latchkey_http_request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+        latchkey_http_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, latchkey_http_head_pool_bytes(options),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)LATCHKEY_HTTP_STACK_BYTES, MHD_OPTION_ARRAY, pool_of_threads, MHD_OPTION_END);
+}
+
+uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
+    // An event loop has its epoll set and a descriptor to be woken by, and so has the daemon
+    // itself.
+    uint32_t loops = options->thread_per_connection ? 1 : options->threads + 1;
+    uint32_t listener_and_plug = 3;
+    return options->connections_max + 2 * LATCHKEY_HTTP_REFUSALS_MAX + 2 * loops +
+           listener_and_plug;
+}
+
+// Whether the process may open as many descriptors as the bounds need.
+static bool has_descriptors(const latchkey_http_options *options, latchkey_http_failure *failure) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        fail(failure, "getrlimit", errno);
+    } else if (limit.rlim_cur < latchkey_http_descriptors_max(options)) {
+        fail(failure, "getrlimit", EMFILE);
+    } else {
+        return true;
+    }
+    return false;
 }
 
 // Starts listener, watchdog and daemon. What was started stays if a later step fails, except for
@@ -228,6 +251,9 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
 // must be left alone then.
 static bool start_parts(latchkey_http_server *server, const latchkey_http_options *options,
                         latchkey_http_failure *failure) {
+    if (!has_descriptors(options, failure)) {
+        return false;
+    }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, server->plug) != 0) {
         fail(failure, "socketpair", errno);
         return false;

@@ -152,6 +152,13 @@ enum ServeCommand {
             "How long a request can take to arrive. A slower one is answered 408."
         ),
         Flag(
+            "answer-timeout-seconds",
+            .integer(1...86_400),
+            default: "\(defaults.answerTimeoutSeconds)",
+            "How long an asynchronous strategy has for an accepted request. One that takes longer "
+                + "is answered 500 outcome-unknown: it may still take effect."
+        ),
+        Flag(
             "drain-seconds",
             .integer(0...86_400),
             default: "\(defaults.drainSeconds)",
@@ -227,6 +234,7 @@ enum ServeCommand {
         configuration.connectionCountPerAddressMax = values.integer("max-connections-per-address")
         configuration.idleTimeoutSeconds = values.integer("idle-timeout-seconds")
         configuration.requestTimeoutSeconds = values.integer("request-timeout-seconds")
+        configuration.answerTimeoutSeconds = values.integer("answer-timeout-seconds")
         configuration.drainSeconds = values.integer("drain-seconds")
         configuration.sendsServerTiming = values.isOn("server-timing")
         configuration.logFormat = values.choice("log-format")

@@ -28,16 +28,20 @@ struct HTTPServerTests {
 
     @Test(arguments: Mode.allCases)
     func `an answer after the end is given in vain`(mode: Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        client.send(put("/hold", "held"))
-        try await server.await("a suspended request") { $0.suspended == 1 }
-        #expect(server.server.stop(within: .zero) == 1)
-        let reply = client.read()
-        #expect(reply.status == 503 && reply.closes)
-        #expect(reply.field("Retry-After") != nil)
-        #expect(client.seesEnd())
-        server.letGo(1)
+        let server = try TestServer(mode) { $0.unknownBody = "unknown" }
+        let writer = try server.client()
+        let reader = try server.client()
+        writer.send(put("/hold", "held"))
+        reader.send(get("/hold"))
+        try await server.await("two suspended requests") { $0.suspended == 2 }
+        #expect(server.server.stop(within: .zero) == (2, 0))
+        let unknown = writer.read()
+        #expect(unknown.status == 500 && unknown.body == "unknown" && unknown.closes)
+        #expect(writer.seesEnd())
+        let refused = reader.read()
+        #expect(refused.status == 503 && refused.closes)
+        #expect(refused.field("Retry-After") != nil)
+        server.letGo(2)
     }
 
     @Test func `a port that is taken is an error that says so`() async throws {

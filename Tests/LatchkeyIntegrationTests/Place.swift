@@ -24,7 +24,7 @@ enum Place: String, CaseIterable, CustomTestStringConvertible, Sendable {
             let outcome = await catching { try body(Site(port: instance.port)) }
             let cutOffCount = try await offPool { instance.drain() }
             try outcome.get()
-            #expect(cutOffCount == 0)
+            #expect(cutOffCount == (0, 0))
         case .program:
             let program = try Program(["serve"] + flags)
             let outcome = await catching { try body(Site(port: program.awaitPort())) }

@@ -28,15 +28,15 @@ run() {
     asan)
         build_test gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
             -o "$build/http_test_asan"
-        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 timeout 60 "$build/http_test_asan"
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 timeout 90 "$build/http_test_asan"
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
-        TSAN_OPTIONS=halt_on_error=0:exitcode=1 timeout 60 "$build/http_test_tsan"
+        TSAN_OPTIONS=halt_on_error=0:exitcode=1 timeout 90 "$build/http_test_tsan"
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test"
-        timeout 100 valgrind --quiet --error-exitcode=1 --leak-check=full \
+        timeout 200 valgrind --quiet --error-exitcode=1 --leak-check=full \
             --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
             "$build/http_test"
         ;;

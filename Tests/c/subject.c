@@ -20,6 +20,8 @@ static latchkey_http_request *held[WAITING_MAX];
 static uint32_t later_count;
 static uint32_t held_count;
 static bool ends;
+static uint32_t log_count;
+static char log_text[1 << 16];
 static pthread_t answerer;
 
 void pause_milliseconds(uint32_t milliseconds) {
@@ -72,6 +74,18 @@ static void respond_big(latchkey_http_request *request) {
                           latchkey_http_response_create(body, BIG_BYTES, release, body), false);
 }
 
+static const uint32_t rejected_status[] = {
+    [LATCHKEY_HTTP_REJECTION_MALFORMED] = 400,
+    [LATCHKEY_HTTP_REJECTION_TRANSFER_CODING] = 501,
+    [LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG] = 414,
+    [LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE] = 431,
+    [LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE] = 413,
+    [LATCHKEY_HTTP_REJECTION_CONNECTIONS] = 503,
+    [LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS] = 429,
+    [LATCHKEY_HTTP_REJECTION_DRAINING] = 503,
+    [LATCHKEY_HTTP_REJECTION_MEMORY] = 503,
+};
+
 static void *answer(void *context) {
     (void)context;
     pthread_mutex_lock(&lock);
@@ -84,7 +98,9 @@ static void *answer(void *context) {
         }
         latchkey_http_request *request = later[--later_count];
         pthread_mutex_unlock(&lock);
-        respond_text(request, 200, "later");
+        bool rejected = request->rejection != LATCHKEY_HTTP_REJECTION_NONE;
+        respond_text(request, rejected ? rejected_status[request->rejection] : 200,
+                     rejected ? "rejected" : "later");
         pthread_mutex_lock(&lock);
     }
     pthread_mutex_unlock(&lock);
@@ -98,18 +114,6 @@ static void put(latchkey_http_request **queue, uint32_t *count, latchkey_http_re
     pthread_mutex_unlock(&lock);
 }
 
-static const uint32_t rejected_status[] = {
-    [LATCHKEY_HTTP_REJECTION_MALFORMED] = 400,
-    [LATCHKEY_HTTP_REJECTION_TRANSFER_CODING] = 501,
-    [LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG] = 414,
-    [LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE] = 431,
-    [LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE] = 413,
-    [LATCHKEY_HTTP_REJECTION_CONNECTIONS] = 503,
-    [LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS] = 429,
-    [LATCHKEY_HTTP_REJECTION_DRAINING] = 503,
-    [LATCHKEY_HTTP_REJECTION_MEMORY] = 503,
-};
-
 static bool is(const latchkey_http_request *request, const char *path) {
     return request->path.count == strlen(path) &&
            memcmp(request->path.bytes, path, request->path.count) == 0;
@@ -117,12 +121,17 @@ static bool is(const latchkey_http_request *request, const char *path) {
 
 static void handle(void *context, latchkey_http_request *request) {
     (void)context;
-    if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE) {
+    if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE && is(request, "/later")) {
+        put(later, &later_count, request);
+    } else if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE) {
         respond_text(request, rejected_status[request->rejection], "rejected");
     } else if (is(request, "/now")) {
         respond_text(request, 200, "now");
     } else if (is(request, "/echo")) {
         respond(request, 200, request->body.bytes ? request->body.bytes : "", request->body.count);
+    } else if (is(request, "/host")) {
+        respond(request, 200, request->authority.bytes ? request->authority.bytes : "",
+                request->authority.count);
     } else if (is(request, "/fields")) {
         respond_fields(request);
     } else if (is(request, "/big")) {
@@ -138,6 +147,11 @@ static void handle(void *context, latchkey_http_request *request) {
 
 static void log_message(void *context, const char *message) {
     (void)context;
+    pthread_mutex_lock(&lock);
+    log_count++;
+    size_t used = strlen(log_text);
+    snprintf(log_text + used, sizeof(log_text) - used, "%s\n", message);
+    pthread_mutex_unlock(&lock);
     if (getenv("LATCHKEY_TEST_VERBOSE") != NULL) {
         fprintf(stderr, "    log: %s\n", message);
     }
@@ -171,13 +185,15 @@ void subject_start(subject *s, latchkey_http_options options) {
     ends = false;
     later_count = 0;
     held_count = 0;
+    log_count = 0;
+    log_text[0] = '\0';
     created = 0;
     released = 0;
     pthread_create(&answerer, NULL, answer, NULL);
 }
 
-uint32_t subject_stop(subject *s, uint32_t milliseconds) {
-    uint32_t abandoned = latchkey_http_stop(s->server, milliseconds);
+latchkey_http_cut_off subject_stop(subject *s, uint32_t milliseconds) {
+    latchkey_http_cut_off cut_off = latchkey_http_stop(s->server, milliseconds);
     pthread_mutex_lock(&lock);
     ends = true;
     pthread_cond_broadcast(&wakes);
@@ -188,7 +204,21 @@ uint32_t subject_stop(subject *s, uint32_t milliseconds) {
         fprintf(stderr, "%u bodies were handed over, %u released\n", created, released);
         exit(1);
     }
-    return abandoned;
+    return cut_off;
+}
+
+uint32_t subject_log_count(void) {
+    pthread_mutex_lock(&lock);
+    uint32_t count = log_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+bool subject_log_has(const char *text) {
+    pthread_mutex_lock(&lock);
+    bool has = strstr(log_text, text) != NULL;
+    pthread_mutex_unlock(&lock);
+    return has;
 }
 
 bool subject_await_held(uint32_t count) {

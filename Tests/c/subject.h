@@ -20,12 +20,14 @@ enum {
 //   /echo    answers at once with the body of the request
 //   /target  answers at once with path, a space and query
 //   /fields  answers at once with all fields, one a line
+//   /host    answers at once with the authority
 //   /big     answers at once with 8 MiB
 //   /later   answers from another thread, soon
 //   /hold    answers from another thread when subject_let_go() is called; then with the body of the
 //            request
 //
-// A rejected request is answered with its status and the body "rejected".
+// A rejected request is answered with its status and the body "rejected": at once, or, for /later,
+// from another thread.
 typedef struct subject {
     latchkey_http_server *server;
     uint16_t port;
@@ -37,7 +39,7 @@ latchkey_http_options subject_options(bool thread_per_connection);
 void subject_start(subject *s, latchkey_http_options options);
 
 // Stops and checks that every body that was handed over was released. Returns what stop returned.
-uint32_t subject_stop(subject *s, uint32_t milliseconds);
+latchkey_http_cut_off subject_stop(subject *s, uint32_t milliseconds);
 
 // Answers the held requests, once there are `count`. False if that takes more than 5 seconds.
 bool subject_let_go(uint32_t count);
@@ -50,5 +52,9 @@ bool subject_await_connections(subject *s, uint32_t count);
 bool subject_await_suspended(subject *s, uint32_t count);
 
 void pause_milliseconds(uint32_t milliseconds);
+
+// How many lines were logged since the start, and whether one of them contained this.
+uint32_t subject_log_count(void);
+bool subject_log_has(const char *text);
 
 #endif

@@ -11,8 +11,21 @@
 //    the time that a request, an answer or an idle connection may take. What is over a bound is
 //    given to the same handler with `rejection` set, so that all answers are made in one place.
 //    The exceptions, which are answered here or by the library, are listed at the rejections.
+//  * Shields against faults of libmicrohttpd 0.9.75:
+//     - MHD_stop_daemon() crashes if the library answers a head by itself at the same time. Stop
+//       ends all connections first (drain.c).
+//     - An answer whose head does not fit into the memory of a connection is lost after the
+//       request was served. The number of header lines is bounded, and the room is checked before
+//       the handler is called (head.c).
+//     - `Transfer-Encoding: chunked` with white space behind it makes the library read for ever.
+//       Such a request is refused (head.c).
+//     - Its log quotes targets and has no bound. Texts from clients are taken out, and lines are
+//       limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c).
+//     - Without a free descriptor it busy-waits on its listener. latchkey_http_start() checks that
+//       the process may open as many as the bounds need.
 //
-// There is no policy here: no route, no text of an answer but the two in deadline.c.
+// There is no policy here: no route, and no text of an answer. The texts of the few answers that
+// are made here are options.
 //
 // Threads: every function says which threads may call it. Callbacks say on which they are called.
 
@@ -40,28 +53,35 @@ typedef struct latchkey_http_field {
 typedef enum latchkey_http_rejection {
     // Serve it.
     LATCHKEY_HTTP_REJECTION_NONE = 0,
-    // The head is not HTTP/1: NUL or control characters, a space in the target, a folded header
-    // line, a bad header name, no Host or two, contradicting lengths. 400. The connection is
-    // closed after the answer. What libmicrohttpd cannot parse at all never gets here: it answers
-    // 400, 413, or 505 for another version, with a page of its own, and closes; a line without a
-    // space in it, which is no request line, it closes without a word. A Content-Length that is no
-    // number gets the head of its page twice in version 0.9.75.
+    // The head is not HTTP/1: NUL or control characters, a method that is no token, a space in the
+    // target, a folded header line, a bad header name, no Host, two or a bad one, an absolute
+    // target without a host, contradicting lengths, white space behind a Transfer-Encoding. 400.
+    // The connection is closed after the answer. What libmicrohttpd cannot parse at all never gets
+    // here: it answers 400, 413, or 505 for another version, with a page of its own, and closes; a
+    // line without a space in it, which is no request line, it closes without a word. Both are
+    // counted in `library_refused_total`. A Content-Length that is no number gets the head of its
+    // page twice in version 0.9.75.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
     // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. A head
     // that does not even fit into the memory of a connection gets 414 or 431 from libmicrohttpd,
-    // which closes: one of half more than `head_bytes_max`, or of very many short lines.
+    // which closes: one twice as long as `head_bytes_max`, or of very many short lines.
     LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG,
-    // Request line and headers together are longer than `head_bytes_max`. 431.
+    // Request line, headers and trailers together are longer than `head_bytes_max`, or are more
+    // than LATCHKEY_HTTP_FIELDS_MAX lines, or libmicrohttpd's copies of very many cookies leave no
+    // room for an answer. 431. Closed after the answer, except for long headers.
     LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE,
     // The body is longer than `body_bytes_max`. 413. Closed after the answer. With
     // `Expect: 100-continue` the answer goes out before the body is sent. Otherwise the body is
     // read and thrown away, so that the client gets to read its answer: up to
-    // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A still longer body gets a 413 from here.
+    // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A body that is still longer, or says so in
+    // its
+    // Content-Length, gets a 413 from here, at once.
     LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
-    // There are more connections than `connections_max`. 503. Closed after the answer. Over
-    // `connections_max` and LATCHKEY_HTTP_REFUSALS_MAX more, a connection is closed at once.
+    // There are more connections than `connections_max`. 503. Closed after the answer. Such
+    // connections are at most LATCHKEY_HTTP_REFUSALS_MAX: one more closes the one that has been
+    // silent longest, so that a probe is heard however many others wait.
     LATCHKEY_HTTP_REJECTION_CONNECTIONS,
     // The address has more connections than `connections_per_address_max`. 429. Closed after it.
     LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS,
@@ -74,6 +94,19 @@ typedef enum latchkey_http_rejection {
 enum {
     // How much more than `body_bytes_max` is read of a body, only to be able to answer.
     LATCHKEY_HTTP_DISCARD_BYTES_MAX = 1 << 20,
+    // How many header lines a request can have, trailers included.
+    LATCHKEY_HTTP_FIELDS_MAX = 100,
+    // How long the head of an answer can be. A request is refused if there is no room for it.
+    LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX = 1024,
+    // The send buffer of a connection in the kernel, which counts it twice: what an answer that
+    // nobody reads can take.
+    LATCHKEY_HTTP_SEND_BYTES_MAX = 128 * 1024,
+    // What a client must take of an answer, on average over the idle time.
+    LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN = 1024,
+    // The stack of each thread that serves.
+    LATCHKEY_HTTP_STACK_BYTES = 1 << 20,
+    // How many lines are logged in a second. The rest is counted.
+    LATCHKEY_HTTP_LOG_LINES_MAX = 5,
     // How many connections over `connections_max` are there at most, waiting for their refusal.
     LATCHKEY_HTTP_REFUSALS_MAX = 64,
     // A refused connection that does not send its request is closed after this time.
@@ -95,6 +128,9 @@ typedef struct latchkey_http_request {
     // there is no `?`.
     latchkey_http_bytes path;
     latchkey_http_bytes query;
+    // Host and port that the request is for: of an absolute target, or else of the Host field
+    // (RFC 9112, section 3.2.2). Empty if there is neither.
+    latchkey_http_bytes authority;
     latchkey_http_bytes body;
     // The header lines as they came, duplicates included.
     const latchkey_http_field *fields;
@@ -105,11 +141,13 @@ typedef struct latchkey_http_request {
 } latchkey_http_request;
 
 // Called once for each request, on a thread of the server. An event-loop thread serves its other
-// connections only after the handler has returned. Must answer it, then or later.
+// connections only after the handler has returned. Must answer it, then or later: a request that
+// is unanswered after `answer_milliseconds` is taken away.
 typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
 
 // Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
-// only. `message` is gone after the call.
+// only, nothing that a client has sent. `message` is gone after the call. Must not block: the
+// thread may be one that serves.
 typedef void (*latchkey_http_log)(void *context, const char *message);
 
 // Called once, on any thread, when the bytes of an answer are not needed any more.
@@ -129,24 +167,33 @@ typedef struct latchkey_http_options {
     uint32_t target_bytes_max;  // path and query
     uint32_t head_bytes_max;    // request line and headers; each KiB costs a request about 30 ns
     uint64_t body_bytes_max;
-    // From an answer, or the start of the connection, to the next byte; and from one piece of an
-    // answer that the client takes to the next. 0: no bound.
+    // From an answer, or the start of the connection, to the next byte; and the time over which the
+    // rate is measured at which a client takes an answer. 0: no bound.
     uint32_t idle_milliseconds;
+    // From the return of the handler to its answer. A request that is not answered then is taken
+    // away, as at stop. 0: no bound.
+    uint32_t answer_milliseconds;
     // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
     // connection is closed. 0: no bound. A request whose first bytes came in one piece with the one
     // before it has the idle time instead until its head is complete.
     uint32_t request_milliseconds;
-    // The bodies of the 408 and the 413 that are made here: a problem's JSON each, of at most
+    // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
-    const char *timeout_body;
-    const char *too_large_body;
+    const char *timeout_body;    // 408: a request took too long to arrive
+    const char *too_large_body;  // 413: a body went on and on
+    const char *draining_body;   // 503: the request was not handled, because the server stops
+    const char *unknown_body;    // 500: the request was taken away; it may take effect or not
     latchkey_http_handler handler;
     latchkey_http_log log;  // may be NULL
     void *context;          // given to both; must live until latchkey_http_stop() has returned
 } latchkey_http_options;
 
+// How many descriptors a server with these options has open at most.
+uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options);
+
 // What could not be done: the name of the call that failed, and its error number: getaddrinfo's own
-// for that, else errno. `call` is NULL if nothing failed.
+// for that, else errno. `call` is NULL if nothing failed. The call is `getrlimit` if the process
+// may not open as many descriptors as latchkey_http_descriptors_max().
 typedef struct latchkey_http_failure {
     const char *call;
     int code;
@@ -167,13 +214,23 @@ uint16_t latchkey_http_port(const latchkey_http_server *server);
 // Any thread, more than once if you like.
 void latchkey_http_quiesce(latchkey_http_server *server);
 
+// What the end of a server cut off.
+typedef struct latchkey_http_cut_off {
+    // Requests that their handler had, and that were taken away from it.
+    uint32_t requests;
+    // Answers that were not sent to their end.
+    uint32_t answers;
+} latchkey_http_cut_off;
+
 // Quiesces, waits until no request is in flight, but no longer than `milliseconds`, and ends the
-// server. Requests that are unanswered then are taken away: they get a plain 503, and the answer
-// that still comes for them is thrown away. Returns how many those were.
+// server. Requests that are unanswered then are taken away, and the answer that still comes for
+// them is thrown away. They may still take effect, so they get a 500 with `unknown_body`; GET, HEAD
+// and OPTIONS, which have no effect, get a 503 with `draining_body`, like requests that no handler
+// has seen.
 //
 // A handler that is running is always waited for, whatever the time. Any thread but the server's
 // own, once; nothing but latchkey_http_respond() may be called on the server's things afterwards.
-uint32_t latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
+latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
 
 // The version of libmicrohttpd that is linked, such as "0.9.75". Lives for ever. Any thread.
 const char *latchkey_http_library_version(void);
@@ -193,6 +250,10 @@ typedef struct latchkey_http_statistics {
     uint64_t accepted_total;
     uint64_t refused_total;
     uint64_t timed_out_total;
+    // Since the start: requests that libmicrohttpd refused by itself, and lines left out of the
+    // log.
+    uint64_t library_refused_total;
+    uint64_t log_suppressed_total;
 } latchkey_http_statistics;
 
 // Counts what goes on. Requests do not pay for it; this walks over the connections, under the lock

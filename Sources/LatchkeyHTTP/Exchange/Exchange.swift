@@ -31,6 +31,10 @@ package struct Exchange: @unchecked Sendable {
     /// The target after its first `?`, as it was sent; empty if there is none.
     @inlinable package var query: Bytes { unsafe Bytes(request.pointee.query) }
 
+    /// The host and port that the request is for: of an absolute target, or else of the `Host`
+    /// field (RFC 9112, 3.2.2); empty if there is neither.
+    @inlinable package var authority: Bytes { unsafe Bytes(request.pointee.authority) }
+
     @inlinable package var body: Bytes { unsafe Bytes(request.pointee.body) }
 
     /// When the head of the request had arrived: nanoseconds of the monotonic clock.

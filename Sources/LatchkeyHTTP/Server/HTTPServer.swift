@@ -85,13 +85,15 @@ package final class HTTPServer: @unchecked Sendable {
     /// Quiesces, waits for the requests in flight, and ends the server.
     ///
     /// Blocks, at most for `limit` and a fraction of a second, unless a handler does not return.
-    /// Requests that are unanswered then get a plain 503; whoever answers them later does so in
-    /// vain. Call it once, on a thread that is not the server's, as the last thing.
+    /// Requests that are unanswered then are taken away; whoever answers them later does so in
+    /// vain. They may still take effect: they get the 500 of `unknownBody`, unless their method has
+    /// no effect. Call it once, on a thread that is not the server's, as the last thing.
     ///
-    /// - Returns: how many requests were unanswered.
+    /// - Returns: how many requests were unanswered, and how many answers were not sent to the end.
     @discardableResult
-    package func stop(within limit: Duration) -> Int {
-        Int(unsafe latchkey_http_stop(server, limit.wholeMilliseconds))
+    package func stop(within limit: Duration) -> (requestCount: Int, answerCount: Int) {
+        let cutOff = unsafe latchkey_http_stop(server, limit.wholeMilliseconds)
+        return (Int(cutOff.requests), Int(cutOff.answers))
     }
 
     /// Counts connections and what they do.
@@ -111,12 +113,20 @@ extension HTTPServer {
     ) -> OpaquePointer? {
         unsafe configuration.host.withCString { host in
             unsafe options.host = unsafe host
-            return unsafe configuration.timeoutBody.withCString { timeoutBody in
-                unsafe options.timeout_body = unsafe timeoutBody
-                return unsafe configuration.tooLargeBody.withCString { tooLargeBody in
-                    unsafe options.too_large_body = unsafe tooLargeBody
-                    return unsafe latchkey_http_start(&options, &failure)
-                }
+            let bodies = [
+                configuration.timeoutBody, configuration.tooLargeBody, configuration.drainingBody,
+                configuration.unknownBody,
+            ]
+            // One piece of memory for all, in which each ends with a NUL.
+            let texts = bodies.map { Array($0.utf8CString) }
+            let starts = texts.indices.map { texts[..<$0].joined().count }
+            return unsafe Array(texts.joined()).withUnsafeBufferPointer { memory in
+                let base = unsafe memory.baseAddress.unsafelyUnwrapped
+                unsafe options.timeout_body = unsafe base + starts[0]
+                unsafe options.too_large_body = unsafe base + starts[1]
+                unsafe options.draining_body = unsafe base + starts[2]
+                unsafe options.unknown_body = unsafe base + starts[3]
+                return unsafe latchkey_http_start(&options, &failure)
             }
         }
     }
@@ -165,6 +175,7 @@ extension HTTPServer {
         )
         unsafe options.idle_milliseconds = configuration.idleTimeout.wholeMilliseconds
         unsafe options.request_milliseconds = configuration.requestTimeout.wholeMilliseconds
+        unsafe options.answer_milliseconds = configuration.answerTimeout.wholeMilliseconds
         return unsafe options
     }
 }
@@ -192,6 +203,13 @@ extension HTTPServerError {
             self.init(
                 code: .accessDenied,
                 message: "\(place) needs privileges: give a port above 1023",
+                cause: cause
+            )
+        case ("getrlimit", EMFILE):
+            self.init(
+                code: .descriptors,
+                message: "the process may not open as many files as the connections need: raise "
+                    + "its limit (RLIMIT_NOFILE), or lower the number of connections",
                 cause: cause
             )
         default:

@@ -22,10 +22,16 @@ package struct HTTPServerConfiguration: Sendable {
     /// Request line and header fields.
     package var headBytesMax = 8192
     package var bodyBytesMax = 1 << 20
-    /// How long a connection may wait for a request, and a client may take nothing of its answer.
+    /// How long a connection may wait for a request, and the time over which the rate is measured
+    /// at which a client takes its answer: at least 1 KiB a second.
     ///
     /// Zero is no bound. The precision is that of ``requestTimeout``.
     package var idleTimeout = Duration.seconds(60)
+    /// How long a handler may take to answer after it has returned.
+    ///
+    /// The request is taken away then, as in ``HTTPServer/stop(within:)``. Zero is no bound. The
+    /// precision is that of ``requestTimeout``.
+    package var answerTimeout = Duration.seconds(60)
     /// How long a request may arrive, from its first byte to its last.
     ///
     /// Zero is no bound. It takes effect never early, and late by no more than half of the shorter
@@ -39,6 +45,10 @@ package struct HTTPServerConfiguration: Sendable {
     package var timeoutBody = #"{"title":"Request Timeout","status":408}"#
     /// The same of the 413 for a body that goes on and on after it was refused.
     package var tooLargeBody = #"{"title":"Content Too Large","status":413}"#
+    /// The same of the 503 for a request that was not handled, because the server stops.
+    package var drainingBody = #"{"title":"Service Unavailable","status":503}"#
+    /// The same of the 500 for a request that was taken away from its handler.
+    package var unknownBody = #"{"title":"Internal Server Error","status":500}"#
 
     package init() {}
 }

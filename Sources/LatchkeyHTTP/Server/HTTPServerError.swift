@@ -1,7 +1,9 @@
 /// Why a server could not be started.
 package struct HTTPServerError: Error, Sendable {
     package struct Code: Hashable, Sendable {
-        private enum Kind { case addressUnknown, addressInUse, accessDenied, configuration, system }
+        private enum Kind {
+            case addressUnknown, addressInUse, accessDenied, configuration, descriptors, system
+        }
         private let kind: Kind
 
         /// The host name has no address.
@@ -12,6 +14,8 @@ package struct HTTPServerError: Error, Sendable {
         package static let accessDenied = Code(kind: .accessDenied)
         /// A value of the configuration is out of its bounds.
         package static let configuration = Code(kind: .configuration)
+        /// The process may not open as many descriptors as the connections need.
+        package static let descriptors = Code(kind: .descriptors)
         /// Something else that the system could not do: see the cause.
         package static let system = Code(kind: .system)
     }

@@ -18,6 +18,10 @@ package struct HTTPServerStatistics: Sendable {
     package let refusedTotal: UInt64
     /// Connections ended by a deadline.
     package let timedOutTotal: UInt64
+    /// Requests that the library refused by itself, because it could not parse them.
+    package let libraryRefusedTotal: UInt64
+    /// Lines that were left out of the log, because there were too many in a second.
+    package let logSuppressedTotal: UInt64
 
     package var inFlight: Int { receiving + handling + answering }
 
@@ -31,5 +35,7 @@ package struct HTTPServerStatistics: Sendable {
         acceptedTotal = measured.accepted_total
         refusedTotal = measured.refused_total
         timedOutTotal = measured.timed_out_total
+        libraryRefusedTotal = measured.library_refused_total
+        logSuppressedTotal = measured.log_suppressed_total
     }
 }

@@ -14,8 +14,8 @@ package enum Service {
     ///
     /// `announce` is given the first line of output once the service answers.
     ///
-    /// - Returns: the exit status: 0 after a complete drain, 1 if requests were cut off or the
-    ///   service could not start.
+    /// - Returns: the exit status: 0 after a complete drain, 1 if requests or answers were cut off
+    ///   or the service could not start.
     package static func run(
         _ configuration: ServiceConfiguration,
         announce: (String) -> Void
@@ -45,9 +45,16 @@ package enum Service {
         log.write(.info, "draining", ["seconds": "\(configuration.drainSeconds)"])
         // The next signal ends the process at once, as it would have without us.
         unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-        let cutOffCount = instance.drain()
-        guard cutOffCount == 0 else {
-            log.write(.error, "stopped too early", ["requestsCutOff": "\(cutOffCount)"])
+        let cutOff = instance.drain()
+        guard cutOff == (0, 0) else {
+            log.write(
+                .error,
+                "stopped too early",
+                [
+                    "requestsCutOff": "\(cutOff.requestCount)",
+                    "answersCutOff": "\(cutOff.answerCount)",
+                ]
+            )
             return 1
         }
         log.write(.info, "stopped")

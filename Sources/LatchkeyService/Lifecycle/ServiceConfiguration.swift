@@ -31,6 +31,7 @@ package struct ServiceConfiguration: Sendable {
     package var connectionCountPerAddressMax = 0
     package var idleTimeoutSeconds = 60
     package var requestTimeoutSeconds = 30
+    package var answerTimeoutSeconds = 60
     package var drainSeconds = 10
 
     package var sendsServerTiming = false

@@ -55,8 +55,9 @@ package final class ServiceInstance: Sendable {
     ///
     /// Blocks for at most the configured time. Call it once.
     ///
-    /// - Returns: how many requests were cut off because the time was up.
-    package func drain() -> Int {
+    /// - Returns: how many requests were taken away unanswered, and how many answers were not sent
+    ///   to their end, because the time was up.
+    package func drain() -> (requestCount: Int, answerCount: Int) {
         server.stop(within: .seconds(drainSeconds))
     }
 }
@@ -153,7 +154,10 @@ extension HTTPServerConfiguration {
         bodyBytesMax = configuration.bodyByteCountMax
         idleTimeout = .seconds(configuration.idleTimeoutSeconds)
         requestTimeout = .seconds(configuration.requestTimeoutSeconds)
+        answerTimeout = .seconds(configuration.answerTimeoutSeconds)
         timeoutBody = String(decoding: Problem.requestTimeout.json(), as: UTF8.self)
         tooLargeBody = String(decoding: Problem.bodyTooLarge.json(), as: UTF8.self)
+        drainingBody = String(decoding: Problem.draining.json(), as: UTF8.self)
+        unknownBody = String(decoding: Problem.outcomeUnknown.json(), as: UTF8.self)
     }
 }

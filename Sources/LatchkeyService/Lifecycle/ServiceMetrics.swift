@@ -27,7 +27,17 @@ enum ServiceMetrics {
     private static let timedOut = MetricFamily(
         "latchkey_http_connections_timed_out_total",
         .counter,
-        help: "Connections ended because they were idle or their request took too long."
+        help: "Connections ended because they were idle, or their request or answer took too long."
+    )
+    private static let libraryRefused = MetricFamily(
+        "latchkey_http_unparsed_requests_total",
+        .counter,
+        help: "Requests that libmicrohttpd could not parse, and refused or closed by itself."
+    )
+    private static let logSuppressed = MetricFamily(
+        "latchkey_http_log_suppressed_total",
+        .counter,
+        help: "Messages of libmicrohttpd left out of the log, because there were too many a second."
     )
     private static let properties = MetricFamily(
         "latchkey_store_properties",
@@ -51,7 +61,9 @@ enum ServiceMetrics {
         usage: @escaping @Sendable () -> StoreUsage,
         in registry: MetricRegistry
     ) {
-        registry.collect([connections, suspended, accepted, refused, timedOut]) { writer in
+        registry.collect(
+            [connections, suspended, accepted, refused, timedOut, libraryRefused, logSuppressed]
+        ) { writer in
             let now = server.statistics
             writer.begin(connections)
             for (state, count) in [
@@ -64,7 +76,8 @@ enum ServiceMetrics {
             writer.sample(.none, UInt64(now.suspended))
             for (family, count) in [
                 (accepted, now.acceptedTotal), (refused, now.refusedTotal),
-                (timedOut, now.timedOutTotal),
+                (timedOut, now.timedOutTotal), (libraryRefused, now.libraryRefusedTotal),
+                (logSuppressed, now.logSuppressedTotal),
             ] {
                 writer.begin(family)
                 writer.sample(.none, count)

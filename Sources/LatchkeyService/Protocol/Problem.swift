@@ -23,6 +23,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case unsupportedMediaType = "unsupported-media-type"
     case headersTooLarge = "headers-too-large"
     case tooManyConnectionsPerAddress = "too-many-connections-per-address"
+    case outcomeUnknown = "outcome-unknown"
     case unsupportedTransferCoding = "unsupported-transfer-coding"
     case tooManyConnections = "too-many-connections"
     case outOfMemory = "out-of-memory"
@@ -45,6 +46,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedMediaType: 415
         case .tooManyConnectionsPerAddress: 429
         case .headersTooLarge: 431
+        case .outcomeUnknown: 500
         case .unsupportedTransferCoding: 501
         case .tooManyConnections, .outOfMemory, .backlogFull, .draining: 503
         case .storeFull: 507
@@ -73,6 +75,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .headersTooLarge: "The request's header fields are too large."
         case .malformedRequest: "The request is not HTTP."
         case .tooManyConnectionsPerAddress: "The address has as many connections as it may."
+        case .outcomeUnknown: "It is not known whether the request takes effect."
         case .unsupportedTransferCoding: "The body's transfer coding is not supported."
         case .tooManyConnections: "The server has as many connections as it takes."
         case .outOfMemory: "There is no memory for the request."
@@ -125,11 +128,15 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedMediaType:
             "Send application/json without a content coding."
         case .headersTooLarge:
-            "All header fields together have at most --max-header-bytes bytes."
+            "All header fields together have at most --max-header-bytes bytes and 100 lines. "
+                + "Very many cookies can be too many for less."
         case .malformedRequest:
             "A request line and header fields as in RFC 9112, with one Host and one length."
         case .tooManyConnectionsPerAddress:
             "Use the connections that are open, or raise --max-connections-per-address."
+        case .outcomeUnknown:
+            "The request was accepted, and its result did not come in time. Read the property "
+                + "before you send the request again."
         case .unsupportedTransferCoding:
             "Send the body with a Content-Length, or chunked."
         case .outOfMemory:

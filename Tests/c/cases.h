@@ -1,0 +1,48 @@
+// What the files of cases share.
+
+#ifndef LATCHKEY_TEST_CASES_H
+#define LATCHKEY_TEST_CASES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "client.h"
+#include "subject.h"
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, case_name, #condition);         \
+            failures++;                                                                            \
+        }                                                                                          \
+    } while (0)
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+
+typedef struct test_case {
+    const char *name;
+    void (*run)(void);
+} test_case;
+
+extern const char *case_name;
+extern int failures;
+extern bool threads;  // the mode: a thread per connection
+
+extern subject s;
+extern client c;
+
+// Starts the subject and connects `c`.
+void start(void);
+
+// Disconnects `c`, and checks that no connection and no answer is left.
+void stop(void);
+
+// Text of this many bytes, the same one each time.
+const char *repeated(char byte, size_t count);
+
+bool body_is(const reply *r, const char *text);
+
+// Ends with a case without a name.
+extern const test_case fault_cases[];
+
+#endif
