@@ -18,14 +18,16 @@
 // a client that takes a byte now and then would hold its connection for ever.
 //
 // A request that is too slow is answered here, on the socket, with a small raw 408; a body that
-// goes on and on with a raw 413. The phase EXPIRED keeps everybody else from answering. Only our
-// half of the connection is closed then, so that the client gets to read the answer before its next
-// bytes meet a closed socket; the rest follows LINGER_MILLISECONDS later.
+// goes on and on with a raw 413; a Content-Length that libmicrohttpd does not take with a raw 400
+// or 413. The phase EXPIRED keeps everybody else from answering. Only our half of the connection is
+// closed then, so that the client gets to read the answer before its next bytes meet a closed
+// socket; the rest follows LINGER_MILLISECONDS later.
 
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -65,11 +67,50 @@ static void send_raw(connection *c, const char *status, const char *problem) {
     }
 }
 
-void latchkey_http_deadline_refuse_body(connection *c) {
-    if (latchkey_http_connection_expire(c, atomic_load(&c->phase))) {
-        send_raw(c, "413 Content Too Large", c->server->too_large_body);
+static bool refuse(connection *c, unsigned phase, const char *status, const char *problem) {
+    bool expires = latchkey_http_connection_expire(c, phase);
+    if (expires) {
+        send_raw(c, status, problem);
         shutdown(c->socket, SHUT_WR);
     }
+    return expires;
+}
+
+void latchkey_http_deadline_refuse_body(connection *c) {
+    refuse(c, atomic_load(&c->phase), "413 Content Too Large", c->server->too_large_body);
+}
+
+// What is wrong with a Content-Length: nothing, or too much, or it is no number.
+enum length { LENGTH_FITS, LENGTH_TOO_LARGE, LENGTH_MALFORMED };
+
+static enum length check_length(const char *text) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || text[digits] != '\0') {
+        return LENGTH_MALFORMED;
+    }
+    errno = 0;
+    strtoull(text, NULL, 10);
+    return errno == ERANGE ? LENGTH_TOO_LARGE : LENGTH_FITS;
+}
+
+void latchkey_http_deadline_refuse_lengths(latchkey_http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    for (connection *c = server->all.next; c != NULL; c = c->all.next) {
+        pthread_t thread = atomic_load_explicit(&c->thread, memory_order_relaxed);
+        if (!pthread_equal(thread, pthread_self()) || c->stage != STAGE_LINE) {
+            continue;
+        }
+        // Of a head that is not complete, these are the lines until now.
+        const char *text =
+            MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+        enum length length = text != NULL ? check_length(text) : LENGTH_FITS;
+        if (length == LENGTH_TOO_LARGE) {
+            latchkey_http_deadline_refuse_body(c);
+        } else if (length == LENGTH_MALFORMED) {
+            refuse(c, atomic_load(&c->phase), "400 Bad Request", server->malformed_body);
+        }
+    }
+    pthread_mutex_unlock(&server->lock);
 }
 
 static void count_timeout(connection *c) {
@@ -77,9 +118,7 @@ static void count_timeout(connection *c) {
 }
 
 static void refuse_slow_request(connection *c, unsigned phase) {
-    if (latchkey_http_connection_expire(c, phase)) {
-        send_raw(c, "408 Request Timeout", c->server->timeout_body);
-        shutdown(c->socket, SHUT_WR);
+    if (refuse(c, phase, "408 Request Timeout", c->server->timeout_body)) {
         count_timeout(c);
     }
 }

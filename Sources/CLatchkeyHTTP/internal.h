@@ -122,6 +122,10 @@ struct connection {
     bool has_ended;  // stop has shut the socket down (lock)
     latchkey_http_rejection refusal;
 
+    // Who serves it, from the first request line on: pthread_self(). Only this thread looks at what
+    // is the server's thread's.
+    _Atomic(pthread_t) thread;
+
     enum stage stage;
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
@@ -175,6 +179,7 @@ struct latchkey_http_server {
     struct MHD_Response *unknown_answer;
     char *timeout_body;
     char *too_large_body;
+    char *malformed_body;
     char *draining_body;
     char *unknown_body;
     uint16_t port;
@@ -278,6 +283,10 @@ void latchkey_http_deadline_stop(latchkey_http_server *server);
 
 // Sends a raw 413 and lets the connection expire.
 void latchkey_http_deadline_refuse_body(connection *c);
+
+// Does the same, with a 400 or 413, to those connections of this thread whose head has a
+// Content-Length that libmicrohttpd does not take.
+void latchkey_http_deadline_refuse_lengths(latchkey_http_server *server);
 
 // log.c
 

@@ -64,13 +64,16 @@ static void hide_texts(char *hidden, size_t capacity, const char *format) {
 }
 
 void latchkey_http_log_library(void *context, const char *format, va_list arguments) {
-    // The one thing that tells that the library has answered a request by itself.
+    // The one thing that tells that the library answers a request by itself.
     static const char refusal[] = "Error processing request";
     latchkey_http_server *server = context;
     bool keeps_quiet = is_quiet;
     is_quiet = false;
     if (strncmp(format, refusal, sizeof(refusal) - 1) == 0) {
         atomic_fetch_add_explicit(&server->library_refused_total, 1, memory_order_relaxed);
+    } else if (strstr(format, "Content-Length") != NULL) {
+        // It is about to refuse a head in its faulty way, and does not say which one.
+        latchkey_http_deadline_refuse_lengths(server);
     }
     if (keeps_quiet || server->options.log == NULL || !takes_line(server)) {
         return;

@@ -35,6 +35,7 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
     }
     c->stage = STAGE_LINE;
     c->target = target;
+    atomic_store_explicit(&c->thread, pthread_self(), memory_order_relaxed);
     const char *mark = strchr(target, '?');
     if (mark == NULL) {
         c->target_count = strlen(target);

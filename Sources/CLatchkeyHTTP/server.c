@@ -107,6 +107,7 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     free(server->addresses);
     free(server->timeout_body);
     free(server->too_large_body);
+    free(server->malformed_body);
     free(server->draining_body);
     free(server->unknown_body);
     pthread_cond_destroy(&server->wakes);
@@ -126,6 +127,8 @@ static bool copy_bodies(latchkey_http_server *server) {
          "{\"title\":\"Request Timeout\",\"status\":408}"},
         {&server->too_large_body, &options->too_large_body,
          "{\"title\":\"Content Too Large\",\"status\":413}"},
+        {&server->malformed_body, &options->malformed_body,
+         "{\"title\":\"Bad Request\",\"status\":400}"},
         {&server->draining_body, &options->draining_body,
          "{\"title\":\"Service Unavailable\",\"status\":503}"},
         {&server->unknown_body, &options->unknown_body,

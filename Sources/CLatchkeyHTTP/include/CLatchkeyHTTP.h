@@ -19,6 +19,8 @@
 //       the handler is called (head.c).
 //     - `Transfer-Encoding: chunked` with white space behind it makes the library read for ever.
 //       Such a request is refused (head.c).
+//     - A Content-Length that is no number gets the head of the library's answer twice. It gets one
+//       from here (log.c, deadline.c).
 //     - Its log quotes targets and has no bound. Texts from clients are taken out, and lines are
 //       limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c).
 //     - Without a free descriptor it busy-waits on its listener. latchkey_http_start() checks that
@@ -59,8 +61,8 @@ typedef enum latchkey_http_rejection {
     // The connection is closed after the answer. What libmicrohttpd cannot parse at all never gets
     // here: it answers 400, 413, or 505 for another version, with a page of its own, and closes; a
     // line without a space in it, which is no request line, it closes without a word. Both are
-    // counted in `library_refused_total`. A Content-Length that is no number gets the head of its
-    // page twice in version 0.9.75.
+    // counted in `library_refused_total`. A Content-Length that is no number, or too large a one,
+    // gets a 400 or 413 from here.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
@@ -180,7 +182,8 @@ typedef struct latchkey_http_options {
     // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
     const char *timeout_body;    // 408: a request took too long to arrive
-    const char *too_large_body;  // 413: a body went on and on
+    const char *too_large_body;  // 413: a body went on and on, or would
+    const char *malformed_body;  // 400: a Content-Length is no number
     const char *draining_body;   // 503: the request was not handled, because the server stops
     const char *unknown_body;    // 500: the request was taken away; it may take effect or not
     latchkey_http_handler handler;

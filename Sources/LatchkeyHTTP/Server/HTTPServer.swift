@@ -114,8 +114,8 @@ extension HTTPServer {
         unsafe configuration.host.withCString { host in
             unsafe options.host = unsafe host
             let bodies = [
-                configuration.timeoutBody, configuration.tooLargeBody, configuration.drainingBody,
-                configuration.unknownBody,
+                configuration.timeoutBody, configuration.tooLargeBody, configuration.malformedBody,
+                configuration.drainingBody, configuration.unknownBody,
             ]
             // One piece of memory for all, in which each ends with a NUL.
             let texts = bodies.map { Array($0.utf8CString) }
@@ -124,8 +124,9 @@ extension HTTPServer {
                 let base = unsafe memory.baseAddress.unsafelyUnwrapped
                 unsafe options.timeout_body = unsafe base + starts[0]
                 unsafe options.too_large_body = unsafe base + starts[1]
-                unsafe options.draining_body = unsafe base + starts[2]
-                unsafe options.unknown_body = unsafe base + starts[3]
+                unsafe options.malformed_body = unsafe base + starts[2]
+                unsafe options.draining_body = unsafe base + starts[3]
+                unsafe options.unknown_body = unsafe base + starts[4]
                 return unsafe latchkey_http_start(&options, &failure)
             }
         }

@@ -157,6 +157,7 @@ extension HTTPServerConfiguration {
         answerTimeout = .seconds(configuration.answerTimeoutSeconds)
         timeoutBody = String(decoding: Problem.requestTimeout.json(), as: UTF8.self)
         tooLargeBody = String(decoding: Problem.bodyTooLarge.json(), as: UTF8.self)
+        malformedBody = String(decoding: Problem.malformedRequest.json(), as: UTF8.self)
         drainingBody = String(decoding: Problem.draining.json(), as: UTF8.self)
         unknownBody = String(decoding: Problem.outcomeUnknown.json(), as: UTF8.self)
     }
