@@ -186,15 +186,15 @@ enum ServeCommand {
         Usage: latchkey serve [--flag value | --flag=value ...]
 
         Prints 'latchkey: listening on http://HOST:PORT (strategy NAME)' as soon as it answers.
-        SIGTERM and SIGINT drain: no new connections, requests in flight finish, status 0. A second
-        signal ends the process at once.
+        SIGTERM, SIGINT and SIGHUP drain: no new connections, requests in flight finish, status 0. A
+        second signal ends the process at once.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
         let configuration = try configuration(arguments)
-        exit(Service.run(configuration, announce: { trySay($0) }))
+        exit(Service.run(configuration))
     }
 
     static func configuration(_ arguments: [String]) throws(UsageError) -> ServiceConfiguration {

@@ -29,6 +29,11 @@ enum ServiceMetrics {
         .counter,
         help: "Connections ended because they were idle or their request took too long."
     )
+    private static let logDropped = MetricFamily(
+        "latchkey_log_dropped_total",
+        .counter,
+        help: "Lines of the log that nobody read in time, or that could not be written."
+    )
     private static let properties = MetricFamily(
         "latchkey_store_properties",
         .gauge,
@@ -69,6 +74,10 @@ enum ServiceMetrics {
                 writer.begin(family)
                 writer.sample(.none, count)
             }
+        }
+        registry.collect([logDropped]) { writer in
+            writer.begin(logDropped)
+            writer.sample(.none, LineWriter.standardError.droppedTotal)
         }
         registry.collect([properties, bytes, revision]) { writer in
             let now = usage()
