@@ -30,6 +30,10 @@ package enum Service {
             output.flush(withinMilliseconds: flushMilliseconds)
             LineWriter.standardError.flush(withinMilliseconds: flushMilliseconds)
         }
+        if let reason = DescriptorLimit.raise(for: configuration) {
+            log.write(.error, "cannot start", ["reason": reason])
+            return 1
+        }
         let instance: ServiceInstance
         do {
             instance = try ServiceInstance(configuration)

@@ -139,7 +139,7 @@ extension Fingerprint.Context {
 }
 
 extension HTTPServerConfiguration {
-    fileprivate init(_ configuration: ServiceConfiguration) {
+    init(_ configuration: ServiceConfiguration) {
         self.init()
         host = configuration.host
         port = configuration.port
