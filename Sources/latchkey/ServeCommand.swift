@@ -67,6 +67,7 @@ enum ServeCommand {
             default: defaults.host,
             "The address to listen on, or a name for one. 0.0.0.0 or :: listens on all."
         ),
+        allowedHost,
         Flag(
             "port",
             .integer(0...65535),
@@ -87,6 +88,24 @@ enum ServeCommand {
                 + "decides which strategy wins."
         ),
     ]
+
+    private static let allowedHost = Flag(
+        "allowed-host",
+        .list(
+            .spelling(placeholder: "NAME", help: "names of hosts, without a port, or *") { name in
+                name == "*"
+                    || name.utf8.allSatisfy { byte in
+                        byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+                            || byte == UInt8(ascii: "_") || byte >= 0x30 && byte <= 0x39
+                            || byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+                    }
+            }
+        ),
+        default: "",
+        "The names under which the service is reached, besides localhost, --host and literal "
+            + "addresses. Requests for others are answered 421. Without it that holds on a "
+            + "loopback address, and on other addresses every name is served; * serves every name."
+    )
 
     private static let boundFlags: [Flag] = [
         Flag(
@@ -210,6 +229,10 @@ enum ServeCommand {
         try setShadows(&configuration, values)
         configuration.backlogMax = values.integer("backlog")
         configuration.host = values.text("host")
+        if values.isGiven(allowedHost.name) {
+            let names = values.list(allowedHost) { $0 }
+            configuration.allowedHosts = names.contains("*") ? nil : names
+        }
         configuration.port = UInt16(values.integer("port"))
         configuration.httpThreadCount =
             values.text("http-threads").isEmpty
