@@ -34,7 +34,7 @@ struct DescriptorTests {
         let line = try JSONSerialization.jsonObject(with: Data(result.errors.utf8))
         let reason = try #require((line as? [String: String])?["reason"])
         let expected =
-            /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 200: raise .* (\d+)/
+            /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 200: .* (\d+)/
         let fitting = try #require(try expected.wholeMatch(in: reason)?.1, "\(reason)")
         let count = try #require(Int(fitting))
         let program = try Program(
