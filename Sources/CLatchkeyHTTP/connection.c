@@ -4,10 +4,9 @@
 //
 // libmicrohttpd has bounds of its own, which close what is over them without a word. Ours are lower
 // and let the connection send a request first, so that it can be answered. Those that are refused
-// are in a second list, by age: one more than LATCHKEY_HTTP_REFUSALS_MAX ends the oldest that has
-// sent no request. Should they come faster than they are ended, a connection is closed before there
-// is an object for it. The library's own bound is never reached, which latchkey_http_quiesce()
-// depends on.
+// are in a second list, by age: one too many ends the oldest that has sent no request. Should they
+// come faster than they are ended, a connection is closed before there is an object for it. The
+// library's own bound is never reached, which latchkey_http_quiesce() depends on.
 //
 // The list is guarded by the server's lock. It is locked when a connection begins and ends, by the
 // watchdog, and by those who count; never for a request. While a connection is in the list its
@@ -81,6 +80,12 @@ static void take_out(links *list, connection *c, size_t offset) {
     *(at.next != NULL ? &links_of(at.next, offset)->previous : &list->previous) = at.previous;
 }
 
+uint32_t latchkey_http_connection_refusals_max(const latchkey_http_options *options) {
+    uint32_t count = options->connections_max;
+    count = count < LATCHKEY_HTTP_REFUSALS_MIN ? LATCHKEY_HTTP_REFUSALS_MIN : count;
+    return count > LATCHKEY_HTTP_REFUSALS_MAX ? LATCHKEY_HTTP_REFUSALS_MAX : count;
+}
+
 // Ends the oldest refused connection that has sent no request. (lock)
 static void end_oldest_refusal(latchkey_http_server *server) {
     for (connection *c = server->refusals.next; c != NULL; c = c->refusals.next) {
@@ -110,7 +115,7 @@ static void insert(latchkey_http_server *server, connection *c) {
     }
     if (c->refused) {
         append(&server->refusals, c, offsetof(connection, refusals));
-        if (++server->refusal_count > LATCHKEY_HTTP_REFUSALS_MAX) {
+        if (++server->refusal_count > server->refusals_max) {
             end_oldest_refusal(server);
         }
     }
@@ -184,7 +189,7 @@ enum MHD_Result latchkey_http_connection_admit(void *context, const struct socka
     latchkey_http_server *server = context;
     pthread_mutex_lock(&server->lock);
     uint64_t admitted_max =
-        (uint64_t)server->options.connections_max + 2 * LATCHKEY_HTTP_REFUSALS_MAX;
+        (uint64_t)server->options.connections_max + server->refusals_max + CONNECTIONS_ENDING_MAX;
     bool admits = server->connection_count < admitted_max && !atomic_load(&server->draining);
     if (admits) {
         // Until MHD_CONNECTION_NOTIFY_STARTED; stop waits for it.

@@ -262,7 +262,7 @@ static bool set_target(connection *c, const char *target) {
         request->authority = (latchkey_http_bytes){host, host_count};
         request->path = path != NULL ? (latchkey_http_bytes){path, (size_t)(end - path)}
                                      : (latchkey_http_bytes){"/", 1};
-        return host_count > 0 && is_authority(request->authority);
+        return host_count > 0 && host[0] != ':' && is_authority(request->authority);
     }
     request->path = (latchkey_http_bytes){target, count};
     return true;

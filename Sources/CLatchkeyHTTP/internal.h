@@ -186,6 +186,7 @@ struct latchkey_http_server {
     int listener;  // libmicrohttpd's; replaced by plug[0] when quiesced
     int plug[2];
     uint32_t tick_milliseconds;
+    uint32_t refusals_max;
 
     atomic_bool draining;
     atomic_bool stopping;
@@ -220,6 +221,11 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
 enum MHD_Result latchkey_http_connection_admit(void *context, const struct sockaddr *from,
                                                socklen_t count);
 void latchkey_http_connection_release(connection *c);
+
+// How many refused connections there are at most, and how many more, because what is ended takes a
+// moment to go.
+enum { CONNECTIONS_ENDING_MAX = 64 };
+uint32_t latchkey_http_connection_refusals_max(const latchkey_http_options *options);
 
 // Goes to another phase. Returns false if the connection has expired. The server's thread only.
 bool latchkey_http_connection_enter(connection *c, enum phase phase);

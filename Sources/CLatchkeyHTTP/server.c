@@ -178,6 +178,7 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     server->options = *options;
     server->options.host = NULL;
     server->tick_milliseconds = tick_for(options);
+    server->refusals_max = latchkey_http_connection_refusals_max(options);
     server->plug[0] = -1;
     server->plug[1] = -1;
     atomic_init(&server->reference_count, 1);
@@ -232,8 +233,8 @@ uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
     // itself.
     uint32_t loops = options->thread_per_connection ? 1 : options->threads + 1;
     uint32_t listener_and_plug = 3;
-    return options->connections_max + 2 * LATCHKEY_HTTP_REFUSALS_MAX + 2 * loops +
-           listener_and_plug;
+    return options->connections_max + latchkey_http_connection_refusals_max(options) +
+           CONNECTIONS_ENDING_MAX + 2 * loops + listener_and_plug;
 }
 
 // Whether the process may open as many descriptors as the bounds need.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyComparison
+internal import LatchkeyService
 internal import Synchronization
 
 /// `latchkey compare`: which strategy, and why.
@@ -103,19 +104,12 @@ enum CompareCommand {
     /// That is undone but for SIGHUP: `nohup` ignores it on purpose.
     private static func watchInterrupts() {
         interrupts.store(0, ordering: .relaxed)
-        var watched = sigset_t()
-        unsafe sigemptyset(&watched)
-        var hangUp = sigaction()
-        unsafe sigaction(SIGHUP, nil, &hangUp)
-        let ignored = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
-        let isHangUpIgnored =
-            unsafe unsafeBitCast(hangUp.__sigaction_handler.sa_handler, to: Int.self) == ignored
-        for number in [SIGINT, SIGTERM] + (isHangUpIgnored ? [] : [SIGHUP]) {
+        var watched = EndingSignals.set
+        for number in EndingSignals.numbers {
             signal(number) { number in
                 CompareCommand.interrupts.add(1, ordering: .relaxed)
                 signal(number, SIG_DFL)
             }
-            unsafe sigaddset(&watched, number)
         }
         unsafe pthread_sigmask(SIG_UNBLOCK, &watched, nil)
     }

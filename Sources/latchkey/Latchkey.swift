@@ -7,6 +7,7 @@ enum Latchkey {
     static let version = "0.1.0"
 
     static func main() {
+        openStandardStreams()
         // Writing to a client that has gone is an error of that write, not the process's end.
         signal(SIGPIPE, SIG_IGN)
         let arguments = CommandLine.arguments.dropFirst()
@@ -15,6 +16,17 @@ enum Latchkey {
         } catch {
             say("latchkey: \(error.message)\nTry 'latchkey --help'.\n", to: 2)
             exit(2)
+        }
+    }
+
+    /// Puts `/dev/null` in the place of standard streams that are closed.
+    ///
+    /// Otherwise the next file or connection gets the number, and with it whatever is printed. It
+    /// is opened for reading only, so that printing is an error as before.
+    private static func openStandardStreams() {
+        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+            // open() returns the lowest number that is free.
+            guard unsafe open("/dev/null", O_RDONLY) == descriptor else { exit(2) }
         }
     }
 

@@ -67,6 +67,7 @@ enum ServeCommand {
             default: defaults.host,
             "The address to listen on, or a name for one. 0.0.0.0 or :: listens on all."
         ),
+        allowedHost,
         Flag(
             "port",
             .integer(0...65535),
@@ -87,6 +88,24 @@ enum ServeCommand {
                 + "decides which strategy wins."
         ),
     ]
+
+    private static let allowedHost = Flag(
+        "allowed-host",
+        .list(
+            .spelling(placeholder: "NAME", help: "names of hosts, without a port, or *") { name in
+                name == "*"
+                    || name.utf8.allSatisfy { byte in
+                        byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+                            || byte == UInt8(ascii: "_") || byte >= 0x30 && byte <= 0x39
+                            || byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+                    }
+            }
+        ),
+        default: "",
+        "The names under which the service is reached, besides localhost, --host and literal "
+            + "addresses. Requests for others are answered 421. Without it that holds on a "
+            + "loopback address, and on other addresses every name is served; * serves every name."
+    )
 
     private static let boundFlags: [Flag] = [
         Flag(
@@ -193,15 +212,15 @@ enum ServeCommand {
         Usage: latchkey serve [--flag value | --flag=value ...]
 
         Prints 'latchkey: listening on http://HOST:PORT (strategy NAME)' as soon as it answers.
-        SIGTERM and SIGINT drain: no new connections, requests in flight finish, status 0. A second
-        signal ends the process at once.
+        SIGTERM, SIGINT and SIGHUP drain: no new connections, requests in flight finish, status 0. A
+        second signal ends the process at once.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
         let configuration = try configuration(arguments)
-        exit(Service.run(configuration, announce: { trySay($0) }))
+        exit(Service.run(configuration))
     }
 
     static func configuration(_ arguments: [String]) throws(UsageError) -> ServiceConfiguration {
@@ -217,6 +236,10 @@ enum ServeCommand {
         try setShadows(&configuration, values)
         configuration.backlogMax = values.integer("backlog")
         configuration.host = values.text("host")
+        if values.isGiven(allowedHost.name) {
+            let names = values.list(allowedHost) { $0 }
+            configuration.allowedHosts = names.contains("*") ? nil : names
+        }
         configuration.port = UInt16(values.integer("port"))
         configuration.httpThreadCount =
             values.text("http-threads").isEmpty

@@ -57,7 +57,9 @@ import Testing
     func `a path that no route has is not found`(path: StaticStringArgument) {
         #expect(router.resolve(.get, Bytes(path.value)) == .notFound)
         #expect(router.resolve(.other, Bytes(path.value)) == .notFound)
-        #expect(router.resolve(.options, Bytes(path.value)) == .notFound)
+        if "\(path.value)" != "*" {
+            #expect(router.resolve(.options, Bytes(path.value)) == .notFound)
+        }
     }
 
     @Test func `HEAD follows GET`() {
@@ -72,6 +74,12 @@ import Testing
         #expect(resolve(.post, "/v1/properties/a") == .methodNotAllowed(allow: allow))
         #expect(resolve(.other, "/v1/properties/a") == .methodNotAllowed(allow: allow))
         #expect(resolve(.options, "/v1/properties/a") == .options(allow: allow))
+    }
+
+    @Test func `OPTIONS of everything says what some path has`() {
+        #expect(
+            resolve(.options, "*") == .options(allow: "GET, HEAD, PUT, POST, DELETE, OPTIONS")
+        )
     }
 
     @Test(arguments: [

@@ -227,6 +227,33 @@ struct BadInputTests {
     }
 
     @Test(arguments: Place.allCases)
+    func `OPTIONS of everything has the methods of all paths`(place: Place) async throws {
+        try await place.serve { site in
+            let answer = try site.ask("OPTIONS", "*")
+            #expect(answer.status == 204, "\(answer.text)")
+            #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, DELETE, OPTIONS")
+            #expect(try site.ask("GET", "*").problem == "invalid-target")
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func `a part of a value is not put in its place`(place: Place) async throws {
+        try await refuses(
+            place,
+            "partial-put",
+            400,
+            ["bytes 0-0/2", "bytes 5-5/*", "x"].map { range in
+                BadRequest(
+                    "PUT",
+                    "/v1/properties/p",
+                    headers: ["Content-Range: \(range)"],
+                    body: [0x32]
+                )
+            }
+        )
+    }
+
+    @Test(arguments: Place.allCases)
     func `numbers that cannot be counted stay`(place: Place) async throws {
         try await place.serve { site in
             let client = try site.client()

@@ -1,3 +1,4 @@
+import LatchkeyService
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing
@@ -14,7 +15,8 @@ struct BoundTests {
             func chunked(_ body: [UInt8]) throws -> HTTPAnswer {
                 let client = try site.client()
                 try client.send(
-                    "PUT /v1/properties/b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "PUT /v1/properties/b HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                        + "Transfer-Encoding: chunked\r\n\r\n"
                 )
                 for start in stride(from: 0, to: body.count, by: 300) {
                     let piece = body[start..<min(start + 300, body.count)]
@@ -38,7 +40,7 @@ struct BoundTests {
             }
             let client = try site.client()
             try client.send(
-                "PUT /v1/properties/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n"
+                "PUT /v1/properties/a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1001\r\n"
                     + "Expect: 100-continue\r\n\r\n"
             )
             #expect(try client.answer().status == 413, "before the body is sent")
@@ -95,7 +97,7 @@ struct BoundTests {
                 #expect(try client.request("GET", "/healthz").status == 200)
             }
             let refused = try site.client()
-            let answer = try refused.request("GET", "/healthz")
+            let answer = try refused.request("GET", "/v1/properties")
             #expect(answer.problem == "too-many-connections")
             #expect(answer.status == 503)
             #expect(answer.headers["retry-after"] != nil)
@@ -106,14 +108,46 @@ struct BoundTests {
         }
     }
 
+    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
+    func `probes are answered when there are as many connections as allowed`(
+        place: Place,
+        flags: [String]
+    ) async throws {
+        try await place.serve(flags + ["--max-connections", "3"]) { site in
+            let silent = try (0..<3).map { _ in try site.client() }
+            for _ in 0..<2 {
+                let health = try site.client()
+                let alive = try health.request("GET", "/healthz")
+                #expect(alive.status == 200, "\(alive.text)")
+                #expect(try health.isClosed())
+                #expect(try site.ask("HEAD", "/healthz").status == 200)
+                for target in ["/readyz", "/readyz?verbose"] {
+                    let full = try site.ask("GET", target)
+                    #expect(full.status == 503)
+                    #expect(full.problem == "too-many-connections")
+                }
+                #expect(try site.ask("POST", "/healthz").status == 503)
+                let probe = HealthProbe.run(
+                    host: "127.0.0.1",
+                    port: site.port,
+                    path: "/healthz",
+                    timeoutSeconds: 2
+                )
+                #expect((try? probe.get()) == 200, "latchkey health")
+            }
+            withExtendedLifetime(silent) {}
+        }
+    }
+
     @Test(arguments: Place.allCases)
     func `connections of one address are bounded`(place: Place) async throws {
         try await place.serve(["--max-connections-per-address", "1"]) { site in
             let client = try site.client()
             #expect(try client.request("GET", "/healthz").status == 200)
-            let answer = try site.client().request("GET", "/healthz")
+            let answer = try site.ask("GET", "/readyz")
             #expect(answer.problem == "too-many-connections-per-address")
             #expect(answer.status == 429)
+            #expect(try site.ask("GET", "/healthz").status == 200)
         }
     }
 
@@ -122,7 +156,8 @@ struct BoundTests {
         try await place.serve(flags + ["--request-timeout-seconds", "1"]) { site in
             for start in [
                 "GET /healthz HTT",
-                "PUT /v1/properties/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n12",
+                "PUT /v1/properties/slow HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                    + "Content-Length: 5\r\n\r\n12",
             ] {
                 let client = try site.client()
                 try client.send(start)
@@ -142,11 +177,11 @@ struct BoundTests {
             let other = try site.client()
             let answered = [
                 "hello world\r\n\r\n", "a b c d\r\n\r\n",
-                "GET /healthz\u{0} HTTP/1.1\r\nHost: x\r\n\r\n",
+                "GET /healthz\u{0} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
                 "GET /healthz HTTP/1.1\r\n\r\n", "GET /healthz HTTP/1.2\r\n\r\n",
-                "GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n",
-                "GET /healthz HTTP/1.1\r\nHost: x\r\nX(Y: 1\r\n\r\n",
-                "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
+                "GET /healthz HTTP/3.0\r\nHost: 127.0.0.1\r\n\r\n",
+                "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX(Y: 1\r\n\r\n",
+                "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: x\r\n\r\n",
             ]
             for text in answered {
                 let client = try site.client()

@@ -146,7 +146,7 @@ struct CommandLineTests {
         #expect(result.errors.contains("cannot start"))
     }
 
-    @Test(arguments: [SIGTERM, SIGINT], [[], ["--thread-per-connection"]])
+    @Test(arguments: [SIGTERM, SIGINT, SIGHUP], [[], ["--thread-per-connection"]])
     func `a signal drains: what is in flight finishes, and nothing new is taken`(
         signal: Int32,
         flags: [String]
@@ -157,7 +157,7 @@ struct CommandLineTests {
             let client = try HTTPClient(port: port)
             // The head has arrived, the body has not: the request is in flight.
             try client.send(
-                "PUT /v1/properties/late HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+                "PUT /v1/properties/late HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\n"
                     + "Expect: 100-continue\r\n\r\n"
             )
             #expect(try client.answer().status == 100)
@@ -176,6 +176,16 @@ struct CommandLineTests {
         #expect(try await offPool { program.wait() } == 0)
     }
 
+    @Test func `a hang-up that was to be ignored is ignored`() async throws {
+        let program = try Program(["serve", "--port", "0"], after: "trap '' HUP")
+        try await offPool {
+            let client = try HTTPClient(port: try program.awaitPort())
+            program.signal(SIGHUP)
+            #expect(try client.request("GET", "/readyz").status == 200)
+        }
+        #expect(try await offPool { program.end() } == 0)
+    }
+
     @Test func `a request that does not arrive holds the drain up no longer than allowed`()
         async throws
     {
@@ -183,7 +193,7 @@ struct CommandLineTests {
         try await offPool {
             let client = try HTTPClient(port: try program.awaitPort())
             try client.send(
-                "PUT /v1/properties/late HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+                "PUT /v1/properties/late HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4\r\n"
                     + "Expect: 100-continue\r\n\r\n"
             )
             #expect(try client.answer().status == 100)

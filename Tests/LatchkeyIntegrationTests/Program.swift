@@ -6,6 +6,11 @@ import LatchkeyTestSupport
 /// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
 final class Program: @unchecked Sendable {
     private let process = Process()
+    enum FullPipe {
+        case output
+        case errors
+    }
+
     private let output = Pipe()
     private let errors = Pipe()
 
@@ -16,11 +21,19 @@ final class Program: @unchecked Sendable {
         .deletingLastPathComponent().appendingPathComponent("latchkey").path
 
     /// Starts the program, after a shell has done something first if that is wanted.
+    ///
+    /// Full pipes for standard output and standard error take nothing, and nobody reads them.
     init(
         _ arguments: [String],
         environment: [String: String] = [:],
-        after shell: String? = nil
+        after shell: String? = nil,
+        fullPipes: [FullPipe] = []
     ) throws {
+        for pipe in fullPipes {
+            let end = (pipe == .output ? output : errors).fileHandleForWriting
+            // As much as a pipe holds (pipe(7)).
+            try end.write(contentsOf: Data(repeating: 0x2E, count: 65_536))
+        }
         process.executableURL = URL(fileURLWithPath: shell == nil ? Self.path : "/bin/sh")
         process.arguments =
             shell.map { ["-c", $0 + #"; exec "$0" "$@""#, Self.path] + arguments } ?? arguments

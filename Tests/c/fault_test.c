@@ -149,6 +149,7 @@ static void checks_hosts_and_methods(void) {
         {"http:///host", "x", 400, NULL},
         {"http://u@a/host", "x", 400, NULL},
         {"http://", "x", 400, NULL},
+        {"http://:80/host", "x", 400, NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char text[200];
@@ -253,7 +254,7 @@ static void hears_probes_beside_silent_connections(void) {
     latchkey_http_options options = subject_options(threads);
     options.connections_max = 2;
     subject_start(&s, options);
-    enum { SILENT = 2 + 2 * LATCHKEY_HTTP_REFUSALS_MAX };
+    enum { SILENT = 2 + 2 * LATCHKEY_HTTP_REFUSALS_MIN };
     client *silent = malloc(SILENT * sizeof(client));
     for (size_t i = 0; i < SILENT; i++) {
         CHECK(client_open(&silent[i], s.port));

@@ -81,9 +81,9 @@ typedef enum latchkey_http_rejection {
     // its
     // Content-Length, gets a 413 from here, at once.
     LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
-    // There are more connections than `connections_max`. 503. Closed after the answer. Such
-    // connections are at most LATCHKEY_HTTP_REFUSALS_MAX: one more closes the one that has been
-    // silent longest, so that a probe is heard however many others wait.
+    // There are more connections than `connections_max`. 503. Closed after the answer. There are at
+    // most as many again of them (LATCHKEY_HTTP_REFUSALS_MAX): one more closes the one that has
+    // been silent longest, so that a probe is heard however many others wait.
     LATCHKEY_HTTP_REJECTION_CONNECTIONS,
     // The address has more connections than `connections_per_address_max`. 429. Closed after it.
     LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS,
@@ -109,8 +109,10 @@ enum {
     LATCHKEY_HTTP_STACK_BYTES = 1 << 20,
     // How many lines are logged in a second. The rest is counted.
     LATCHKEY_HTTP_LOG_LINES_MAX = 5,
-    // How many connections over `connections_max` are there at most, waiting for their refusal.
-    LATCHKEY_HTTP_REFUSALS_MAX = 64,
+    // How many connections over `connections_max` are there at most, waiting for their refusal: as
+    // many as `connections_max`, within these bounds.
+    LATCHKEY_HTTP_REFUSALS_MIN = 64,
+    LATCHKEY_HTTP_REFUSALS_MAX = 1024,
     // A refused connection that does not send its request is closed after this time.
     LATCHKEY_HTTP_REFUSAL_MILLISECONDS = 1000,
     // Deadlines are looked at this often, or four times in the shortest of them. A deadline takes
@@ -131,7 +133,7 @@ typedef struct latchkey_http_request {
     latchkey_http_bytes path;
     latchkey_http_bytes query;
     // Host and port that the request is for: of an absolute target, or else of the Host field
-    // (RFC 9112, section 3.2.2). Empty if there is neither.
+    // (RFC 9112, section 3.2.2). `bytes` is NULL if there is neither.
     latchkey_http_bytes authority;
     latchkey_http_bytes body;
     // The header lines as they came, duplicates included.

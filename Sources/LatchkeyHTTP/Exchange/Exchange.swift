@@ -32,8 +32,11 @@ package struct Exchange: @unchecked Sendable {
     @inlinable package var query: Bytes { unsafe Bytes(request.pointee.query) }
 
     /// The host and port that the request is for: of an absolute target, or else of the `Host`
-    /// field (RFC 9112, 3.2.2); empty if there is neither.
-    @inlinable package var authority: Bytes { unsafe Bytes(request.pointee.authority) }
+    /// field (RFC 9112, 3.2.2); nil if there is neither.
+    @inlinable package var authority: Bytes? {
+        let bytes = unsafe request.pointee.authority
+        return unsafe bytes.bytes == nil ? nil : Bytes(bytes)
+    }
 
     @inlinable package var body: Bytes { unsafe Bytes(request.pointee.body) }
 

@@ -6,11 +6,19 @@ package struct Route: Sendable {
     /// Such as `/v1/properties/{name}/increment`: segments of literal ASCII, at most one of them a
     /// name in braces, which stands for any segment that is not empty.
     package let pattern: String
+    /// Whether it also answers on connections over a bound.
+    package let servesRefused: Bool
     package let handle: Handler
 
-    package init(_ method: HTTPMethod, _ pattern: String, handle: @escaping Handler) {
+    package init(
+        _ method: HTTPMethod,
+        _ pattern: String,
+        servesRefused: Bool = false,
+        handle: @escaping Handler
+    ) {
         self.method = method
         self.pattern = pattern
+        self.servesRefused = servesRefused
         self.handle = handle
     }
 }
@@ -37,11 +45,14 @@ package struct RouteMatch: Sendable {
 package enum Unmatched: Sendable {
     /// The request must not be served at all.
     case rejected(Rejection)
+    /// The request is for a host that is not served here.
+    case misdirected
     /// No route has this path.
     case notFound
     /// Routes have this path, but none this method. `allow` is the value of the `Allow` field.
     case methodNotAllowed(allow: String)
-    /// An OPTIONS request for a path that has routes. `allow` is the value of the `Allow` field.
+    /// An OPTIONS request for a path that has routes, or for `*`, which stands for all of them.
+    /// `allow` is the value of the `Allow` field.
     case options(allow: String)
 }
 

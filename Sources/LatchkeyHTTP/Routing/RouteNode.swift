@@ -32,10 +32,12 @@ struct RouteNode: Sendable {
     }
 
     /// The methods of the routes that end here, for the `Allow` field.
-    var allow: String {
+    var allow: String { RouteNode.allow { route(for: $0) >= 0 } }
+
+    static func allow(_ isRouted: (HTTPMethod) -> Bool) -> String {
         var names: [String] = []
         for method in HTTPMethod.allCases where method != .options && method != .other {
-            if route(for: method) >= 0 {
+            if isRouted(method) {
                 names.append("\(method.name)")
             }
         }

@@ -9,15 +9,17 @@
 /// empty segment, which nothing matches, and `..` is a segment like any other.
 ///
 /// HEAD is answered by the route for GET. OPTIONS and methods without a route are answered by
-/// `unmatched`, with the methods that the path has.
+/// `unmatched`, with the methods that the path has, or for `OPTIONS *` with those of all paths.
 package final class Router: Sendable {
     package typealias UnmatchedHandler = @Sendable (Exchange, Unmatched) -> Void
 
     private final class Target: Sendable {
         let handle: Route.Handler
+        let servesRefused: Bool
 
-        init(_ handle: @escaping Route.Handler) {
-            self.handle = handle
+        init(_ route: Route) {
+            handle = route.handle
+            servesRefused = route.servesRefused
         }
     }
 
@@ -25,20 +27,24 @@ package final class Router: Sendable {
 
     private let tree: RouteTree
     private let targets: [Target]
+    private let hosts: AllowedHosts?
     private let unmatched: UnmatchedHandler
 
     /// - Parameters:
     ///   - routes: at least one.
+    ///   - hosts: the hosts that are served, or nil for any. A request that names none is served.
     ///   - unmatched: called for requests that no route answers. Must answer them.
     /// - Throws: what is wrong with the table.
     package init(
         _ routes: [Route],
+        hosts: AllowedHosts? = nil,
         unmatched: @escaping UnmatchedHandler
     ) throws(RouteTableError) {
         self.routes = routes
+        self.hosts = hosts
         self.unmatched = unmatched
         tree = try RouteTree(routes)
-        targets = routes.map { Target($0.handle) }
+        targets = routes.map(Target.init)
     }
 
     /// What the table says about a method and a path.
@@ -52,7 +58,11 @@ package final class Router: Sendable {
     /// Calls the route's handler, or `unmatched`.
     package func handle(_ exchange: Exchange) {
         if let rejection = exchange.rejection {
-            unmatched(exchange, .rejected(rejection))
+            refuse(exchange, rejection)
+            return
+        }
+        if let hosts, let authority = exchange.authority, !hosts.contain(authority) {
+            unmatched(exchange, .misdirected)
             return
         }
         let method = exchange.method
@@ -68,13 +78,36 @@ package final class Router: Sendable {
         }
     }
 
+    private func refuse(_ exchange: Exchange, _ rejection: Rejection) {
+        let method = exchange.method
+        switch rejection {
+        case .connections, .connectionsOfAddress:
+            if case .route(let index, let capture) = resolve(method, exchange.path),
+                targets[index].servesRefused
+            {
+                let match = RouteMatch(route: index, method: method, capture: capture)
+                targets[index].handle(exchange, match)
+                return
+            }
+        default: break
+        }
+        unmatched(exchange, .rejected(rejection))
+    }
+
     /// Looks a method and a path up.
     package func resolve(_ method: HTTPMethod, _ path: Bytes) -> Resolution {
+        if method == .options, path.elementsEqual(CollectionOfOne(UInt8(ascii: "*"))) {
+            return .options(allow: RouteNode.allow(hasRoute(for:)))
+        }
         var capture = Bytes("")
         guard let node = tree.find(path, &capture) else { return .notFound }
         let route = tree.nodes[node].route(for: method)
         if route >= 0 { return .route(route, capture: capture) }
         let allow = tree.nodes[node].allow
         return method == .options ? .options(allow: allow) : .methodNotAllowed(allow: allow)
+    }
+
+    private func hasRoute(for method: HTTPMethod) -> Bool {
+        tree.nodes.contains { $0.route(for: method) >= 0 }
     }
 }

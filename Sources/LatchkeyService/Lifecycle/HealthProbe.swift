@@ -27,7 +27,8 @@ package enum HealthProbe {
         Result { () throws(Failure) in
             let socket = try connected(reachable(host), port, timeoutSeconds)
             defer { close(socket) }
-            let request = "GET \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+            let name = host.contains(":") ? "[\(host)]" : host
+            let request = "GET \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n\r\n"
             guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
                 throw Failure("send")
             }

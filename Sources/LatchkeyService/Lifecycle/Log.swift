@@ -2,8 +2,8 @@ internal import Foundation
 
 /// The event log: one line an event on standard error.
 ///
-/// A line is written by one system call, so lines of several threads do not mix. A log that
-/// cannot be written is dropped: there is nowhere to say so.
+/// Nobody waits for whoever reads the log: see ``LineWriter``. Lines that are dropped because of
+/// that are counted, and a line says how many.
 package struct Log: Sendable {
     package enum Format: String, CaseIterable, Sendable {
         case text
@@ -30,10 +30,16 @@ package struct Log: Sendable {
 
     private let format: Format
     private let level: Level
+    private let writer: LineWriter
 
-    package init(format: Format, level: Level) {
+    package init(
+        format: Format,
+        level: Level,
+        writer: LineWriter = .standardError
+    ) {
         self.format = format
         self.level = level
+        self.writer = writer
     }
 
     /// Writes an event.
@@ -48,13 +54,13 @@ package struct Log: Sendable {
         guard level >= self.level else {
             return
         }
-        let line = line(
-            level,
-            event,
-            fields,
-            time: Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-        )
-        _ = unsafe line.withUnsafeBytes { unsafe Foundation.write(2, $0.baseAddress, $0.count) }
+        writer.append(line(level, event, fields, time: Self.now)) { count in
+            line(.warning, "log", ["dropped": "\(count)"], time: Self.now)
+        }
+    }
+
+    private static var now: String {
+        Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 
     func line(

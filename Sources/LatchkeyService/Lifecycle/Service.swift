@@ -4,29 +4,36 @@ internal import LatchkeySync
 
 /// The service as a process: from its start to the signal that ends it.
 ///
-/// **Design.** The main thread blocks SIGTERM and SIGINT before any other thread exists, so that
-/// all inherit the mask, and then waits for them. No signal handler ever runs.
+/// **Design.** The main thread blocks the signals that end the service before any other thread
+/// exists, so that all inherit the mask, and then waits for them. No signal handler ever runs. What
+/// is printed is written by threads of its own: a reader that has stopped reading stops nothing.
 package enum Service {
-    /// Serves until SIGTERM or SIGINT, then drains.
+    /// How long the end waits for the readers of the last lines.
+    private static let flushMilliseconds = 200
+
+    /// Serves until SIGTERM, SIGINT or SIGHUP, then drains.
     ///
     /// Must be called on the main thread before there are others, so that all of them inherit its
     /// signal mask.
     ///
-    /// `announce` is given the first line of output once the service answers.
+    /// Prints one line on standard output once the service answers.
     ///
     /// - Returns: the exit status: 0 after a complete drain, 1 if requests or answers were cut off
     ///   or the service could not start.
-    package static func run(
-        _ configuration: ServiceConfiguration,
-        announce: (String) -> Void
-    ) -> Int32 {
-        let log = Log(format: configuration.logFormat, level: configuration.logLevel)
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGTERM)
-        unsafe sigaddset(&signals, SIGINT)
+    package static func run(_ configuration: ServiceConfiguration) -> Int32 {
+        var signals = EndingSignals.set
         // Blocked, and waited for below: no handler runs in between, in whatever state.
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let log = Log(format: configuration.logFormat, level: configuration.logLevel)
+        let output = LineWriter(descriptor: 1)
+        defer {
+            output.flush(withinMilliseconds: flushMilliseconds)
+            LineWriter.standardError.flush(withinMilliseconds: flushMilliseconds)
+        }
+        if let reason = DescriptorLimit.raise(for: configuration) {
+            log.write(.error, "cannot start", ["reason": reason])
+            return 1
+        }
         let instance: ServiceInstance
         do {
             instance = try ServiceInstance(configuration)
@@ -35,10 +42,10 @@ package enum Service {
             return 1
         }
         let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
-        announce(
+        let announcement =
             "latchkey: listening on http://\(host):\(instance.port) "
-                + "(strategy \(configuration.strategy.rawValue))\n"
-        )
+            + "(strategy \(configuration.strategy.rawValue))\n"
+        output.append(Array(announcement.utf8))
         log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])
         var signal: Int32 = 0
         unsafe sigwait(&signals, &signal)

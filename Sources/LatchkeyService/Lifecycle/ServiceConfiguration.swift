@@ -20,6 +20,10 @@ package struct ServiceConfiguration: Sendable {
 
     package var host = "127.0.0.1"
     package var port: UInt16 = 8080
+    /// Names of hosts that are served besides local ones.
+    ///
+    /// Nil serves all; `[]` serves local names on a loopback address, and all on others.
+    package var allowedHosts: [String]? = []
     package var httpThreadCount = 1
     package var usesThreadPerConnection = false
 

@@ -38,7 +38,7 @@ package final class ServiceInstance: Sendable {
             registry: registry,
             version: configuration.version
         ).add(to: &table)
-        let router = table.router()
+        let router = table.router(hosts: AllowedHosts(configuration))
         let server = try HTTPServer(
             HTTPServerConfiguration(configuration),
             log: { log.write(.warning, $0) },
@@ -140,7 +140,7 @@ extension Fingerprint.Context {
 }
 
 extension HTTPServerConfiguration {
-    fileprivate init(_ configuration: ServiceConfiguration) {
+    init(_ configuration: ServiceConfiguration) {
         self.init()
         host = configuration.host
         port = configuration.port

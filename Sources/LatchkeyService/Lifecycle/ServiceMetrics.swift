@@ -39,6 +39,11 @@ enum ServiceMetrics {
         .counter,
         help: "Messages of libmicrohttpd left out of the log, because there were too many a second."
     )
+    private static let logDropped = MetricFamily(
+        "latchkey_log_dropped_total",
+        .counter,
+        help: "Lines of the log that nobody read in time, or that could not be written."
+    )
     private static let properties = MetricFamily(
         "latchkey_store_properties",
         .gauge,
@@ -82,6 +87,10 @@ enum ServiceMetrics {
                 writer.begin(family)
                 writer.sample(.none, count)
             }
+        }
+        registry.collect([logDropped]) { writer in
+            writer.begin(logDropped)
+            writer.sample(.none, LineWriter.standardError.droppedTotal)
         }
         registry.collect([properties, bytes, revision]) { writer in
             let now = usage()

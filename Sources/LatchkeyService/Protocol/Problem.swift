@@ -10,6 +10,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case invalidQuery = "invalid-query"
     case invalidCondition = "invalid-condition"
     case invalidTarget = "invalid-target"
+    case partialPut = "partial-put"
     case malformedRequest = "malformed-request"
     case notFound = "not-found"
     case noRoute = "no-route"
@@ -21,6 +22,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case bodyTooLarge = "body-too-large"
     case targetTooLong = "target-too-long"
     case unsupportedMediaType = "unsupported-media-type"
+    case misdirectedRequest = "misdirected-request"
     case headersTooLarge = "headers-too-large"
     case tooManyConnectionsPerAddress = "too-many-connections-per-address"
     case outcomeUnknown = "outcome-unknown"
@@ -34,7 +36,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var status: Int {
         switch self {
         case .malformedJSON, .tooDeep, .invalidBody, .invalidName, .invalidQuery,
-            .invalidCondition, .invalidTarget, .malformedRequest:
+            .invalidCondition, .invalidTarget, .partialPut, .malformedRequest:
             400
         case .notFound, .noRoute: 404
         case .methodNotAllowed: 405
@@ -44,6 +46,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .bodyTooLarge: 413
         case .targetTooLong: 414
         case .unsupportedMediaType: 415
+        case .misdirectedRequest: 421
         case .tooManyConnectionsPerAddress: 429
         case .headersTooLarge: 431
         case .outcomeUnknown: 500
@@ -62,6 +65,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .invalidQuery: "The query is not what this request takes."
         case .invalidCondition: "A condition is not a list of entity tags."
         case .invalidTarget: "The request's target is malformed."
+        case .partialPut: "A part of a value cannot be put."
         case .notFound: "There is no such property."
         case .noRoute: "There is nothing at this path."
         case .methodNotAllowed: "This path does not have this method."
@@ -72,6 +76,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .bodyTooLarge: "The body is too large."
         case .targetTooLong: "The request's target is too long."
         case .unsupportedMediaType: "The body's media type is not supported."
+        case .misdirectedRequest: "The request is for another host."
         case .headersTooLarge: "The request's header fields are too large."
         case .malformedRequest: "The request is not HTTP."
         case .tooManyConnectionsPerAddress: "The address has as many connections as it may."
@@ -106,6 +111,8 @@ package enum Problem: String, CaseIterable, Sendable {
             "If-Match and If-None-Match take * or a list of entity tags in quotes, such as \"7\"."
         case .invalidTarget:
             "A percent sign stands before two hexadecimal digits, and what they encode is UTF-8."
+        case .partialPut:
+            "Send the whole value, without Content-Range (RFC 9110 section 14.4)."
         case .notFound:
             "Create the property with PUT, or list the names with GET /v1/properties."
         case .noRoute:
@@ -127,6 +134,9 @@ package enum Problem: String, CaseIterable, Sendable {
             "Path and query together have at most --max-target-bytes bytes."
         case .unsupportedMediaType:
             "Send application/json without a content coding."
+        case .misdirectedRequest:
+            "Use an address or localhost, or name the host with --allowed-host. Other names are "
+                + "refused because a page of another site could use them (DNS rebinding)."
         case .headersTooLarge:
             "All header fields together have at most --max-header-bytes bytes and 100 lines. "
                 + "Very many cookies can be too many for less."

@@ -39,7 +39,10 @@ struct Call: Sendable {
     }
 
     func respond(json: [UInt8]) {
-        respond(.ok, body: .bytes(json)) { $0.add("Content-Type", "application/json") }
+        respond(.ok, body: .bytes(json)) { answer in
+            answer.add("Content-Type", "application/json")
+            answer.mustBeRevalidated()
+        }
     }
 
     func respond(html: String) {
@@ -82,6 +85,14 @@ struct RequestFailure: Error {
     init(_ problem: Problem, _ detail: String? = nil) {
         self.problem = problem
         self.detail = detail
+    }
+}
+
+extension ResponseFields {
+    /// Tells caches to ask before they use the answer again: state can change at any time
+    /// (RFC 9111, section 5.2.2.4).
+    mutating func mustBeRevalidated() {
+        add("Cache-Control", "no-cache")
     }
 }
 

@@ -35,7 +35,10 @@ struct OperatingRoutes: Sendable {
         table.add(.get, "/metrics", statuses: [200, 400]) { call, _ throws(RequestFailure) in
             try metrics(call)
         }
-        table.add(.get, "/healthz", statuses: [200, 400]) { call, _ throws(RequestFailure) in
+        // Whoever asks whether the process is alive may end it if it does not answer.
+        table.add(.get, "/healthz", statuses: [200, 400], servesRefused: true) {
+            call,
+            _ throws(RequestFailure) in
             try call.noQuery()
             call.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
                 $0.add("Content-Type", "application/json")
@@ -79,8 +82,8 @@ struct OperatingRoutes: Sendable {
         }
     }
 
-    /// A draining server rejects requests before any route sees them, so whoever gets here is
-    /// told that the service is ready.
+    /// A server that drains, or has as many connections as it takes, rejects requests before any
+    /// route sees them, so whoever gets here is told that the service is ready.
     private func readiness(_ call: Call) throws(RequestFailure) {
         let verbose = try call.query(["verbose"])["verbose"]
         // `?verbose` alone is what people type.

@@ -39,7 +39,7 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         let sampled = shadows?.sample(call, .get, name)
         store.get(name, observer: TimingObserver(timing: call.timing)) { property in
             guard let property else {
-                call.fail(.notFound)
+                call.fail(.notFound) { $0.mustBeRevalidated() }
                 return
             }
             // RFC 9110 section 13.2.2: If-Match first, then If-None-Match.
@@ -48,9 +48,12 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
             } else if let ifNoneMatch = conditions.ifNoneMatch,
                 ifNoneMatch.match(property.revision)
             {
-                call.respond(.notModified) { $0.add("ETag", quoted: property.revision) }
+                call.respond(.notModified) { answer in
+                    answer.add("ETag", quoted: property.revision)
+                    answer.mustBeRevalidated()
+                }
             } else {
-                call.respond(value: property)
+                call.respond(value: property) { $0.mustBeRevalidated() }
             }
         }
         sampled?.apply()
@@ -60,6 +63,9 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         try call.noQuery()
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
+        guard call.exchange.header(named: "content-range") == nil else {
+            throw RequestFailure(.partialPut)
+        }
         try call.jsonBody(depthMax: depthMax)
         let sampled = shadows.flatMap { shadows in
             unsafe call.exchange.body.withUnsafeBytes { value in
@@ -147,10 +153,14 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
 
 extension Call {
     /// Answers with a property's value, whose bytes go to the network from where they are stored.
-    fileprivate func respond(value property: Property) {
+    fileprivate func respond(
+        value property: Property,
+        fields: (inout ResponseFields) -> Void = { _ in }
+    ) {
         respond(.ok, body: unsafe .owned(property.valueBytes, owner: property.owner)) { answer in
             answer.add("Content-Type", "application/json")
             answer.add("ETag", quoted: property.revision)
+            fields(&answer)
         }
     }
 }

@@ -4,7 +4,7 @@ internal import LatchkeyHTTP
 struct RouteTable {
     /// What requests are answered that no route takes.
     private static let unmatchedStatuses: [UInt16] = [
-        204, 400, 404, 405, 413, 414, 429, 431, 501, 503,
+        204, 400, 404, 405, 413, 414, 421, 429, 431, 501, 503,
     ]
 
     typealias Handler = @Sendable (Call, RouteMatch) throws(RequestFailure) -> Void
@@ -21,13 +21,14 @@ struct RouteTable {
         _ method: HTTPMethod,
         _ pattern: String,
         statuses: [UInt16],
+        servesRefused: Bool = false,
         handle: @escaping Handler
     ) {
         let series = metrics.series(method: method, route: pattern, statuses: statuses)
         let headSeries =
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
-        let route = Route(method, pattern) { exchange, match in
+        let route = Route(method, pattern, servesRefused: servesRefused) { exchange, match in
             let call = Call(exchange, match.method == .head ? headSeries : series)
             do throws(RequestFailure) {
                 try handle(call, match)
@@ -39,15 +40,19 @@ struct RouteTable {
     }
 
     /// The router, which answers what matches no route with a problem.
-    func router() -> Router {
+    ///
+    /// Requests for other hosts than these are refused; nil stands for any.
+    func router(hosts: AllowedHosts?) -> Router {
         let series = HTTPMethod.allCases.map { method in
             metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
         }
-        let router = try? Router(routes) { exchange, unmatched in
+        let router = try? Router(routes, hosts: hosts) { exchange, unmatched in
             let call = Call(exchange, series[Int(exchange.method.rawValue)])
             switch unmatched {
             case .rejected(let rejection):
                 call.fail(rejection.problem)
+            case .misdirected:
+                call.fail(.misdirectedRequest)
             case .notFound where exchange.path.first != UInt8(ascii: "/"):
                 call.fail(.invalidTarget, detail: "The target is not a path.")
             case .notFound:

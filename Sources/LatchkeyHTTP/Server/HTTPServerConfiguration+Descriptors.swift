@@ -1,0 +1,16 @@
+import CLatchkeyHTTP
+
+extension HTTPServerConfiguration {
+    /// How many file descriptors the server has open at most.
+    ///
+    /// With too few of them connections are neither served nor refused, and event loops spin.
+    package var descriptorsMax: Int {
+        var options = unsafe latchkey_http_options()
+        unsafe options.connections_max = UInt32(clamping: connectionsMax)
+        switch threads {
+        case .eventLoops(let count): unsafe options.threads = UInt32(clamping: count)
+        case .perConnection: unsafe options.thread_per_connection = true
+        }
+        return Int(unsafe latchkey_http_descriptors_max(&options))
+    }
+}

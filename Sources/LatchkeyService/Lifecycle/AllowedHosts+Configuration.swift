@@ -1,0 +1,45 @@
+internal import Glibc
+internal import LatchkeyHTTP
+
+extension AllowedHosts {
+    /// The hosts that are served with this configuration, or nil for all.
+    ///
+    /// Whoever listens on a loopback address is reached by programs of this machine, a browser
+    /// among them, so nothing but local names is expected. What other addresses are called is
+    /// known only to those who say so.
+    init?(_ configuration: ServiceConfiguration) {
+        let isLoopback = Self.isLoopback(configuration.host)
+        guard let names = configuration.allowedHosts, !names.isEmpty || isLoopback else {
+            return nil
+        }
+        self.init(names + [configuration.host], servesAllAddresses: !isLoopback)
+    }
+
+    /// Whether the name or address that is listened on is a loopback address.
+    ///
+    /// One that has no address counts as another: it cannot be listened on.
+    private static func isLoopback(_ host: String) -> Bool {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_flags = AI_PASSIVE
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(host, nil, &hints, &found) == 0, let first = unsafe found else {
+            return false
+        }
+        defer { unsafe freeaddrinfo(found) }
+        guard let address = unsafe first.pointee.ai_addr else { return false }
+        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let code = unsafe getnameinfo(
+            address,
+            first.pointee.ai_addrlen,
+            &text,
+            socklen_t(text.count),
+            nil,
+            0,
+            NI_NUMERICHOST
+        )
+        let number = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+        return code == 0
+            && (number == "::1" || number.hasPrefix("127.") || number.hasPrefix("::ffff:127."))
+    }
+}

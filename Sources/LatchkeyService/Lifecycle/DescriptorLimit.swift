@@ -1,0 +1,38 @@
+internal import Foundation
+internal import LatchkeyHTTP
+
+/// The limit of the process's file descriptors, made to fit the bounds that were chosen.
+enum DescriptorLimit {
+    /// For what is opened now and then: files under `/proc` for metrics, libdispatch's own.
+    private static let reserve = 32
+
+    /// Raises the soft limit as far as the configuration needs.
+    ///
+    /// - Returns: nil, or a sentence that says why the limit is too low and what to do.
+    static func raise(for configuration: ServiceConfiguration) -> String? {
+        let needed =
+            HTTPServerConfiguration(configuration).descriptorsMax + openCount + reserve
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,
+            limit.rlim_cur < rlim_t(needed)
+        else { return nil }
+        if limit.rlim_max >= rlim_t(needed) {
+            limit.rlim_cur = rlim_t(needed)
+            if unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+                return nil
+            }
+        }
+        let connectionsMax = configuration.connectionCountMax
+        let fitting = connectionsMax - (needed - Int(limit.rlim_max))
+        return
+            "--max-connections \(connectionsMax) needs \(needed) file descriptors, and the limit "
+            + "(ulimit -Hn) is \(limit.rlim_max): raise it"
+            + (fitting > 0 ? ", or give at most --max-connections \(fitting)" : "")
+    }
+
+    /// How many descriptors are open already.
+    private static var openCount: Int {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return names?.count ?? 3
+    }
+}

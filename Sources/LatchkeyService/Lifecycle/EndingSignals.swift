@@ -1,0 +1,24 @@
+package import Glibc
+
+/// The signals that ask a command to finish.
+package enum EndingSignals {
+    /// SIGTERM, SIGINT, and SIGHUP unless whoever started the program had it ignored, as `nohup`
+    /// does on purpose.
+    package static var numbers: [Int32] {
+        var hangUp = sigaction()
+        unsafe sigaction(SIGHUP, nil, &hangUp)
+        let ignored = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
+        let isIgnored =
+            unsafe unsafeBitCast(hangUp.__sigaction_handler.sa_handler, to: Int.self) == ignored
+        return [SIGTERM, SIGINT] + (isIgnored ? [] : [SIGHUP])
+    }
+
+    package static var set: sigset_t {
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for number in numbers {
+            unsafe sigaddset(&set, number)
+        }
+        return set
+    }
+}

@@ -1,0 +1,158 @@
+internal import Glibc
+
+/// Writes lines to a descriptor on a thread of its own, so that no other thread ever waits for
+/// whoever reads them.
+///
+/// **Design.** The mutex guards every variable; `changed` is signalled when lines come and when all
+/// of them are out. Nobody holds the mutex while writing. Lines wait up to a bound; what comes
+/// beyond it is dropped and counted, and when the descriptor takes lines again, one more says how
+/// many are missing. Each line is one system call, so that lines of several processes that share a
+/// pipe do not mix. The thread lives as long as the process, which may end while it writes.
+///
+/// SAFETY: `@safe` and `@unchecked Sendable` because mutex and condition are never freed (the
+/// thread keeps the object for ever) and variables are touched only while the mutex is held.
+@safe
+package final class LineWriter: @unchecked Sendable {
+    /// Makes the line that says how many were dropped.
+    package typealias Report = @Sendable (UInt64) -> [UInt8]
+
+    /// How many bytes wait at most, besides the lines that are being written.
+    package static let waitingByteCountMax = 64 << 10
+
+    /// The log's way out.
+    package static let standardError = LineWriter(descriptor: 2)
+
+    private let descriptor: Int32
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let changed: UnsafeMutablePointer<pthread_cond_t>
+    private var lines: [[UInt8]] = []
+    private var byteCount = 0
+    private var isWriting = false
+    private var dropped: UInt64 = 0
+    private var reported: UInt64 = 0
+    private var report: Report?
+
+    /// Starts the thread, which takes over the caller's signal mask.
+    package init(descriptor: Int32) {
+        self.descriptor = descriptor
+        unsafe mutex = .allocate(capacity: 1)
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe changed = .allocate(capacity: 1)
+        unsafe changed.initialize(to: pthread_cond_t())
+        var attributes = pthread_condattr_t()
+        unsafe pthread_condattr_init(&attributes)
+        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        let mutexCode = unsafe pthread_mutex_init(mutex, nil)
+        precondition(mutexCode == 0, "pthread_mutex_init failed with \(mutexCode).")
+        let conditionCode = unsafe pthread_cond_init(changed, &attributes)
+        precondition(conditionCode == 0, "pthread_cond_init failed with \(conditionCode).")
+        var thread = pthread_t()
+        let context = unsafe Unmanaged.passRetained(self).toOpaque()
+        let threadCode = unsafe pthread_create(
+            &thread,
+            nil,
+            { context in
+                guard let context = unsafe context else { return nil }
+                unsafe Unmanaged<LineWriter>.fromOpaque(context).takeUnretainedValue().run()
+            },
+            context
+        )
+        precondition(threadCode == 0, "pthread_create failed with \(threadCode).")
+        pthread_detach(thread)
+    }
+
+    /// How many lines were dropped since the start.
+    package var droppedTotal: UInt64 { withLock { dropped } }
+
+    /// Hands a line over; never waits for its reader.
+    ///
+    /// - Parameters:
+    ///   - line: with the line feed at its end.
+    ///   - report: for lines that were dropped before this one, or that are dropped with it.
+    package func append(_ line: [UInt8], report: Report? = nil) {
+        withLock {
+            self.report = report
+            guard byteCount + line.count <= Self.waitingByteCountMax else {
+                dropped += 1
+                return
+            }
+            lines.append(line)
+            byteCount += line.count
+            unsafe pthread_cond_broadcast(changed)
+        }
+    }
+
+    /// Waits until all lines are written, but no longer than this.
+    package func flush(withinMilliseconds milliseconds: Int) {
+        var end = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &end)
+        let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
+        end.tv_sec += nanoseconds / 1_000_000_000
+        end.tv_nsec = nanoseconds % 1_000_000_000
+        withLock {
+            while isWriting || !lines.isEmpty {
+                guard unsafe pthread_cond_timedwait(changed, mutex, &end) == 0 else { return }
+            }
+        }
+    }
+
+    private func run() -> Never {
+        while true {
+            let (taken, missing, report) = take()
+            let failedCount = taken.count { !write($0) }
+            // Lines were dropped while these waited, so this is their place.
+            if missing > 0, let report {
+                _ = write(report(missing))
+            }
+            withLock {
+                // Nothing can be said of these where nothing can be written.
+                dropped += UInt64(failedCount)
+                reported += UInt64(failedCount)
+                isWriting = false
+                unsafe pthread_cond_broadcast(changed)
+            }
+        }
+    }
+
+    /// Waits for lines and takes all of them.
+    private func take() -> (lines: [[UInt8]], missing: UInt64, report: Report?) {
+        withLock {
+            while lines.isEmpty, dropped == reported {
+                unsafe pthread_cond_wait(changed, mutex)
+            }
+            defer {
+                lines = []
+                byteCount = 0
+                reported = dropped
+                isWriting = true
+            }
+            return (lines, dropped - reported, report)
+        }
+    }
+
+    /// Writes a line, however long its reader takes; false if it cannot be written.
+    private func write(_ line: [UInt8]) -> Bool {
+        var rest = line[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { bytes in
+                unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+            }
+            if count < 0, errno == EAGAIN {
+                // Whoever gave us the descriptor may have made it non-blocking.
+                var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                unsafe poll(&wanted, 1, -1)
+            } else if count < 0, errno != EINTR {
+                return false
+            }
+            rest = rest.dropFirst(max(0, count))
+        }
+        return true
+    }
+
+    private func withLock<Result>(_ body: () -> Result) -> Result {
+        let code = unsafe pthread_mutex_lock(mutex)
+        precondition(code == 0, "pthread_mutex_lock failed with \(code).")
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return body()
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// The limit of file descriptors and the bound of connections.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct DescriptorTests {
+    private static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
+
+    @Test(arguments: modes)
+    func `a low soft limit is raised to what the bounds need`(flags: [String]) async throws {
+        let program = try Program(
+            ["serve", "--port", "0", "--max-connections", "300"] + flags,
+            after: "ulimit -Sn 64"
+        )
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let clients = try (0..<300).map { _ in try site.client() }
+            for client in clients {
+                #expect(try client.request("GET", "/readyz").status == 200)
+            }
+            let refused = try site.ask("GET", "/readyz")
+            #expect(refused.problem == "too-many-connections")
+        }
+        #expect(try await offPool { program.end() } == 0)
+    }
+
+    @Test(arguments: modes)
+    func `bounds over a hard limit are refused with a sentence`(flags: [String]) async throws {
+        let serve = ["serve", "--port", "0", "--log-format", "json"] + flags
+        let result = try await Program.result(of: serve, after: "ulimit -n 200")
+        #expect(result.status == 1)
+        #expect(result.output.isEmpty)
+        let line = try JSONSerialization.jsonObject(with: Data(result.errors.utf8))
+        let reason = try #require((line as? [String: String])?["reason"])
+        let expected =
+            /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 200: .* (\d+)/
+        let fitting = try #require(try expected.wholeMatch(in: reason)?.1, "\(reason)")
+        let count = try #require(Int(fitting))
+        let program = try Program(
+            serve + ["--max-connections", "\(count)"],
+            after: "ulimit -n 200"
+        )
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let clients = try (0..<count).map { _ in try site.client() }
+            for client in clients {
+                #expect(try client.request("GET", "/readyz").status == 200)
+            }
+            #expect(try site.ask("GET", "/readyz").problem == "too-many-connections")
+        }
+        #expect(try await offPool { program.end() } == 0)
+    }
+
+    @Test(arguments: modes)
+    func `a limit that fits no connection names no number`(flags: [String]) async throws {
+        let result = try await Program.result(
+            of: ["serve", "--port", "0", "--max-connections", "8"] + flags,
+            after: "ulimit -n 64"
+        )
+        #expect(result.status == 1)
+        #expect(result.errors.contains("raise it\"\n"), "\(result.errors)")
+    }
+}
