@@ -1,0 +1,252 @@
+"""SIGTERM in the middle of a storm: the end is in time, clean, and every answer is true.
+
+The clients are at it when the signal comes, and go on until the port is closed.
+"""
+
+import collections
+import time
+
+from answers import parse
+from clients import Loop, Peer
+from service import MODES, Failure, Service, say_status
+
+HOST = b"Host: 127.0.0.1\r\n"
+LATE_SECONDS = 0.05
+INCREMENT = b"POST /v1/properties/n/increment HTTP/1.1\r\n" + HOST + b"\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
+NO_COLON = b"GET /healthz HTTP/1.1\r\n" + HOST + b"no colon\r\n\r\n"
+
+# What a client sends at once, and what it sends late, around the moment at which the daemon stops.
+# The first list leaves no request under way, so that the daemon stops at once; the second does, so
+# that it stops when the time to drain is over.
+HEADS = (
+    (NO_COLON, b""),
+    (b"GET /healthz HTTP/1.1\r\n" + HOST, b"no colon\r\n\r\n"),
+    (b"", NO_COLON),
+    (b"GET /healthz HT", b"TP/1.1\r\nno colon\r\n\r\n"),
+    (HEALTH, NO_COLON),
+)
+ALL = HEADS + (
+    (b"\x16\x03\x01garbage\r\n\r\n", b""),
+    (b"GET /healthz HTTP/9.9\r\n" + HOST + b"\r\n", b""),
+    (b"PUT /v1/properties/a HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n123", b"456789"),
+    (HEALTH * 8, HEALTH),
+    (HEALTH * 3 + NO_COLON, b""),
+    (b"PUT /v1/properties/a HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n1", b""),
+    (INCREMENT * 4 + b"GET /x HTTP/1.1\r\nno colon", b"\r\n\r\n"),
+    (b"", b""),
+)
+
+
+class Stormer(Peer):
+    """Says its sentence, and says it again on a new connection when it is hung up on."""
+
+    def __init__(self, loop, address, opening, late):
+        super().__init__(loop, address)
+        self.opening, self.late, self.rounds = opening, late, 0
+
+    def opened(self):
+        self.rounds += 1
+        self.send(self.opening)
+
+    def ended(self, why):
+        if why != "refused":
+            self.connect()
+
+
+def storm_once(run, mode, count, scripts, drain_seconds):
+    """One storm. Returns the exit status, the seconds that the end took, the rounds, the log."""
+    with Service(run.binary, "--drain-seconds", drain_seconds, "--max-connections", 4 * count,
+                 *MODES[mode]) as service, Loop() as loop:
+        peers = [Stormer(loop, service.address, *scripts[i % len(scripts)]) for i in range(count)]
+        for peer in peers:
+            peer.connect()
+        loop.run(10, lambda: all(peer.rounds for peer in peers)
+                 and sum(peer.rounds for peer in peers) > 2 * count)
+        service.terminate()
+        start = time.monotonic()
+        loop.run(max(0, drain_seconds - LATE_SECONDS), lambda: service.ended_within(0))
+        late = [peer for peer in peers if peer.late]
+        for i, peer in enumerate(late):
+            peer.send(peer.late)
+            if i % 8 == 0:
+                loop.run(2 * LATE_SECONDS * 8 / len(late), lambda: service.ended_within(0))
+        loop.run(drain_seconds + 3, lambda: service.ended_within(0))
+        seconds = time.monotonic() - start
+        status = service.wait(0)
+        service.expect_no_crash()
+        return status, seconds, sum(peer.rounds for peer in peers), bytes(service.log.kept)
+
+
+def storm(run, mode):
+    """Item 1: no crash, no panic and no delay, whatever is being parsed when the signal comes."""
+    count, repeats = (120, 5) if run.quick else (500, 200)
+    endings, slowest, rounds, crashes = collections.Counter(), 0, 0, []
+    for i in range(run.repeats or repeats):
+        scripts, drain_seconds = ((HEADS, 1), (ALL, 1), (HEADS, 0), (HEADS[:1], 1))[i % 4]
+        try:
+            status, seconds, done, log = storm_once(run, mode, count, scripts, drain_seconds)
+        except Failure as failure:
+            crashes.append(str(failure))
+            continue
+        reasoned = status == 1 and b"cut" in log
+        endings["status 1 with its reason" if reasoned else say_status(status)] += 1
+        slowest, rounds = max(slowest, seconds), rounds + done
+    figures = f"{dict(endings)}, slowest end {slowest:.2f} s, {rounds} connections"
+    bad = set(endings) - {"status 0", "status 1 with its reason"}
+    if bad or crashes:
+        raise Failure(f"{figures}; {len(crashes)} speak of a crash: {crashes[:1]}")
+    return figures
+
+
+class Counter(Peer):
+    """Keeps some increments under way on one connection and what was answered to them."""
+
+    def __init__(self, loop, address, depth):
+        super().__init__(loop, address)
+        self.depth, self.data, self.sent, self.seen = depth, bytearray(), 0, 0
+
+    def opened(self):
+        self.more(self.depth)
+
+    def more(self, count):
+        self.sent += count
+        self.send(INCREMENT * count)
+
+    def received(self, data):
+        self.data += data
+        arrived = self.data.count(b"HTTP/1.1 ", max(0, len(self.data) - len(data) - 8))
+        self.seen += arrived
+        if self.seen < 4000:
+            self.more(min(arrived, self.depth))
+
+
+class Lister(Peer):
+    """Holds the guard for long, so that writes pile up behind it."""
+
+    ASK = b"GET /v1/properties?limit=1000 HTTP/1.1\r\n" + HOST + b"\r\n"
+
+    def opened(self):
+        self.send(self.ASK * 50)
+
+
+def judge(peers, tally):
+    """What the answers of one drain say: adds to the tally."""
+    values, unknown = [], 0
+    for peer in peers:
+        answers, rest = parse(peer.data)
+        for answer in answers:
+            if answer.status == 200 and answer.whole:
+                values.append(int(answer.body))
+            elif answer.status == 503:
+                tally["503"] += 1
+                tally["503 without a problem document"] += answer.problem() is None
+            else:
+                document = answer.problem() or {}
+                tally[f"{answer.status} {document.get('type', 'without a problem')}"] += 1
+                unknown += 1
+        # A server takes one request of a connection after the other, so that only the first
+        # without an answer can have been under way, and none after an answer that closes.
+        if len(answers) < peer.sent and not (answers and answers[-1].closes and not rest):
+            unknown += 1
+    tally["200"] += len(values)
+    tally["unknown"] += unknown
+    highest = max(values, default=0)
+    if len(set(values)) != len(values):
+        tally["drains with a value answered twice"] += 1
+    refused = highest - len(values) - unknown
+    if refused > 0:
+        tally["drains with a refused write applied"] += 1
+        tally["refused writes applied, at least"] += refused
+
+
+def count_once(run, mode, strategy, connections, tally):
+    with Service(run.binary, "--strategy", strategy, "--stripes", 1, "--drain-seconds", 0,
+                 "--http-threads" if mode == "event-loop" else "--backlog",
+                 4 if mode == "event-loop" else 4096, *MODES[mode]) as service, Loop() as loop:
+        fill(service)
+        peers = [Counter(loop, service.address, 1 + i % 8) for i in range(connections)]
+        listers = [Lister(loop, service.address) for _ in range(2)]
+        for peer in peers + listers:
+            peer.connect()
+        loop.run(5, lambda: sum(peer.seen for peer in peers) > 3 * connections)
+        service.terminate()
+        loop.run(5, lambda: service.ended_within(0))
+        status = service.wait(0)
+        loop.run(2, lambda: not loop.peers)
+        tally[say_status(status)] += 1
+        service.expect_no_crash()
+        judge(peers, tally)
+
+
+def fill(service):
+    for i in range(200):
+        service.ask("PUT", f"/v1/properties/filler{i}", b'"' + b"x" * 4000 + b'"')
+
+
+def truth(run, mode):
+    """Item 3: a 503 means not applied, and is a problem document."""
+    strategies = ("serial-queue-async", "barrier-queue-async", "actor", "lock")
+    repeats = 1 if run.quick else 250 // len(strategies) + 1
+    tally = collections.Counter()
+    for _ in range(run.repeats or repeats):
+        for strategy in strategies[:3] if run.quick else strategies:
+            count_once(run, mode, strategy, 60 if run.quick else 200, tally)
+            tally["drains"] += 1
+    figures = ", ".join(f"{name}: {count}" for name, count in sorted(tally.items()))
+    wrong = ("drains with a refused write applied", "503 without a problem document",
+             "drains with a value answered twice", "did not end")
+    signals = [name for name in tally if name.startswith("signal")]
+    if any(tally[name] for name in wrong) or signals:
+        raise Failure(figures)
+    return figures
+
+
+class Reader(Peer):
+    """Asks for something large and reads nothing until it is told to."""
+
+    receive_bytes = 4096
+
+    def __init__(self, loop, address):
+        super().__init__(loop, address)
+        self.data, self.reads = bytearray(), False
+
+    def opened(self):
+        self.send(b"GET /v1/properties/large HTTP/1.1\r\n" + HOST + b"\r\n")
+
+    def handle(self, events):
+        if self.is_open and not self.reads:
+            self.loop.change(self, 0)
+        else:
+            super().handle(events)
+
+    def received(self, data):
+        self.data += data
+
+
+def cut(run, mode):
+    """Item 3: an answer that the end cut short is not passed over in silence."""
+    with Service(run.binary, "--drain-seconds", 1, *MODES[mode]) as service, Loop() as loop:
+        service.ask("PUT", "/v1/properties/large", b'"' + b"x" * 1000000 + b'"')
+        peers = [Reader(loop, service.address) for _ in range(20)]
+        for peer in peers:
+            peer.connect()
+        loop.run(5, lambda: all(peer.is_open for peer in peers))
+        loop.run(0.5)
+        service.terminate()
+        status = service.wait(4)
+        for peer in peers:
+            peer.reads = True
+            loop.change(peer, 1)
+        loop.run(3, lambda: not loop.peers)
+        short = sum(not answer.whole for peer in peers for answer in parse(peer.data)[0])
+        none = sum(not parse(peer.data)[0] for peer in peers)
+        said = "cut" in service.log.kept.decode()
+        figures = (f"{short} of 20 answers cut short, {none} missing, {say_status(status)}, "
+                   f"the log {'says so' if said else 'says nothing'}")
+        if status not in (0, 1) or (short + none > 0 and (status != 1 or not said)):
+            raise Failure(figures)
+        return figures
+
+
+CASES = {"drain-storm": storm, "drain-truth": truth, "drain-cut": cut}
