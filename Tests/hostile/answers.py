@@ -25,11 +25,11 @@ class Answer:
         return document if right and isinstance(document.get("type"), str) else None
 
 
-def parse(data, heads_only=False):
+def parse(data, first_is_head=False):
     """The answers and what is left over: b"" if the stream ended at a boundary.
 
     A body ends where Content-Length has it; one without a length takes the rest. Interim answers
-    (1xx) are left out.
+    (1xx) are left out. With `first_is_head` the first one has no body.
     """
     found, position = [], 0
     while (end := data.find(b"\r\n\r\n", position)) >= 0:
@@ -43,7 +43,7 @@ def parse(data, heads_only=False):
         position = end + 4
         if status < 200:
             continue
-        if heads_only or status in (204, 304):
+        if first_is_head and not found or status in (204, 304):
             count = 0
         else:
             count = int(fields.get("content-length", len(data) - position))

@@ -13,9 +13,13 @@ import sys
 import time
 
 import drain
+import heads
+import log
+import names
+import probes
 from service import MODES, Failure, Refused
 
-SUBJECTS = (drain,)
+SUBJECTS = (drain, heads, log, probes, names)
 
 
 def main():
@@ -53,6 +57,7 @@ def parse_arguments():
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="only cases whose names begin so; can be repeated")
     parser.add_argument("--mode", action="append", choices=MODES, help="only this thread mode")
+    parser.add_argument("--verbose", action="store_true", help="every variant that went wrong")
     parser.add_argument("--repeats", type=int, help="how often drain cases repeat")
     return parser.parse_args()
 
