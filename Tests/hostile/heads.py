@@ -15,7 +15,7 @@ from variants import ARRIVING, CHUNKED, CLOSED, HOST, head, table
 ANSWER_SECONDS_MAX = 1
 # How long the clients go on listening for what must not come.
 QUIET_SECONDS = 0.05
-REQUEST_SECONDS = 2
+REQUEST_SECONDS = 1
 BATCH = 64
 SHOWN_MAX = 12
 BEHIND = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -69,7 +69,7 @@ def ask_rows(service, rows, follower):
         asked += [pair for pair in pairs if pair[1].is_done()]
         silent += [row for row, peer in pairs if not peer.is_done()]
     for part, seconds in ((silent, ANSWER_SECONDS_MAX),
-                          ([row for row in rows if ARRIVING <= row[2]], 2 * REQUEST_SECONDS + 1)):
+                          ([row for row in rows if ARRIVING <= row[2]], REQUEST_SECONDS + 2)):
         asked += zip(part, ask_all(service, [row[1] for row in part], follower, seconds))
     return asked
 

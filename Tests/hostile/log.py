@@ -127,7 +127,7 @@ class Listener(Peer):
 
 
 def closed_streams(run, mode):
-    """Item 11: whatever is closed at the start, clients get answers and no log."""
+    """Item 11: what is closed at the start is /dev/null, and clients get answers and no log."""
     wrong, tries = [], 0
     for closed in ((2,), (0,), (1,), (0, 2), (0, 1, 2)):
         tries += 1
@@ -138,6 +138,10 @@ def closed_streams(run, mode):
             for peer in peers:
                 peer.connect()
             loop.run(3, lambda: all(peer.data or peer.is_over for peer in peers))
+            for descriptor in closed:
+                place = os.readlink(f"/proc/{service.process.pid}/fd/{descriptor}")
+                if place != "/dev/null":
+                    wrong.append(f"closed {closed}: {descriptor} is {place}")
             for _ in range(10):
                 resetter = Resetter(loop, service.address, 0, 2)
                 resetter.connect()

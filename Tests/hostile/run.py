@@ -9,45 +9,48 @@ the long form minutes. Standard library only.
 """
 
 import argparse
+import concurrent.futures
 import sys
 import time
 
+import descriptors
 import drain
 import heads
 import log
 import names
 import probes
+import slow
 from service import MODES, Failure, Refused
 
-SUBJECTS = (drain, heads, log, probes, names)
+SUBJECTS = (drain, descriptors, heads, slow, log, probes, names)
 
 
 def main():
     arguments = parse_arguments()
-    passed = failed = 0
-    for subject in SUBJECTS:
-        for name, case in subject.CASES.items():
-            for mode in arguments.mode or MODES:
-                if arguments.only and not any(name.startswith(text) for text in arguments.only):
-                    continue
-                if attempt(case, name, arguments, mode):
-                    passed += 1
-                else:
-                    failed += 1
-    print(f"\n{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    attempts = [(subject, name, mode) for subject in SUBJECTS for name in subject.CASES
+                for mode in arguments.mode or MODES
+                if not arguments.only or name.startswith(tuple(arguments.only))]
+    failed = 0
+    with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
+        results = [pool.submit(attempt, subject.__name__, name, arguments, mode)
+                   for subject, name, mode in attempts]
+        for result in results:
+            holds, line = result.result()
+            print(line, flush=True)
+            failed += not holds
+    print(f"\n{len(attempts) - failed} passed, {failed} failed")
+    return 1 if failed or not attempts else 0
 
 
-def attempt(case, name, arguments, mode):
-    """Runs one case and prints its line."""
+def attempt(subject, name, arguments, mode):
+    """Runs one case. Returns whether it held, and its line."""
     began = time.monotonic()
     try:
-        word, figures = "ok", case(arguments, mode)
+        word, figures = "ok", sys.modules[subject].CASES[name](arguments, mode)
     except (Failure, Refused, OSError) as failure:
         word, figures = "FAILED:", failure or type(failure).__name__
     seconds = time.monotonic() - began
-    print(f"{word} {name}, {mode} ({seconds:.1f} s): {figures}", flush=True)
-    return word == "ok"
+    return word == "ok", f"{word} {name}, {mode} ({seconds:.1f} s): {figures}"
 
 
 def parse_arguments():
@@ -59,7 +62,10 @@ def parse_arguments():
     parser.add_argument("--mode", action="append", choices=MODES, help="only this thread mode")
     parser.add_argument("--verbose", action="store_true", help="every variant that went wrong")
     parser.add_argument("--repeats", type=int, help="how often drain cases repeat")
-    return parser.parse_args()
+    parser.add_argument("--jobs", type=int, help="cases at a time; 1, or 3 with --quick")
+    arguments = parser.parse_args()
+    arguments.jobs = arguments.jobs or (3 if arguments.quick else 1)
+    return arguments
 
 
 if __name__ == "__main__":
