@@ -18,7 +18,8 @@ HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
 NO_COLON = b"GET /healthz HTTP/1.1\r\n" + HOST + b"no colon\r\n\r\n"
 
 LONG_NO_COLON = (b"GET /healthz HTTP/1.1\r\n" + HOST
-                 + b"".join(b"a%d: %s\r\n" % (i, b"x" * 60) for i in range(60)) + b"no colon\r\n\r\n")
+                 + b"".join(b"a%d: %s\r\n" % (i, b"x" * 60) for i in range(60))
+                 + b"no colon\r\n\r\n")
 
 # What a client sends at once, and what it sends late, around the moment at which the daemon stops.
 # The first lists leave no request under way, so that the daemon stops as soon as the signal has
@@ -93,7 +94,7 @@ def storm_once(run, mode, count, scripts, attack, repeat):
         seconds = time.monotonic() - start
         status = service.wait(0)
         ending = say_status(status)
-        if status == 1 and b"cut" in service.log.kept:
+        if status == 1 and service.says_cut():
             ending = "status 1 with its reason"
         if status is not None and status >= 0 and service.crash():
             ending += f" and {service.crash()!r}"
@@ -263,7 +264,7 @@ def cut(run, mode):
         loop.run(3, lambda: not loop.peers)
         short = sum(not answer.whole for peer in peers for answer in parse(peer.data)[0])
         none = sum(not parse(peer.data)[0] for peer in peers)
-        said = "cut" in service.log.kept.decode()
+        said = service.says_cut()
         figures = (f"{short} of 20 answers cut short, {none} missing, {say_status(status)}, "
                    f"the log {'says so' if said else 'says nothing'}")
         if status not in (0, 1) or (short + none > 0 and (status != 1 or not said)):

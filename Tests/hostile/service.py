@@ -148,6 +148,10 @@ class Service:
         finally:
             connection.close()
 
+    def says_cut(self):
+        """Whether the log says that the end came before all was answered."""
+        return re.search(rb"cut|too early", self.log.kept, re.IGNORECASE) is not None
+
     def crash(self):
         """The place of the log that speaks of a crash, or None."""
         kept = bytes(self.log.kept)

@@ -15,6 +15,8 @@ IDLE_SECONDS = 2
 # From the end of the idle time on: ticks of the watchdog, and a busy machine.
 GRACE_SECONDS = 8
 QUEUE_BYTES_MAX = 1 << 20
+# Twice a second.
+SIP_BYTES = 512
 LISTEN, TIME_WAIT = "0A", "06"
 
 
@@ -75,9 +77,9 @@ def unread(run, mode):
             alive = service.ask("GET", "/healthz", seconds=3)[0]
         except OSError as error:
             alive = repr(error)
-        figures = (f"{count} clients: at most {longest >> 10} KiB for one, {total >> 20} MiB in "
-                   f"all; after {seconds:.0f} s {sum(lengths) >> 20} MiB in {len(lengths)} sockets, "
-                   f"/healthz {alive}")
+        figures = (f"{count} clients: at most {longest >> 10} KiB for one, {total >> 20} MiB for "
+                   f"all; after {seconds:.0f} s {sum(lengths) >> 20} MiB in {len(lengths)} "
+                   f"sockets, /healthz {alive}")
         if longest >= QUEUE_BYTES_MAX or sum(lengths) > 0 or alive != 200:
             raise Failure(figures)
         return figures
@@ -106,5 +108,4 @@ def trickle(run, mode):
         return figures
 
 
-SIP_BYTES = 512
 CASES = {"slow-unread": unread, "slow-trickle": trickle}

@@ -1,7 +1,5 @@
 """Heads, as data: what is sent, and which statuses are right for it.
 
-Length: a table.
-
 CLOSED among the statuses means that the connection may be closed without an answer. Sets with more
 than one member are where RFC 9110 and 9112 leave the choice, or where the service has bounds of
 its own.
@@ -249,8 +247,10 @@ def chunks():
     def chunked(body):
         return put(CHUNKED, body=body)
     last = "0\r\n\r\n"
-    for name, body in (("capital size", "A\r\n1234567890\r\n"), ("small size", "a\r\n1234567890\r\n"),
-                       ("size 00005", "00005\r\n12345\r\n"), ("two", "2\r\n12\r\n3\r\n345\r\n"),
+    for name, body in (("capital size", "A\r\n1234567890\r\n"),
+                       ("small size", "a\r\n1234567890\r\n"),
+                       ("size 00005", "00005\r\n12345\r\n"),
+                       ("two", "2\r\n12\r\n3\r\n345\r\n"),
                        ("an extension", "5;a=b\r\n12345\r\n"), ("many", "1\r\n7\r\n" * 500),
                        ("a quoted extension", '5;a="b;c"\r\n12345\r\n')):
         yield f"chunks: {name}", chunked(body + last), STORED
