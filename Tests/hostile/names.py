@@ -6,7 +6,7 @@ from service import MODES, Failure, Service
 
 LOCAL = ("127.0.0.1", "127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]", "[::1]:8080")
 FOREIGN = ("evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
-           "127.0.0.1.", "evil-localhost", "192.0.2.1", "[2001:db8::1]", "localhost@evil.example")
+           "evil-localhost", "192.0.2.1", "[2001:db8::1]", "localhost@evil.example")
 MISDIRECTED = {400, 421}
 
 
