@@ -5,6 +5,9 @@ everybody within the bound is served, everybody beyond it gets 503, and nothing 
 while the clients are idle.
 """
 
+import collections
+import re
+
 from answers import parse
 from clients import Loop, Peer
 from service import MODES, Failure, Refused, Service, say_status
@@ -75,7 +78,8 @@ def crowd(run, mode, files, clients):
     except Refused as refusal:
         # A refusal is right only where the limit cannot be raised.
         right = (files[1] <= CONNECTIONS_MAX and refusal.status > 0
-                 and 0 < len(refusal.log) < SENTENCE_BYTES_MAX and b"descriptor" in refusal.log)
+                 and 0 < len(refusal.log) < SENTENCE_BYTES_MAX
+                 and re.search(rb"descriptor|nofile|open files", refusal.log))
         return f"{limits}: start refused: {refusal.log.decode()!r}", right
     right = (served == min(clients, CONNECTIONS_MAX) and others == 0 and status == 0
              and lines < LINES_PER_SECOND_MAX and busy < BUSY_SHARE_MAX and not service.crash())
@@ -97,4 +101,35 @@ def descriptors(run, mode):
     return "; ".join(figures)
 
 
-CASES = {"descriptors": descriptors}
+class Churner(Idler):
+    """Ends the connection as soon as it is answered, and comes back."""
+
+    def __init__(self, loop, address):
+        super().__init__(loop, address)
+        self.storms = True
+
+    def received(self, data):
+        self.finish("closed")
+
+
+def churn(run, mode):
+    """The signal, while descriptors run out and become free again all the time."""
+    endings = collections.Counter()
+    repeats = 6 if run.quick else 60
+    for i in range(run.repeats or repeats):
+        with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
+                     *MODES[mode], files=(64, 16384)) as service, Loop() as loop:
+            # The program needs some of the 64 itself: how many are idle differs a little.
+            kinds = [Idler] * (49 + i % 6) + [Churner] * 60
+            for kind in kinds:
+                kind(loop, service.address).connect()
+            loop.run(0.15 + 0.003 * (i % 40))
+            service.terminate()
+            loop.run(4, lambda: service.ended_within(0))
+            endings[say_status(service.wait(0)) + (" and a panic" if service.crash() else "")] += 1
+    if set(endings) - {"status 0"}:
+        raise Failure(str(dict(endings)))
+    return str(dict(endings))
+
+
+CASES = {"descriptors": descriptors, "descriptors-churn": churn}
