@@ -117,11 +117,11 @@ def churn(run, mode):
     endings = collections.Counter()
     repeats = 6 if run.quick else 60
     for i in range(run.repeats or repeats):
+        # Several event loops share the descriptors: some run out while others set theirs free.
+        options = MODES[mode] or ("--http-threads", 4)
         with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
-                     *MODES[mode], files=(64, 16384)) as service, Loop() as loop:
-            # The program needs some of the 64 itself: how many are idle differs a little.
-            kinds = [Idler] * (49 + i % 6) + [Churner] * 60
-            for kind in kinds:
+                     *options, files=(64, 16384)) as service, Loop() as loop:
+            for kind in [Idler] * (30 + 3 * (i % 6)) + [Churner] * 25:
                 kind(loop, service.address).connect()
             loop.run(0.15 + 0.003 * (i % 40))
             service.terminate()
