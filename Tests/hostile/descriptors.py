@@ -1,4 +1,4 @@
-"""Item 2: more clients than there are descriptors.
+"""More clients than there are descriptors.
 
 Either the start is refused with a sentence, where the hard limit is too low for the bounds, or
 everybody within the bound is served, everybody beyond it gets 503, and nothing is busy or talks
@@ -115,7 +115,7 @@ class Churner(Idler):
 def churn(run, mode):
     """The signal, while descriptors run out and become free again all the time."""
     endings = collections.Counter()
-    repeats = 6 if run.quick else 60
+    repeats = 12 if run.quick else 60
     for i in range(run.repeats or repeats):
         # Several event loops share the descriptors: some run out while others set theirs free.
         options = MODES[mode] or ("--http-threads", 4)

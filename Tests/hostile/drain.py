@@ -103,7 +103,7 @@ def storm_once(run, mode, count, scripts, attack, repeat):
 
 
 def storm(run, mode):
-    """Item 1: no crash, no panic and no delay, whatever is being parsed when the signal comes."""
+    """No crash, no panic and no delay, whatever is being parsed when the signal comes."""
     count, repeats = (120, 8) if run.quick else (500, 200)
     endings, slowest, rounds = collections.Counter(), 0, 0
     for i in range(run.repeats or repeats):
@@ -207,7 +207,7 @@ def fill(service):
 
 
 def truth(run, mode):
-    """Item 3: a 503 means not applied, and is a problem document."""
+    """A 503 means not applied, and is a problem document."""
     strategies = ("serial-queue-async", "barrier-queue-async", "actor", "lock")
     # In both modes together 504 drains of the three asynchronous ones.
     repeats = 2 if run.quick else 84
@@ -247,7 +247,7 @@ class Reader(Peer):
 
 
 def cut(run, mode):
-    """Item 3: an answer that the end cut short is not passed over in silence."""
+    """An answer that the end cut short is not passed over in silence."""
     with Service(run.binary, "--drain-seconds", 1, "--max-body-bytes", 1 << 24,
                  *MODES[mode]) as service, Loop() as loop:
         # More than the buffers of both sides hold.
@@ -274,7 +274,7 @@ def cut(run, mode):
 
 
 def signals(run, mode):
-    """Item 17: each signal that ends a service drains it, idle clients or not."""
+    """Each signal that ends a service drains it, idle clients or not."""
     wrong = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         with Service(run.binary, "--drain-seconds", 1, *MODES[mode]) as service, Loop() as loop:

@@ -1,11 +1,9 @@
-"""Items 12, 13 and 17: every head gets one status or a close, within a second, and what is
-applied is answered.
+"""Every head gets one status or a close, within a second, and what is applied is
+answered.
 
 Each variant goes out alone and with a valid request behind it in the same bytes. What is accepted
 must leave the second one answered; what is refused and closed must leave it unanswered.
 """
-
-import time
 
 from answers import parse
 from clients import Loop, Peer
@@ -95,7 +93,7 @@ def mistake(peer, statuses):
 
 
 def variants(run, mode):
-    """Items 12 and 17: the whole table, and a service that still stops after it."""
+    """The whole table, and a service that still stops after it."""
     rows, wrong = list(table()), []
     with Service(run.binary, "--max-connections", 4 * BATCH, "--drain-seconds", 1,
                  "--request-timeout-seconds", REQUEST_SECONDS, *MODES[mode]) as service:
@@ -143,7 +141,7 @@ def increments():
 
 
 def applied(run, mode):
-    """Item 13: an increment is applied and answered, or refused and not applied."""
+    """An increment is applied and answered, or refused and not applied."""
     rows = list(increments())
     unanswered, refused_and_applied, refused_small = [], [], []
     with Service(run.binary, "--max-connections", 4 * BATCH, *MODES[mode]) as service:

@@ -1,4 +1,4 @@
-"""Items 5, 10 and 11: what the log tells, to whom, and what happens when nobody reads it."""
+"""What the log tells, to whom, and what happens when nobody reads it."""
 
 import fcntl
 import os
@@ -40,7 +40,7 @@ class Resetter(Peer):
 
 
 def secrets(run, mode):
-    """Item 5: no name is logged, and no client writes as many lines as it likes."""
+    """No name is logged, and no client writes as many lines as it likes."""
     rounds = 20 if run.quick else 200
     with Service(run.binary, *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", f"/v1/properties/{SECRET.decode()}", b'"' + b"x" * 20000 + b'"')
@@ -78,7 +78,7 @@ class Shouter(Peer):
 
 
 def unread(run, mode):
-    """Item 10: with a log that nobody reads the service answers, and ends when it is told to."""
+    """With a log that nobody reads the service answers, and ends when it is told to."""
     rounds = 50 if run.quick else 500
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
@@ -127,7 +127,7 @@ class Listener(Peer):
 
 
 def closed_streams(run, mode):
-    """Item 11: what is closed at the start is /dev/null, and clients get answers and no log."""
+    """What is closed at the start is /dev/null, and clients get answers and no log."""
     wrong, tries = [], 0
     for closed in ((2,), (0,), (1,), (0, 2), (0, 1, 2)):
         tries += 1

@@ -1,5 +1,5 @@
-"""Item 15: on the loopback address only local names are served, so that a page that has its own
-name point there (DNS rebinding) reads and writes nothing.
+"""On the loopback address only local names are served, so that a page whose own name
+points there (DNS rebinding) reads and writes nothing.
 """
 
 from service import MODES, Failure, Service

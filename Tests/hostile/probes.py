@@ -1,4 +1,4 @@
-"""Item 16: a service that is full is alive. Its probes are answered, and say that it is full.
+"""A service that is full is alive. Its probes are answered, and say that it is full.
 
 Design: the loop of the silent clients runs in a thread of its own while the main thread asks.
 """

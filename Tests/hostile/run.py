@@ -5,7 +5,7 @@
 
 Every case starts the service anew on a free port of the loopback address, in both thread modes,
 plays clients that mean no good, and prints one line with its figures. `--quick` takes seconds,
-the long form minutes. Standard library only.
+the long form minutes. The cases are those of issue 7. Standard library only.
 """
 
 import argparse

@@ -19,7 +19,7 @@ START_SECONDS_MAX = 15
 KEPT_BYTES_MAX = 4 << 20
 LISTENING = re.compile(rb"listening on http://([^\s/]+):(\d+)")
 MODES = {"event-loop": (), "thread-per-connection": ("--thread-per-connection",)}
-CRASH = re.compile(rb"Fatal|[Pp]anic|abort|Assertion|Illegal|Segmentation|\*\*\* ")
+CRASH = re.compile(rb"Fatal|[Pp]anic|Sanitizer|abort|Assertion|Illegal|Segmentation|\*\*\* ")
 
 
 class Failure(Exception):

@@ -1,4 +1,4 @@
-"""Item 14: clients that ask for much and take nothing, or a trickle.
+"""Clients that ask for much and take nothing, or a trickle.
 
 What the kernel holds for the service is read from /proc/net/tcp: the bytes in the send queues of
 the sockets that have the service's port.
@@ -56,7 +56,7 @@ def queues(port):
 
 
 def unread(run, mode):
-    """Item 14: little is held for a client that reads nothing, and not for long."""
+    """Little is held for a client that reads nothing, and not for long."""
     count = 100 if run.quick else 1000
     with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count,
                  *MODES[mode]) as service, Loop() as loop:
@@ -86,7 +86,7 @@ def unread(run, mode):
 
 
 def trickle(run, mode):
-    """Item 14: an answer has a least rate."""
+    """An answer has a least rate."""
     count = 20 if run.quick else 100
     seconds = 6 if run.quick else 30
     with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count,
