@@ -8,12 +8,12 @@ must leave the second one answered; what is refused and closed must leave it una
 from answers import parse
 from clients import Loop, Peer
 from service import MODES, Failure, Service, say_status
-from variants import ARRIVING, CHUNKED, CLOSED, HOST, head, table
+from variants import ARRIVING, CHUNKED, CLOSED, head, table
 
 ANSWER_SECONDS_MAX = 1
 # How long the clients go on listening for what must not come.
 QUIET_SECONDS = 0.05
-REQUEST_SECONDS = 1
+REQUEST_SECONDS = 2
 BATCH = 64
 SHOWN_MAX = 12
 BEHIND = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
