@@ -65,7 +65,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build contract load-quick
+	    build contract hostile-quick load-quick
 
 .PHONY: lint
 lint: ## format of the Swift and C sources
@@ -105,6 +105,16 @@ test-example: ## the example package, which imports LatchkeySync as an outsider
 contract: build ## the running service against openapi.yaml, its metrics against promtool
 	scripts/require test
 	Tests/contract/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: hostile
+hostile: build ## hostile clients against the running service (10 minutes)
+	scripts/require load
+	Tests/hostile/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: hostile-quick
+hostile-quick: build ## `make hostile` in under 40 seconds
+	scripts/require load
+	Tests/hostile/run.py --binary $(RELEASE_BINARY) --quick
 
 .PHONY: load-quick
 load-quick: build ## `make load` in under 30 seconds

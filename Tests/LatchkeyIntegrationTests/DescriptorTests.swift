@@ -28,18 +28,18 @@ struct DescriptorTests {
     @Test(arguments: modes)
     func `bounds over a hard limit are refused with a sentence`(flags: [String]) async throws {
         let serve = ["serve", "--port", "0", "--log-format", "json"] + flags
-        let result = try await Program.result(of: serve, after: "ulimit -n 200")
+        let result = try await Program.result(of: serve, after: "ulimit -n 400")
         #expect(result.status == 1)
         #expect(result.output.isEmpty)
         let line = try JSONSerialization.jsonObject(with: Data(result.errors.utf8))
         let reason = try #require((line as? [String: String])?["reason"])
         let expected =
-            /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 200: .* (\d+)/
+            /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 400: .* (\d+)/
         let fitting = try #require(try expected.wholeMatch(in: reason)?.1, "\(reason)")
         let count = try #require(Int(fitting))
         let program = try Program(
             serve + ["--max-connections", "\(count)"],
-            after: "ulimit -n 200"
+            after: "ulimit -n 400"
         )
         try await offPool {
             let site = Site(port: try program.awaitPort())

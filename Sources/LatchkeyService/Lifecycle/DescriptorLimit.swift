@@ -10,8 +10,9 @@ enum DescriptorLimit {
     ///
     /// - Returns: nil, or a sentence that says why the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
-        let needed =
-            HTTPServerConfiguration(configuration).descriptorsMax + openCount + reserve
+        let others = openCount + reserve
+        var server = HTTPServerConfiguration(configuration)
+        let needed = server.descriptorsMax + others
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,
             limit.rlim_cur < rlim_t(needed)
@@ -22,12 +23,14 @@ enum DescriptorLimit {
                 return nil
             }
         }
-        let connectionsMax = configuration.connectionCountMax
-        let fitting = connectionsMax - (needed - Int(limit.rlim_max))
+        let fitting = (1..<configuration.connectionCountMax).last { count in
+            server.connectionsMax = count
+            return server.descriptorsMax + others <= Int(limit.rlim_max)
+        }
         return
-            "--max-connections \(connectionsMax) needs \(needed) file descriptors, and the limit "
-            + "(ulimit -Hn) is \(limit.rlim_max): raise it"
-            + (fitting > 0 ? ", or give at most --max-connections \(fitting)" : "")
+            "--max-connections \(configuration.connectionCountMax) needs \(needed) file "
+            + "descriptors, and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
+            + (fitting.map { ", or give at most --max-connections \($0)" } ?? "")
     }
 
     /// How many descriptors are open already.

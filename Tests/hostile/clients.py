@@ -1,0 +1,151 @@
+"""Many clients in one thread: an epoll loop, and connections that a case gives their behaviour.
+
+A case subclasses `Peer` and says what is sent when the connection is open, when bytes have come
+and when it is over. Nothing here reads HTTP; `answers.py` does, from what a peer has kept.
+"""
+
+import errno
+import os
+import select
+import socket
+import struct
+import time
+
+READ_BYTES = 1 << 16
+
+
+class Peer:
+    """One connection of a client."""
+
+    receive_bytes = None
+
+    def __init__(self, loop, address):
+        self.loop, self.address = loop, address
+        self.socket, self.unsent, self.is_open = None, b"", False
+
+    def connect(self):
+        family = socket.AF_INET6 if ":" in self.address[0] else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        if self.receive_bytes:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_bytes)
+        self.is_open = False
+        result = self.socket.connect_ex(self.address)
+        if result not in (0, errno.EINPROGRESS):
+            self.finish("refused" if result == errno.ECONNREFUSED else os.strerror(result))
+            return
+        self.loop.watch(self, select.EPOLLIN | select.EPOLLOUT)
+
+    def send(self, data):
+        """Sends now what the kernel takes and keeps the rest. Nothing after the end."""
+        if self.socket is None:
+            return
+        self.unsent += data
+        if self.is_open:
+            self._flush()
+
+    def _flush(self):
+        try:
+            while self.unsent:
+                self.unsent = self.unsent[self.socket.send(self.unsent):]
+        except BlockingIOError:
+            pass
+        except OSError:
+            # The end is for the reading side to find, after what is still to be read.
+            self.unsent = b""
+        self.loop.change(self, select.EPOLLIN | (select.EPOLLOUT if self.unsent else 0))
+
+    def handle(self, events):
+        if not self.is_open:
+            error = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if error:
+                self.finish("refused" if error == errno.ECONNREFUSED else "reset")
+                return
+            self.is_open = True
+            self.opened()
+            if self.socket is not None:
+                self._flush()
+        elif events & select.EPOLLOUT:
+            self._flush()
+        if self.socket is not None and events & ~select.EPOLLOUT:
+            self._read()
+
+    def _read(self):
+        try:
+            data = self.socket.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.finish("reset")
+            return
+        if data:
+            self.received(data)
+        else:
+            self.finish("closed")
+
+    def finish(self, why):
+        """Closes, and tells the subclass. With why None it is not told."""
+        if self.socket is None:
+            return
+        self.loop.forget(self)
+        self.socket.close()
+        self.socket, self.unsent, self.is_open = None, b"", False
+        if why is not None:
+            self.ended(why)
+
+    def reset(self):
+        """Ends the connection with RST instead of FIN."""
+        if self.socket is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.finish(None)
+
+    def opened(self):
+        """The connection is there."""
+
+    def received(self, data):
+        """Bytes have come."""
+
+    def ended(self, why):
+        """It is over: `closed`, `reset` or `refused`."""
+
+
+class Loop:
+    """The connections that are open, and a process whose end ends the loop."""
+
+    def __init__(self):
+        self.epoll, self.peers = select.epoll(), {}
+
+    def watch(self, peer, events):
+        self.peers[peer.socket.fileno()] = peer
+        self.epoll.register(peer.socket, events)
+
+    def change(self, peer, events):
+        if peer.socket is not None:
+            self.epoll.modify(peer.socket, events)
+
+    def forget(self, peer):
+        if self.peers.pop(peer.socket.fileno(), None) is not None:
+            self.epoll.unregister(peer.socket)
+
+    def run(self, seconds, until=lambda: False):
+        """Serves events until the condition holds or the time is up. Returns whether it held."""
+        end = time.monotonic() + seconds
+        while not until():
+            rest = end - time.monotonic()
+            if rest <= 0:
+                return False
+            for descriptor, events in self.epoll.poll(min(rest, 0.02)):
+                peer = self.peers.get(descriptor)
+                if peer is not None:
+                    peer.handle(events)
+        return True
+
+    def close(self):
+        for peer in list(self.peers.values()):
+            peer.finish(None)
+        self.epoll.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

@@ -1,0 +1,135 @@
+"""More clients than there are descriptors.
+
+Either the start is refused with a sentence, where the hard limit is too low for the bounds, or
+everybody within the bound is served, everybody beyond it gets 503, and nothing is busy or talks
+while the clients are idle.
+"""
+
+import collections
+import re
+
+from answers import parse
+from clients import Loop, Peer
+from service import MODES, Failure, Refused, Service, say_status
+
+CONNECTIONS_MAX = 1024
+LINES_PER_SECOND_MAX = 10
+# Of one processor, while all clients are idle.
+BUSY_SHARE_MAX = 0.1
+DRAIN_SECONDS = 2
+SENTENCE_BYTES_MAX = 500
+HEALTH = b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+class Idler(Peer):
+    """Asks once and stays. When `storms` is set, it comes back whenever it is hung up on."""
+
+    def __init__(self, loop, address):
+        super().__init__(loop, address)
+        self.data, self.end, self.storms = bytearray(), None, False
+
+    def opened(self):
+        self.send(HEALTH)
+
+    def received(self, data):
+        self.data += data
+
+    def ended(self, why):
+        self.end = why
+        if self.storms and why != "refused":
+            self.connect()
+
+    def status(self):
+        found = parse(self.data)[0]
+        return found[0].status if found else None
+
+
+def measure(service, loop, peers, seconds):
+    """Lets the clients be idle. Returns the lines of log a second, and the share of a processor."""
+    lines, processor = service.log.lines, service.processor_seconds()
+    loop.run(seconds)
+    return ((service.log.lines - lines) / seconds,
+            (service.processor_seconds() - processor) / seconds)
+
+
+def crowd(run, mode, files, clients):
+    """One crowd of clients. Returns a sentence with figures, and whether it is as it should be."""
+    limits = f"nofile {files[0]}/{files[1]}"
+    try:
+        service = Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds",
+                          DRAIN_SECONDS, *MODES[mode], files=files)
+        with service, Loop() as loop:
+            peers = [Idler(loop, service.address) for _ in range(clients)]
+            for peer in peers:
+                peer.connect()
+            loop.run(5, lambda: all(peer.status() or peer.end for peer in peers))
+            lines, busy = measure(service, loop, peers, 1 if run.quick else 5)
+            served = sum(peer.status() == 200 for peer in peers)
+            refused = sum(peer.status() == 503 for peer in peers)
+            others = clients - served - refused
+            for peer in peers:
+                peer.storms = True
+                if peer.socket is None:
+                    peer.connect()
+            loop.run(0.2)
+            service.terminate()
+            loop.run(DRAIN_SECONDS + 3, lambda: service.ended_within(0))
+            status = service.wait(0)
+    except Refused as refusal:
+        # A refusal is right only where the limit cannot be raised.
+        right = (files[1] <= CONNECTIONS_MAX and refusal.status > 0
+                 and 0 < len(refusal.log) < SENTENCE_BYTES_MAX
+                 and re.search(rb"descriptor|nofile|open files", refusal.log))
+        return f"{limits}: start refused: {refusal.log.decode()!r}", right
+    right = (served == min(clients, CONNECTIONS_MAX) and others == 0 and status == 0
+             and lines < LINES_PER_SECOND_MAX and busy < BUSY_SHARE_MAX and not service.crash())
+    return (f"{limits}: {served} served, {refused} refused with 503, {others} neither; idle: "
+            f"{lines:.0f} lines/s, {100 * busy:.0f} % of a processor; {say_status(status)}"
+            + (f"; {service.crash()!r}" if service.crash() else "")), right
+
+
+def descriptors(run, mode):
+    figures, right = [], True
+    for files in ((1024, 1024), (64, 64), (1024, 16384), (64, 16384)):
+        if run.quick and files in ((1024, 1024), (1024, 16384)):
+            continue
+        sentence, holds = crowd(run, mode, files, 1500)
+        figures.append(sentence)
+        right = right and holds
+    if not right:
+        raise Failure("\n    ".join(["", *figures]))
+    return "; ".join(figures)
+
+
+class Churner(Idler):
+    """Ends the connection as soon as it is answered, and comes back."""
+
+    def __init__(self, loop, address):
+        super().__init__(loop, address)
+        self.storms = True
+
+    def received(self, data):
+        self.finish("closed")
+
+
+def churn(run, mode):
+    """The signal, while descriptors run out and become free again all the time."""
+    endings = collections.Counter()
+    repeats = 12 if run.quick else 60
+    for i in range(run.repeats or repeats):
+        # Several event loops share the descriptors: some run out while others set theirs free.
+        options = MODES[mode] or ("--http-threads", 4)
+        with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
+                     *options, files=(64, 16384)) as service, Loop() as loop:
+            for kind in [Idler] * (30 + 3 * (i % 6)) + [Churner] * 25:
+                kind(loop, service.address).connect()
+            loop.run(0.15 + 0.003 * (i % 40))
+            service.terminate()
+            loop.run(4, lambda: service.ended_within(0))
+            endings[say_status(service.wait(0)) + (" and a panic" if service.crash() else "")] += 1
+    if set(endings) - {"status 0"}:
+        raise Failure(str(dict(endings)))
+    return str(dict(endings))
+
+
+CASES = {"descriptors": descriptors, "descriptors-churn": churn}

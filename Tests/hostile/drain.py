@@ -1,0 +1,295 @@
+"""SIGTERM in the middle of a storm: the end is in time, clean, and every answer is true.
+
+The clients are at it when the signal comes, and go on until the port is closed.
+"""
+
+import collections
+import signal
+import time
+
+from answers import parse
+from clients import Loop, Peer
+from service import MODES, Failure, Service, say_status
+
+HOST = b"Host: 127.0.0.1\r\n"
+DRAIN_SECONDS = 1
+LATE_SECONDS = 0.05
+INCREMENT = b"POST /v1/properties/n/increment HTTP/1.1\r\n" + HOST + b"\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
+NO_COLON = b"GET /healthz HTTP/1.1\r\n" + HOST + b"no colon\r\n\r\n"
+
+LONG_NO_COLON = (b"GET /healthz HTTP/1.1\r\n" + HOST
+                 + b"".join(b"a%d: %s\r\n" % (i, b"x" * 60) for i in range(60))
+                 + b"no colon\r\n\r\n")
+
+# What a client sends at once, and what it sends late, around the moment at which the daemon stops.
+# The first lists leave no request under way, so that the daemon stops as soon as the signal has
+# come; the last does, so that it stops when the time to drain is over.
+LONG = ((b"", LONG_NO_COLON),)
+SHORT = ((b"", NO_COLON), (HEALTH, NO_COLON))
+ALL = LONG + SHORT + (
+    (b"GET /healthz HTTP/1.1\r\n" + HOST, b"no colon\r\n\r\n"),
+    (NO_COLON, b""),
+    (b"GET /healthz HT", b"TP/1.1\r\nno colon\r\n\r\n"),
+    (b"\x16\x03\x01garbage\r\n\r\n", b""),
+    (b"GET /healthz HTTP/9.9\r\n" + HOST + b"\r\n", b""),
+    (b"PUT /v1/properties/a HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n123", b"456789"),
+    (HEALTH * 8, HEALTH),
+    (HEALTH * 3 + NO_COLON, b""),
+    (b"PUT /v1/properties/a HTTP/1.1\r\n" + HOST + b"Content-Length: 9\r\n\r\n1", b""),
+    (INCREMENT * 4 + b"GET /x HTTP/1.1\r\nno colon", b"\r\n\r\n"),
+    (b"", b""),
+)
+
+
+class Stormer(Peer):
+    """Says its sentence, and says it again on a new connection when it is hung up on."""
+
+    def __init__(self, loop, address, opening, late):
+        super().__init__(loop, address)
+        self.opening, self.late, self.rounds = opening, late, 0
+
+    def opened(self):
+        self.rounds += 1
+        self.send(self.opening)
+
+    def ended(self, why):
+        if why != "refused":
+            self.connect()
+
+
+def volley(service, loop, peers, repeat):
+    """The late parts without a pause, and the signal at some place among them."""
+    place = len(peers) * (repeat % 7) // 10
+    for i, peer in enumerate(peers):
+        if i == place:
+            service.terminate()
+        peer.opening = peer.late
+        peer.send(peer.late)
+
+
+def around_the_end(service, loop, peers, repeat):
+    """The signal, and the late parts around the time at which the drain is given up."""
+    service.terminate()
+    loop.run(DRAIN_SECONDS - LATE_SECONDS, lambda: service.ended_within(0))
+    for i, peer in enumerate(peers):
+        peer.send(peer.late)
+        if i % 8 == 0:
+            loop.run(2 * LATE_SECONDS * 8 / len(peers), lambda: service.ended_within(0))
+
+
+ATTACKS = ((LONG, volley), (SHORT, volley), (LONG, volley), (ALL, around_the_end))
+
+
+def storm_once(run, mode, count, scripts, attack, repeat):
+    """One storm. Returns how it ended, the seconds that took, and the connections made."""
+    with Service(run.binary, "--drain-seconds", DRAIN_SECONDS, "--max-connections", 4 * count,
+                 *MODES[mode]) as service, Loop() as loop:
+        peers = [Stormer(loop, service.address, *scripts[i % len(scripts)]) for i in range(count)]
+        for peer in peers:
+            peer.connect()
+        loop.run(10, lambda: all(peer.rounds for peer in peers))
+        start = time.monotonic()
+        attack(service, loop, peers, repeat)
+        loop.run(DRAIN_SECONDS + 3, lambda: service.ended_within(0))
+        seconds = time.monotonic() - start
+        status = service.wait(0)
+        ending = say_status(status)
+        if status == 1 and service.says_cut():
+            ending = "status 1 with its reason"
+        if status is not None and status >= 0 and service.crash():
+            ending += f" and {service.crash()!r}"
+        return ending, seconds, sum(peer.rounds for peer in peers)
+
+
+def storm(run, mode):
+    """No crash, no panic and no delay, whatever is being parsed when the signal comes."""
+    count, repeats = (120, 8) if run.quick else (500, 200)
+    endings, slowest, rounds = collections.Counter(), 0, 0
+    for i in range(run.repeats or repeats):
+        scripts, attack = ATTACKS[i % len(ATTACKS)]
+        ending, seconds, done = storm_once(run, mode, count, scripts, attack, i)
+        endings[ending] += 1
+        slowest, rounds = max(slowest, seconds), rounds + done
+    figures = f"{dict(endings)}, slowest end {slowest:.2f} s, {rounds} connections"
+    if set(endings) - {"status 0", "status 1 with its reason"}:
+        raise Failure(figures)
+    return figures
+
+
+APPLIED = "drains with a refused write applied"
+
+
+class Counter(Peer):
+    """Keeps some increments under way on one connection and what was answered to them."""
+
+    def __init__(self, loop, address, depth):
+        super().__init__(loop, address)
+        self.depth, self.data, self.sent, self.seen = depth, bytearray(), 0, 0
+
+    def opened(self):
+        self.more(self.depth)
+
+    def more(self, count):
+        self.sent += count
+        self.send(INCREMENT * count)
+
+    def received(self, data):
+        self.data += data
+        arrived = self.data.count(b"HTTP/1.1 ", max(0, len(self.data) - len(data) - 8))
+        self.seen += arrived
+        if self.seen < 4000:
+            self.more(min(arrived, self.depth))
+
+
+class Lister(Peer):
+    """Holds the guard for long, so that writes pile up behind it."""
+
+    ASK = b"GET /v1/properties?limit=1000 HTTP/1.1\r\n" + HOST + b"\r\n"
+
+    def opened(self):
+        self.send(self.ASK * 50)
+
+
+def judge(peers, strategy, tally):
+    """What the answers of one drain say: adds to the tally."""
+    values, unknown = [], 0
+    for peer in peers:
+        answers, rest = parse(peer.data)
+        for answer in answers:
+            if answer.status == 200 and answer.whole:
+                values.append(int(answer.body))
+            elif answer.status == 503:
+                tally["503"] += 1
+                tally["503 without a problem document"] += answer.problem() is None
+            else:
+                kind = (answer.problem() or {}).get("type", "without a problem")
+                tally[f"{answer.status} {kind}"] += 1
+                unknown += "outcome-unknown" in kind
+        # A server takes one request of a connection after the other, so that only the first
+        # without an answer can have been under way, and none after an answer that closes.
+        if len(answers) < peer.sent and not (answers and answers[-1].closes and not rest):
+            unknown += 1
+    tally["200"] += len(values)
+    tally["unknown"] += unknown
+    highest = max(values, default=0)
+    if len(set(values)) != len(values):
+        tally["drains with a value answered twice"] += 1
+    refused = highest - len(values) - unknown
+    if refused > 0:
+        tally[f"{APPLIED} under {strategy}"] += 1
+        tally["refused writes applied, at least"] += refused
+
+
+def count_once(run, mode, strategy, connections, tally):
+    with Service(run.binary, "--strategy", strategy, "--stripes", 1, "--drain-seconds", 0,
+                 "--http-threads" if mode == "event-loop" else "--backlog",
+                 4 if mode == "event-loop" else 4096, *MODES[mode]) as service, Loop() as loop:
+        fill(service)
+        peers = [Counter(loop, service.address, 1 + i % 8) for i in range(connections)]
+        listers = [Lister(loop, service.address) for _ in range(2)]
+        for peer in peers + listers:
+            peer.connect()
+        loop.run(5, lambda: sum(peer.seen for peer in peers) > 3 * connections)
+        service.terminate()
+        loop.run(5, lambda: service.ended_within(0))
+        status = service.wait(0)
+        loop.run(2, lambda: not loop.peers)
+        tally[say_status(status)] += 1
+        if service.crash():
+            raise Failure(service.crash())
+        judge(peers, strategy, tally)
+
+
+def fill(service):
+    for i in range(200):
+        service.ask("PUT", f"/v1/properties/filler{i}", b'"' + b"x" * 4000 + b'"')
+
+
+def truth(run, mode):
+    """A 503 means not applied, and is a problem document."""
+    strategies = ("serial-queue-async", "barrier-queue-async", "actor", "lock")
+    # In both modes together 504 drains of the three asynchronous ones.
+    repeats = 2 if run.quick else 84
+    tally = collections.Counter()
+    for _ in range(run.repeats or repeats):
+        for strategy in strategies[:3] if run.quick else strategies:
+            count_once(run, mode, strategy, 120 if run.quick else 200, tally)
+            tally["drains"] += 1
+    figures = ", ".join(f"{name}: {count}" for name, count in sorted(tally.items()))
+    wrong = (APPLIED, "503 without a problem document", "drains with a value answered twice",
+             "did not end", "signal")
+    if any(tally[name] for name in tally if name.startswith(wrong)):
+        raise Failure(figures)
+    return figures
+
+
+class Reader(Peer):
+    """Asks for something large and reads nothing until it is told to."""
+
+    receive_bytes = 4096
+
+    def __init__(self, loop, address):
+        super().__init__(loop, address)
+        self.data, self.reads = bytearray(), False
+
+    def opened(self):
+        self.send(b"GET /v1/properties/large HTTP/1.1\r\n" + HOST + b"\r\n")
+
+    def handle(self, events):
+        if self.is_open and not self.reads:
+            self.loop.change(self, 0)
+        else:
+            super().handle(events)
+
+    def received(self, data):
+        self.data += data
+
+
+def cut(run, mode):
+    """An answer that the end cut short is not passed over in silence."""
+    with Service(run.binary, "--drain-seconds", 1, "--max-body-bytes", 1 << 24,
+                 *MODES[mode]) as service, Loop() as loop:
+        # More than the buffers of both sides hold.
+        service.ask("PUT", "/v1/properties/large", b'"' + b"x" * 12000000 + b'"')
+        peers = [Reader(loop, service.address) for _ in range(20)]
+        for peer in peers:
+            peer.connect()
+        loop.run(5, lambda: all(peer.is_open for peer in peers))
+        loop.run(0.5)
+        service.terminate()
+        status = service.wait(4)
+        for peer in peers:
+            peer.reads = True
+            loop.change(peer, 1)
+        loop.run(3, lambda: not loop.peers)
+        short = sum(not answer.whole for peer in peers for answer in parse(peer.data)[0])
+        none = sum(not parse(peer.data)[0] for peer in peers)
+        said = service.says_cut()
+        figures = (f"{short} of 20 answers cut short, {none} missing, {say_status(status)}, "
+                   f"the log {'says so' if said else 'says nothing'}")
+        if status not in (0, 1) or (short + none > 0 and (status != 1 or not said)):
+            raise Failure(figures)
+        return figures
+
+
+def signals(run, mode):
+    """Each signal that ends a service drains it, idle clients or not."""
+    wrong = []
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        with Service(run.binary, "--drain-seconds", 1, *MODES[mode]) as service, Loop() as loop:
+            peers = [Stormer(loop, service.address, HEALTH, b"") for _ in range(10)]
+            for peer in peers:
+                peer.connect()
+            loop.run(3, lambda: all(peer.rounds for peer in peers))
+            service.process.send_signal(number)
+            status = service.wait(4)
+            if status != 0:
+                wrong.append(f"{number.name}: {say_status(status)}")
+    if wrong:
+        raise Failure(", ".join(wrong))
+    return "SIGTERM, SIGINT, SIGHUP: status 0"
+
+
+CASES = {"drain-signals": signals, "drain-storm": storm, "drain-truth": truth,
+         "drain-cut": cut}

@@ -1,0 +1,171 @@
+"""Every head gets one status or a close, within a second, and what is applied is
+answered.
+
+Each variant goes out alone and with a valid request behind it in the same bytes. What is accepted
+must leave the second one answered; what is refused and closed must leave it unanswered.
+"""
+
+from answers import parse
+from clients import Loop, Peer
+from service import MODES, Failure, Service, say_status
+from variants import ARRIVING, CHUNKED, CLOSED, head, table
+
+ANSWER_SECONDS_MAX = 1
+# How long the clients go on listening for what must not come.
+QUIET_SECONDS = 0.05
+REQUEST_SECONDS = 2
+BATCH = 64
+SHOWN_MAX = 12
+BEHIND = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+class Asker(Peer):
+    """Sends a variant, and keeps what is answered and how it ended."""
+
+    def __init__(self, loop, address, text, follower):
+        super().__init__(loop, address)
+        self.text, self.follower, self.data, self.end = text, follower, bytearray(), None
+
+    def opened(self):
+        self.send(self.text + self.follower)
+
+    def received(self, data):
+        self.data += data
+
+    def ended(self, why):
+        self.end = why
+
+    def answers(self):
+        return parse(self.data, first_is_head=self.text.startswith(b"HEAD "))
+
+    def is_done(self):
+        if self.end is not None:
+            return True
+        found = self.answers()[0]
+        return bool(found) and (not self.follower or found[0].closes or len(found) > 1)
+
+
+def ask_all(service, texts, follower, seconds=ANSWER_SECONDS_MAX):
+    """The askers of some variants, after all are done or the time is up."""
+    with Loop() as loop:
+        peers = [Asker(loop, service.address, text, follower) for text in texts]
+        for peer in peers:
+            peer.connect()
+        loop.run(seconds, lambda: all(peer.is_done() for peer in peers))
+        loop.run(QUIET_SECONDS)
+    return peers
+
+
+def ask_rows(service, rows, follower):
+    """Every row with its asker. Those that wait for the rest of a request have all the time for
+    it; those that were silent are asked once more, because a busy machine can be late."""
+    at_once = [row for row in rows if not ARRIVING <= row[2]]
+    asked, silent = [], []
+    for i in range(0, len(at_once), BATCH):
+        part = at_once[i:i + BATCH]
+        pairs = list(zip(part, ask_all(service, [row[1] for row in part], follower)))
+        asked += [pair for pair in pairs if pair[1].is_done()]
+        silent += [row for row, peer in pairs if not peer.is_done()]
+    for part, seconds in ((silent, ANSWER_SECONDS_MAX),
+                          ([row for row in rows if ARRIVING <= row[2]], REQUEST_SECONDS + 2)):
+        asked += zip(part, ask_all(service, [row[1] for row in part], follower, seconds))
+    return asked
+
+
+def mistake(peer, statuses):
+    """What is wrong with how a variant was answered, or None."""
+    found, rest = peer.answers()
+    said = [answer.status for answer in found]
+    if not found:
+        if peer.end is None:
+            return "silence" + (f" after {rest[:40]!r}" if rest else "")
+        return None if CLOSED in statuses else "closed without an answer"
+    if said[0] not in statuses:
+        return f"{said[0]} where {sorted(statuses)} is right"
+    goes_on = peer.follower and peer.end is None and not found[0].closes
+    if goes_on and said[1:] != [200]:
+        return f"{said[0]}, and what follows gets {said[1:] or 'silence'}"
+    if not goes_on and (len(said) > 1 or rest):
+        return f"{said[0]}, then {said[1:] or rest[:40]!r} on a connection that is over"
+    if peer.follower and not goes_on and not found[0].closes and said[0] < 400:
+        return f"{said[0]}, then closed without saying so"
+    return None
+
+
+def variants(run, mode):
+    """The whole table, and a service that still stops after it."""
+    rows, wrong = list(table()), []
+    with Service(run.binary, "--max-connections", 4 * BATCH, "--drain-seconds", 1,
+                 "--request-timeout-seconds", REQUEST_SECONDS, *MODES[mode]) as service:
+        for follower, how in ((b"", "alone"), (BEHIND, "with a request behind")):
+            for (name, _, statuses), peer in ask_rows(service, rows, follower):
+                if complaint := mistake(peer, statuses):
+                    wrong.append(f"{name}, {how}: {complaint}")
+        if service.ask("GET", "/healthz")[0] != 200:
+            wrong.append("the service does not answer any more")
+        service.terminate()
+        status = service.wait(4)
+        if status != 0:
+            wrong.append(f"after SIGTERM: {say_status(status)}")
+    silent = sum(": silence" in text for text in wrong)
+    figures = f"{len(rows)} variants, {len(wrong)} wrong answers, {silent} of them silence"
+    if wrong:
+        shown = wrong if run.verbose else wrong[:SHOWN_MAX]
+        raise Failure("\n    ".join([figures, *shown] + ["…"] * (len(shown) < len(wrong))))
+    return figures
+
+
+def increments():
+    """Increments whose heads and trailers need much of a connection's memory."""
+    def increment(name, *lines, body=""):
+        return head(f"POST /v1/properties/{name}/increment HTTP/1.1", *lines,
+                    body=body).encode("latin-1")
+    for count in (*range(60, 260), 300, 400):
+        name = f"lines{count}"
+        yield name, increment(name, *(f"a{i}: b" for i in range(count - 1)))
+        name = f"short{count}"
+        yield name, increment(name, *["a:"] * (count - 1))
+    for count in range(20, 180, 10):
+        name = f"cookies{count}"
+        yield name, increment(name, "Cookie: " + "; ".join(["c=" + "v" * 46] * count))
+    for count in range(6000, 9000, 100):
+        name = f"value{count}"
+        yield name, increment(name, "A: " + "x" * count)
+    for count in (10, 100, 1000, 4000, 8000, 12000, 16000, 20000, 32000, 64000):
+        name = f"trailer{count}"
+        yield name, increment(name, CHUNKED, body=f"0\r\nA: {'x' * count}\r\n\r\n")
+        name = f"trailers{count}"
+        yield name, increment(name, CHUNKED, body="0\r\n" + "A: b\r\n" * (count // 6) + "\r\n")
+        name = f"after{count}"
+        yield name, increment(name, CHUNKED, *["a:"] * 80, body=f"0\r\nA: {'x' * count}\r\n\r\n")
+
+
+def applied(run, mode):
+    """An increment is applied and answered, or refused and not applied."""
+    rows = list(increments())
+    unanswered, refused_and_applied, refused_small = [], [], []
+    with Service(run.binary, "--max-connections", 4 * BATCH, *MODES[mode]) as service:
+        for i in range(0, len(rows), BATCH):
+            part = rows[i:i + BATCH]
+            for (name, text), peer in zip(part, ask_all(service, [row[1] for row in part], b"")):
+                found = peer.answers()[0]
+                status = found[0].status if found and found[0].whole else None
+                happened = service.ask("GET", f"/v1/properties/{name}")[0] == 200
+                if status != 200 and happened:
+                    (unanswered if status is None else refused_and_applied).append(name)
+                lines = text.count(b"\r\n")
+                if status == 431 and lines < 100 and len(text) < 8000:
+                    refused_small.append(name)
+    figures = (f"{len(rows)} increments; applied without an answer: {shorten(unanswered)}; refused "
+               f"and applied: {shorten(refused_and_applied)}; 431 far below the bounds: "
+               f"{shorten(refused_small)}")
+    if unanswered or refused_and_applied or refused_small:
+        raise Failure(figures)
+    return figures
+
+
+def shorten(names):
+    return f"{len(names)} ({', '.join(names[:6])}{'…' if len(names) > 6 else ''})" if names else 0
+
+
+CASES = {"heads-table": variants, "heads-applied": applied}

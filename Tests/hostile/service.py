@@ -1,0 +1,181 @@
+"""Runs `latchkey serve` as a process of its own and watches it from outside.
+
+Design: the main thread drives the clients. Each stream of the service has a thread that reads it
+for as long as it is open, so that the service never waits for a reader unless a case wants that.
+Only counts and the first part of a log are kept, because a log may be endless.
+"""
+
+import os
+import re
+import resource
+import select
+import signal
+import subprocess
+import threading
+import time
+import http.client
+
+START_SECONDS_MAX = 15
+KEPT_BYTES_MAX = 4 << 20
+LISTENING = re.compile(rb"listening on http://([^\s/]+):(\d+)")
+MODES = {"event-loop": (), "thread-per-connection": ("--thread-per-connection",)}
+CRASH = re.compile(rb"Fatal|[Pp]anic|Sanitizer|abort|Assertion|Illegal|Segmentation|\*\*\* ")
+
+
+class Failure(Exception):
+    """Something that was promised did not happen. The message is for the person who reads it."""
+
+
+class Refused(Exception):
+    """The service did not start. It holds the status and the log."""
+
+    def __init__(self, status, log):
+        super().__init__(f"status {status}: {log[:200]!r}")
+        self.status, self.log = status, log
+
+
+class Stream:
+    """What a descriptor delivers: the first part as bytes, the rest as counts."""
+
+    def __init__(self, descriptor):
+        self.kept, self.bytes, self.lines = bytearray(), 0, 0
+        self.descriptor = descriptor
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        while data := os.read(self.descriptor, 1 << 16):
+            self.bytes += len(data)
+            self.lines += data.count(b"\n")
+            self.kept += data[:max(0, KEPT_BYTES_MAX - len(self.kept))]
+        os.close(self.descriptor)
+
+
+class Service:
+    """`latchkey serve` on a free port of the loopback address. A context manager.
+
+    `files` is the soft and the hard limit of descriptors. `closed` are the standard streams that
+    are closed when the program starts. `log` is a descriptor that gets the log instead of us.
+    """
+
+    def __init__(self, binary, *options, files=None, closed=(), log=None):
+        self.command = [str(binary), "serve", "--port", "0", *map(str, options)]
+        self.files, self.closed, self.given_log = files, closed, log
+        self.process = self.log = self.output = self.status = None
+
+    def __enter__(self):
+        log_end, log_start = (None, self.given_log) if self.given_log is not None else os.pipe()
+        output_end, output_start = os.pipe()
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=output_start, stderr=log_start,
+            env={**os.environ, "SWIFT_BACKTRACE": "enable=no"},
+            preexec_fn=self._prepare if self.files or self.closed else None)
+        self.exit_event = os.pidfd_open(self.process.pid)
+        os.close(output_start)
+        self.output = Stream(output_end)
+        if log_end is not None:
+            os.close(log_start)
+            self.log = Stream(log_end)
+        self.address = self._listening_address()
+        return self
+
+    def _prepare(self):
+        if self.files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
+        for descriptor in self.closed:
+            os.close(descriptor)
+
+    def _listening_address(self):
+        if 1 in self.closed:
+            return "127.0.0.1", self._wait(listening_port, "does not listen")
+        found = self._wait(lambda _: LISTENING.search(self.output.kept), "did not say where")
+        return found[1].decode(), int(found[2])
+
+    def _wait(self, ask, complaint):
+        """Asks until there is an answer, the process has ended, or the time to start is up."""
+        until = time.monotonic() + START_SECONDS_MAX
+        while not (answer := ask(self.process.pid)):
+            if self.ended_within(0.01):
+                status = self.wait(0)
+                raise Refused(status, bytes(self.log.kept) if self.log else b"")
+            if time.monotonic() > until:
+                self.kill()
+                raise Failure(f"the service {complaint} within {START_SECONDS_MAX} s")
+        return answer
+
+    def __exit__(self, *_):
+        self.kill()
+        os.close(self.exit_event)
+
+    def ended_within(self, seconds):
+        poll = select.poll()
+        poll.register(self.exit_event, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def wait(self, seconds):
+        """The exit status, negative for a signal, or None if the process does not end."""
+        if not self.ended_within(seconds):
+            self.kill()
+            return None
+        status = self.process.wait()
+        for stream in (self.output, self.log):
+            if stream is not None:
+                stream.thread.join(5)
+        return status
+
+    def processor_seconds(self):
+        # The clock of a process, as clock_getcpuclockid() numbers it on Linux.
+        return time.clock_gettime((~self.process.pid << 3) | 2)
+
+    def thread_count(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/task"))
+
+    def ask(self, method, path, body=None, headers=None, seconds=10):
+        """One request on a connection of its own. Returns status, headers and body."""
+        connection = http.client.HTTPConnection(*self.address, timeout=seconds)
+        try:
+            connection.request(method, path, body, {"Host": "127.0.0.1", **(headers or {})})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def says_cut(self):
+        """Whether the log says that the end came before all was answered."""
+        return re.search(rb"cut|too early", self.log.kept, re.IGNORECASE) is not None
+
+    def crash(self):
+        """The place of the log that speaks of a crash, or None."""
+        kept = bytes(self.log.kept)
+        found = CRASH.search(kept)
+        return kept[max(0, found.start() - 80):found.end() + 120] if found else None
+
+
+def listening_port(pid):
+    """The port on which a process listens, as the kernel has it, or None."""
+    sockets = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            sockets.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+        except OSError:
+            continue
+    with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
+        for line in list(table)[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+                return int(words[1].split(":")[1], 16)
+    return None
+
+
+def say_status(status):
+    if status is None:
+        return "did not end"
+    return f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"

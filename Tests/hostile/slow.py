@@ -1,0 +1,111 @@
+"""Clients that ask for much and take nothing, or a trickle.
+
+What the kernel holds for the service is read from /proc/net/tcp: the bytes in the send queues of
+the sockets that have the service's port.
+"""
+
+import time
+
+from clients import Loop, Peer
+from service import MODES, Failure, Service
+
+ASK = b"GET /v1/properties/large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+VALUE = b'"' + b"x" * ((1 << 20) - 2) + b'"'
+IDLE_SECONDS = 2
+# From the end of the idle time on: ticks of the watchdog, and a busy machine.
+GRACE_SECONDS = 8
+QUEUE_BYTES_MAX = 1 << 20
+# Twice a second.
+SIP_BYTES = 512
+LISTEN, TIME_WAIT = "0A", "06"
+
+
+class Mute(Peer):
+    """Asks for a large answer many times and reads nothing."""
+
+    receive_bytes = 4096
+
+    def opened(self):
+        self.send(ASK * 100)
+
+    def handle(self, events):
+        if self.is_open:
+            self.loop.change(self, 0)
+        else:
+            super().handle(events)
+
+    def sip(self, count):
+        """Takes a few bytes. Returns whether the connection is still there."""
+        try:
+            return self.socket.recv(count) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+
+def queues(port):
+    """The lengths of the service's send queues, one for each socket that it has or had."""
+    lengths = []
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        for line in list(table)[1:]:
+            words = line.split()
+            if int(words[1].split(":")[1], 16) == port and words[3] not in (LISTEN, TIME_WAIT):
+                lengths.append(int(words[4].split(":")[0], 16))
+    return lengths
+
+
+def unread(run, mode):
+    """Little is held for a client that reads nothing, and not for long."""
+    count = 100 if run.quick else 1000
+    with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count,
+                 *MODES[mode]) as service, Loop() as loop:
+        service.ask("PUT", "/v1/properties/large", VALUE)
+        peers = [Mute(loop, service.address) for _ in range(count)]
+        for peer in peers:
+            peer.connect()
+        total = longest = 0
+        start = time.monotonic()
+        while time.monotonic() - start < IDLE_SECONDS + GRACE_SECONDS:
+            loop.run(0.1)
+            lengths = queues(service.address[1])
+            total, longest = max(total, sum(lengths)), max(longest, *lengths, 0)
+            if sum(lengths) == 0 and time.monotonic() - start > IDLE_SECONDS:
+                break
+        seconds = time.monotonic() - start
+        try:
+            alive = service.ask("GET", "/healthz", seconds=3)[0]
+        except OSError as error:
+            alive = repr(error)
+        figures = (f"{count} clients: at most {longest >> 10} KiB for one, {total >> 20} MiB for "
+                   f"all; after {seconds:.0f} s {sum(lengths) >> 20} MiB in {len(lengths)} "
+                   f"sockets, /healthz {alive}")
+        if longest >= QUEUE_BYTES_MAX or sum(lengths) > 0 or alive != 200:
+            raise Failure(figures)
+        return figures
+
+
+def trickle(run, mode):
+    """An answer has a least rate."""
+    count = 20 if run.quick else 100
+    seconds = 6 if run.quick else 30
+    with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count,
+                 *MODES[mode]) as service, Loop() as loop:
+        service.ask("PUT", "/v1/properties/large", VALUE)
+        peers = [Mute(loop, service.address) for _ in range(count)]
+        for peer in peers:
+            peer.connect()
+        start, there, taken = time.monotonic(), peers, 0
+        while there and time.monotonic() - start < seconds:
+            loop.run(0.5)
+            there = [peer for peer in there if peer.socket and peer.sip(SIP_BYTES)]
+            taken += SIP_BYTES
+        left = len(queues(service.address[1]))
+        figures = (f"{count} clients that take {2 * SIP_BYTES} bytes/s: {left} still there after "
+                   f"{time.monotonic() - start:.0f} s and {taken} bytes")
+        if left > 0:
+            raise Failure(figures)
+        return figures
+
+
+CASES = {"slow-unread": unread, "slow-trickle": trickle}
