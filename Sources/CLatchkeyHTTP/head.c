@@ -97,11 +97,24 @@ static bool is_name(const char *bytes, size_t count) {
     return count > 0 && span_of(bytes, count, &token) == count;
 }
 
-// A host and an optional port (RFC 3986, section 3.2): a name, letters, digits and
-// -._~!$&'()*+,;=%, or an address in brackets. Without user information, which has no place in
-// HTTP (RFC 9110, section 4.2.4).
+// The length of a name of a host (RFC 3986, section 3.2.2): letters, digits, -._~!$&'()*+,;= and
+// bytes that are percent-encoded.
+static size_t span_of_name(latchkey_http_bytes text) {
+    static const byte_set name = {{UINT64_C(0x2bff7fd200000000), UINT64_C(0x47fffffe87fffffe)}};
+    static const byte_set hexadecimal = {
+        {UINT64_C(0x03ff000000000000), UINT64_C(0x0000007e0000007e)}};
+    size_t end = span_of(text.bytes, text.count, &name);
+    while (end + 2 < text.count && text.bytes[end] == '%' &&
+           span_of(text.bytes + end + 1, 2, &hexadecimal) == 2) {
+        end += 3;
+        end += span_of(text.bytes + end, text.count - end, &name);
+    }
+    return end;
+}
+
+// A host and an optional port (RFC 3986, section 3.2): a name, or an address in brackets. Without
+// user information, which has no place in HTTP (RFC 9110, section 4.2.4).
 static bool is_authority(latchkey_http_bytes text) {
-    static const byte_set name = {{UINT64_C(0x2bff7ff200000000), UINT64_C(0x47fffffe87fffffe)}};
     static const byte_set address = {{UINT64_C(0x07ff400000000000), UINT64_C(0x0000007e0000007e)}};
     static const byte_set digits = {{UINT64_C(0x03ff000000000000)}};
     size_t end;
@@ -111,7 +124,7 @@ static bool is_authority(latchkey_http_bytes text) {
             return false;
         }
     } else {
-        end = span_of(text.bytes, text.count, &name);
+        end = span_of_name(text);
     }
     if (end < text.count && text.bytes[end] == ':') {
         end++;

@@ -158,7 +158,8 @@ enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connectio
     case STAGE_LINE:
         return begin(c, method, version);
     case STAGE_BODY:
-        if (*upload_count > 0) {
+        // Without bytes, too, behind an `Expect: 100-continue` for which there is no body.
+        if (upload != NULL) {
             receive_body(c, upload, *upload_count);
             *upload_count = 0;
             return MHD_YES;

@@ -121,6 +121,11 @@ static void refuses_what_the_library_would_misread(void) {
         }
     }
     CHECK(client_ask(&c, "Content-Length: 2\r\n\r\nok") == 200);
+    // A body that is announced and not there, and a request behind it.
+    client_send(&c, "GET /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n" GET("/echo"));
+    CHECK(client_read(&c, true)->status == 100);
+    CHECK(body_is(client_read(&c, false), "now"));
+    CHECK(client_read(&c, false)->status == 200);
     stop();
 }
 
@@ -144,6 +149,10 @@ static void checks_hosts_and_methods(void) {
         {"/host", "a:1:2", 400, NULL},
         {"/host", "[::1", 400, NULL},
         {"/host", "[]", 400, NULL},
+        {"/host", "a%41%2f.b:1", 200, "a%41%2f.b:1"},
+        {"/host", "a%", 400, NULL},
+        {"/host", "a%4", 400, NULL},
+        {"/host", "a%4g", 400, NULL},
         {"/host", "a, b", 400, NULL},
         {"/host", "\xc3\xa4", 400, NULL},
         {"http:///host", "x", 400, NULL},

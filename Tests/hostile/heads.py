@@ -125,7 +125,7 @@ def increments():
         yield name, increment(name, *(f"a{i}: b" for i in range(count - 1)))
         name = f"short{count}"
         yield name, increment(name, *["a:"] * (count - 1))
-    for count in range(20, 180, 10):
+    for count in range(20, 110, 10):
         name = f"cookies{count}"
         yield name, increment(name, "Cookie: " + "; ".join(["c=" + "v" * 46] * count))
     for count in range(6000, 9000, 100):
