@@ -31,7 +31,9 @@ final class Ledger: Sendable {
     private let byteCount = Atomic<Int>(0)
     private let limits: StoreLimits
 
-    /// - Parameter ordersPublication: Whether each commit is ended with ``published()``.
+    /// - Parameters:
+    ///   - limits: The bounds of the store.
+    ///   - ordersPublication: Whether each commit is ended with ``published()``.
     init(limits: StoreLimits, ordersPublication: Bool = false) {
         self.limits = limits
         self.ordersPublication = ordersPublication
@@ -135,8 +137,9 @@ package struct StoreUsage: Sendable, Hashable {
     package let byteCount: Int
 }
 
-/// Ends the publication of a commit when its write leaves the guarded section, which is when readers
-/// see it; tells another observer of everything.
+/// Ends the publication of a commit when its write leaves the guarded section.
+///
+/// Readers see it by then. Another observer is told of everything.
 @usableFromInline
 struct PublicationObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline static var isActive: Bool { Base.isActive }
