@@ -74,7 +74,8 @@ struct StripedTests {
             let values = Striped<Tracked, SnapshotStrategy>(count: 8) { _ in Tracked(freed) }
             values.write(3) { $0 = Tracked(freed) }
         }
-        #expect(freed.value == 9)
+        // Readers elsewhere in the process may hold the one that was replaced.
+        #expect(freed.wait(for: 9))
     }
 }
 
