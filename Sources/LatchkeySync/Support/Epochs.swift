@@ -87,7 +87,9 @@ final class Epochs: @unchecked Sendable {
 
     /// Nobody is inside any more: readers keep the domain.
     deinit {
-        held.forEach { $0.free() }
+        for value in held {
+            value.free()
+        }
         unsafe Glibc.free(memory)
     }
 
@@ -180,7 +182,9 @@ final class Epochs: @unchecked Sendable {
             }
             holding.unlock()
         }
-        freed.forEach { $0.free() }
+        for value in freed {
+            value.free()
+        }
     }
 
     /// The entry of the reader who came first of those inside, or `UInt64.max`.
