@@ -45,8 +45,8 @@ struct SnapshotTests {
         #expect(freed.value == 1)
     }
 
-    /// Readers of one value hold what is replaced elsewhere: they leave one after the other, and the
-    /// last frees it all, without a further write.
+    /// Readers of one value hold what is replaced elsewhere: they leave one after the other, and
+    /// each frees what waited for it, without a further write.
     @Test func `what readers of another value held is freed when the last leaves, issue 7`() {
         let freed = Arrivals()
         let domain = Epochs()

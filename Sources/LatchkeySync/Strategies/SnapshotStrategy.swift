@@ -56,6 +56,12 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
     }
 
     @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = publisher.enter(observer, .read)
+        return { publisher.leave(observer, entry) }
+    }
+
+    @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,
         observer: Observer,

@@ -259,9 +259,9 @@ struct Reading {
 
 /// The readers that have no slot: an unordered list under a lock.
 ///
-/// `count` is to them what its slot is to a reader: they add to it before they load the pointer, and
-/// subtract when they are done, in the sequentially consistent order. A writer that finds it above
-/// 0 takes the lock, and so finds each of their entries.
+/// `count` is to them what its slot is to a reader: they add to it before they load the pointer,
+/// and subtract when they are done, in the sequentially consistent order. A writer that finds it
+/// above 0 takes the lock, and so finds each of their entries.
 ///
 /// SAFETY: `@unchecked Sendable` because `entries` is used only while `lock` is held.
 private final class Outsiders: @unchecked Sendable {

@@ -1,28 +1,22 @@
-public import Dispatch
 public import Synchronization
 
 /// A private dispatch queue as a guard, and the count of who is on it.
 ///
 /// **Design.** The queue is always private: a barrier on a queue that is not private, or was not
-/// made concurrent, is no barrier. It runs on the global pool rather than on threads of its own,
-/// because each busy private serial queue would otherwise get a thread, up to hundreds. `sync`
-/// runs the body on the caller's thread in any case.
+/// made concurrent, is no barrier. `sync` runs the body on the caller's thread; ``PrivateQueue``
+/// says on which threads the rest runs.
 ///
 /// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
 /// half readers, high half writers. Only accesses with an active observer are counted.
 @usableFromInline
 struct GuardQueue: Sendable {
-    @usableFromInline let queue: DispatchQueue
+    @usableFromInline let queue: PrivateQueue
     @usableFromInline let isConcurrent: Bool
     @usableFromInline let entrants = Entrants()
 
     @usableFromInline
     init(_ kind: StrategyKind, isConcurrent: Bool) {
-        queue = DispatchQueue(
-            label: "latchkey.\(kind.rawValue)",
-            attributes: isConcurrent ? .concurrent : [],
-            target: .global()
-        )
+        queue = PrivateQueue(label: "latchkey.\(kind.rawValue)", isConcurrent: isConcurrent)
         self.isConcurrent = isConcurrent
     }
 
@@ -57,11 +51,31 @@ struct GuardQueue: Sendable {
     @inlinable
     @inline(__always)
     func sync(_ mode: AccessMode, _ inside: () -> Void) {
-        if isConcurrent && mode == .write {
-            queue.sync(flags: .barrier, execute: inside)
-        } else {
-            queue.sync(execute: inside)
+        queue.sync(isBarrier: isConcurrent && mode == .write, inside)
+    }
+
+    /// Enters, and keeps the queue until ``release(_:_:)``: nobody else goes in.
+    ///
+    /// A block on the queue suspends it. After the block has returned, nothing begins, so what was
+    /// excluded stays excluded without a frame on the stack and without a thread that waits.
+    @inlinable
+    func hold<Observer: EntryObserver>(_ observer: Observer) -> Observer.Entry {
+        var entry = observer.asks(.read)
+        if Observer.isActive && !entrants.join(.read, isConcurrent: isConcurrent) {
+            observer.isBlocked(&entry)
         }
+        sync(.read) { queue.suspend() }
+        observer.enters(&entry)
+        return entry
+    }
+
+    @inlinable
+    func release<Observer: EntryObserver>(_ observer: Observer, _ entry: Observer.Entry) {
+        observer.leaves(entry)
+        if Observer.isActive {
+            entrants.leave(.read)
+        }
+        queue.resume()
     }
 
     /// Submits `body` for writing and returns; `then` is called after it has left the section.
@@ -85,7 +99,7 @@ struct GuardQueue: Sendable {
             }
             then(result)
         }
-        queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
+        queue.async(isBarrier: isConcurrent, inside)
     }
 }
 
