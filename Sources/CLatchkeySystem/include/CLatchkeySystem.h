@@ -97,14 +97,6 @@ static inline void latchkey_system_hold_accesses(void *innermost) {
     latchkey_system_thread_held = innermost;
 }
 
-// The attribute of a concurrent dispatch queue. Swift cannot see DISPATCH_QUEUE_CONCURRENT, a macro
-// with a cast.
-void *latchkey_system_concurrent_queue(void);
-
-// Releases a dispatch queue, which lives on while blocks are on it. dispatch_release() is marked as
-// unavailable in Swift.
-void latchkey_system_queue_release(void *queue);
-
 // How many columns the terminal behind the descriptor has; 0 if it is none or does not know. Swift
 // cannot call the variadic ioctl().
 int latchkey_system_terminal_columns(int descriptor);

@@ -1,3 +1,4 @@
+public import Dispatch
 public import Synchronization
 
 /// A private dispatch queue as a guard, and the count of who is on it.
@@ -10,13 +11,13 @@ public import Synchronization
 /// half readers, high half writers. Only accesses with an active observer are counted.
 @usableFromInline
 struct GuardQueue: Sendable {
-    @usableFromInline let queue: PrivateQueue
+    @usableFromInline let queue: DispatchQueue
     @usableFromInline let isConcurrent: Bool
     @usableFromInline let entrants = Entrants()
 
     @usableFromInline
     init(_ kind: StrategyKind, isConcurrent: Bool) {
-        queue = PrivateQueue(label: "latchkey.\(kind.rawValue)", isConcurrent: isConcurrent)
+        queue = PrivateQueue.make(label: "latchkey.\(kind.rawValue)", isConcurrent: isConcurrent)
         self.isConcurrent = isConcurrent
     }
 
@@ -51,7 +52,11 @@ struct GuardQueue: Sendable {
     @inlinable
     @inline(__always)
     func sync(_ mode: AccessMode, _ inside: () -> Void) {
-        queue.sync(isBarrier: isConcurrent && mode == .write, inside)
+        if isConcurrent && mode == .write {
+            queue.sync(flags: .barrier, execute: inside)
+        } else {
+            queue.sync(execute: inside)
+        }
     }
 
     /// Enters, and keeps the queue until ``release(_:_:)``: nobody else goes in.
@@ -99,7 +104,7 @@ struct GuardQueue: Sendable {
             }
             then(result)
         }
-        queue.async(isBarrier: isConcurrent, inside)
+        queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
     }
 }
 

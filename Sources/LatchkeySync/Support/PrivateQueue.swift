@@ -1,10 +1,9 @@
-public import CDispatch
-internal import CLatchkeySystem
+internal import CDispatch
 public import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// A dispatch queue whose submitted blocks run on threads that no other code of the program uses.
+/// Makes dispatch queues whose submitted blocks run on threads that no other code uses.
 ///
 /// **Design.** A queue takes its threads from the global queue that it targets. If that were the
 /// one that everybody uses, blocks there which wait for a write of ours would hold the threads that
@@ -12,61 +11,33 @@ internal import Synchronization
 /// is busy: with 128 stripes, over two hundred threads. So the target is the global queue of a
 /// class that `DispatchQoS` has no name for. Its threads are bounded by the processors, and what
 /// runs there are the bodies of writes, which do not block. On Linux the class has no influence on
-/// a thread's priority. `docs/decisions/0010-queues-share-the-pool.md` has the figures.
-///
-/// `DispatchQueue` cannot be made with such a target, so this is the C interface, whose functions
-/// `DispatchQueue` calls too.
-///
-/// SAFETY: `@safe`, `@unchecked Sendable` because the class alone retains and releases the queue,
-/// which libdispatch keeps while blocks are on it, and every call is safe from any thread.
-@safe
+/// a thread's priority. `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
 @usableFromInline
-final class PrivateQueue: @unchecked Sendable {
-    @usableFromInline let queue: dispatch_queue_t
-
-    init(label: String, isConcurrent: Bool) {
-        unsafe queue = dispatch_queue_create_with_target(
-            label,
-            isConcurrent ? OpaquePointer(latchkey_system_concurrent_queue()) : nil,
-            dispatch_get_global_queue(Self.maintenance, 0)
-        )
-    }
-
-    deinit {
-        unsafe latchkey_system_queue_release(UnsafeMutableRawPointer(queue))
-    }
-
+enum PrivateQueue {
     /// `QOS_CLASS_MAINTENANCE`.
     private static let maintenance = 0x05
 
-    @inlinable
-    @inline(__always)
-    func sync(isBarrier: Bool, _ body: () -> Void) {
-        if isBarrier {
-            unsafe dispatch_barrier_sync(queue, body)
-        } else {
-            unsafe dispatch_sync(queue, body)
-        }
-    }
-
-    @inlinable
-    func async(isBarrier: Bool, _ body: @escaping @Sendable () -> Void) {
-        if isBarrier {
-            unsafe dispatch_barrier_async(queue, body)
-        } else {
-            unsafe dispatch_async(queue, body)
-        }
-    }
-
-    /// Lets no further block begin until ``resume()``. Both nest.
     @usableFromInline
-    func suspend() {
-        unsafe dispatch_suspend(dispatch_object_t(_dq: queue))
-    }
-
-    @usableFromInline
-    func resume() {
-        unsafe dispatch_resume(dispatch_object_t(_dq: queue))
+    static func make(label: String, isConcurrent: Bool) -> DispatchQueue {
+        let queue = DispatchQueue(
+            label: label,
+            attributes: isConcurrent ? [.concurrent, .initiallyInactive] : .initiallyInactive
+        )
+        // `DispatchQueue` offers no global queue of that class, so the target is set below it, on
+        // the queue that it wraps.
+        guard
+            let wrapped = unsafe Mirror(reflecting: queue).descendant("__wrapped")
+                as? dispatch_queue_t
+        else {
+            preconditionFailure("Latchkey does not know this toolchain's DispatchQueue.")
+        }
+        // SAFETY: the queue is not active yet, which is when its target may be set.
+        unsafe dispatch_set_target_queue(
+            dispatch_object_t(_dq: wrapped),
+            dispatch_get_global_queue(maintenance, 0)
+        )
+        queue.activate()
+        return queue
     }
 }
 
