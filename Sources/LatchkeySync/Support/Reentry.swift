@@ -7,10 +7,10 @@ internal import CLatchkeySystem
 /// names the strategy and the two places. A write never nests, whatever the strategy: two `inout`
 /// accesses to one value would overlap. Pass the `inout` value down instead of entering again.
 ///
-/// **Design.** A thread's accesses form a list whose head is thread-local: each door adds its access
-/// for the time of the call and looks for the same cell first. That is done in checked builds only,
-/// which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere a nested access does what
-/// the primitive does, which each strategy's page says.
+/// **Design.** A thread's accesses form a list whose head is thread-local: each door adds its
+/// access for the time of the call and looks for the same cell first. That is done in checked
+/// builds only, which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere a nested
+/// access does what the primitive does, which each strategy's page says.
 @usableFromInline
 enum Reentry {
     /// A door of ``Synchronized``, by what it excludes.
