@@ -151,7 +151,9 @@ final class Epochs: @unchecked Sendable {
             // Nearly always at the end: another writer may have come between W2 and here.
             let index = held.lastIndex { $0.stamp < value.stamp }.map { $0 + 1 } ?? 0
             held.insert(value, at: index)
-            isAsked.store(true, ordering: .sequentiallyConsistent)
+            if awaited.load(ordering: .relaxed) != oldest {
+                isAsked.store(true, ordering: .sequentiallyConsistent)
+            }
             holding.unlock()
             return freeHeld()
         }
