@@ -172,15 +172,19 @@ final class Epochs: @unchecked Sendable {
         var freed: [Replaced] = []
         while isAsked.load(ordering: .sequentiallyConsistent), holding.tryLock() {
             isAsked.store(false, ordering: .sequentiallyConsistent)
-            var isAwaited = false
-            while !isAwaited {
+            var isSettled = false
+            while !isSettled {
                 let oldest = oldestEntry()
                 let kept = held.firstIndex { $0.stamp >= oldest } ?? held.endIndex
                 freed += held[..<kept]
                 held.removeSubrange(..<kept)
                 let next = held.isEmpty ? 0 : oldest
-                isAwaited = next == awaited.load(ordering: .relaxed)
-                awaited.store(next, ordering: .sequentiallyConsistent)
+                isSettled = next == awaited.load(ordering: .relaxed)
+                if !isSettled {
+                    // Every reader loads the word, so it is not written in vain.
+                    awaited.store(next, ordering: .sequentiallyConsistent)
+                    isSettled = next == 0
+                }
             }
             holding.unlock()
         }
