@@ -87,6 +87,11 @@ extension Metered: BlockingStrategy where Base: BlockingStrategy {
     ) throws(Failure) -> Result {
         try base.readHoldingWriters(cell, observer: BothObservers(probe, observer), body)
     }
+
+    @inlinable
+    package func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        base.holdWriters(observer: BothObservers(probe, observer))
+    }
 }
 
 extension Metered: TryingStrategy where Base: TryingStrategy {

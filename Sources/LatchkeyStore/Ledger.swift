@@ -1,3 +1,5 @@
+internal import Glibc
+public import LatchkeySync
 internal import Synchronization
 
 /// What the whole store counts across its stripes: revisions, properties, bytes.
@@ -7,22 +9,42 @@ internal import Synchronization
 /// holds all stripes sees no revision that is taken and not yet visible. Room is reserved before a
 /// write takes effect and given back if it does not, so the bounds are never exceeded, not even
 /// for a moment; a write that races with a deletion for the last place may be refused.
+///
+/// **Order of commits.** Whoever was shown a revision sees all commits up to it, on every property.
+/// Where readers wait for the writer of a stripe, that follows: a revision is taken while readers
+/// of its stripe are kept out. Where they do not wait (``StrategyTraits/readsDuringWrites``), a
+/// later revision of another stripe could be visible before an earlier one. There, `publication`
+/// is held from taking a revision to ``published()``, so that commits become visible one after the
+/// other, in the order of their revisions, and `lastRevision` is that of the last visible one. A
+/// write takes its revision last, so the lock is held for the exchange of a pointer, not for the
+/// copy of a stripe.
 @usableFromInline
 final class Ledger: Sendable {
     private let lastRevision = Atomic<Revision>(0)
+    private let ordersPublication: Bool
+    private let publication = AdaptiveLock()
+    /// The thread that holds `publication`, or 0.
+    ///
+    /// Relaxed: a thread only asks whether it is the one, and only it writes its own identifier.
+    private let publisher = Atomic<UInt>(0)
     private let propertyCount = Atomic<Int>(0)
     private let byteCount = Atomic<Int>(0)
     private let limits: StoreLimits
 
-    init(limits: StoreLimits) {
+    /// - Parameters:
+    ///   - limits: The bounds of the store.
+    ///   - ordersPublication: Whether each commit is ended with ``published()``.
+    init(limits: StoreLimits, ordersPublication: Bool = false) {
         self.limits = limits
+        self.ordersPublication = ordersPublication
     }
 
     /// The revision of the latest commit, 0 before the first one.
     ///
-    /// Relaxed here and below: the numbers order nothing. What a revision's number promises about
-    /// a property's visibility comes from the strategy.
-    var revision: Revision { lastRevision.load(ordering: .relaxed) }
+    /// Acquiring: pairs with the releasing stores of ``nextRevision()`` and ``published()``, so
+    /// that who is shown a revision finds its stripe taken, or its commit visible. The other
+    /// numbers order nothing and are relaxed.
+    var revision: Revision { lastRevision.load(ordering: .acquiring) }
 
     var usage: StoreUsage {
         StoreUsage(
@@ -34,9 +56,27 @@ final class Ledger: Sendable {
 
     /// Takes the next revision.
     ///
-    /// Called inside the guarded section only.
+    /// Called inside the guarded section only, at most once in each, and after all that takes time.
     func nextRevision() -> Revision {
-        lastRevision.add(1, ordering: .relaxed).newValue
+        guard ordersPublication else {
+            return lastRevision.add(1, ordering: .acquiringAndReleasing).newValue
+        }
+        publication.lock()
+        publisher.store(UInt(pthread_self()), ordering: .relaxed)
+        return lastRevision.load(ordering: .relaxed) + 1
+    }
+
+    /// Says that readers see what the calling thread has written.
+    ///
+    /// Called on the thread of the write, which may have taken no revision.
+    @usableFromInline
+    func published() {
+        guard publisher.load(ordering: .relaxed) == UInt(pthread_self()) else {
+            return
+        }
+        publisher.store(0, ordering: .relaxed)
+        lastRevision.store(lastRevision.load(ordering: .relaxed) + 1, ordering: .releasing)
+        publication.unlock()
     }
 
     /// Makes room for a change, or says which bound it would break.
@@ -95,4 +135,31 @@ package struct StoreUsage: Sendable, Hashable {
     package let revision: Revision
     package let propertyCount: Int
     package let byteCount: Int
+}
+
+/// Ends the publication of a commit when its write leaves the guarded section.
+///
+/// Readers see it by then. Another observer is told of everything.
+@usableFromInline
+struct PublicationObserver<Base: EntryObserver>: EntryObserver {
+    @usableFromInline static var isActive: Bool { Base.isActive }
+
+    @usableFromInline let base: Base
+    @usableFromInline let ledger: Ledger
+
+    @inlinable
+    init(_ base: Base, _ ledger: Ledger) {
+        self.base = base
+        self.ledger = ledger
+    }
+
+    @inlinable func asks(_ mode: AccessMode) -> Base.Entry { base.asks(mode) }
+    @inlinable func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
+    @inlinable func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
+
+    @inlinable
+    func leaves(_ entry: Base.Entry) {
+        ledger.published()
+        base.leaves(entry)
+    }
 }

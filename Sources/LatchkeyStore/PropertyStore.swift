@@ -16,7 +16,10 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
 
     /// Makes an empty store, with a strategy of its own for each stripe.
     package init(limits: StoreLimits, stripeCount: Int, strategy: () -> Guard) {
-        let ledger = Ledger(limits: limits)
+        let ledger = Ledger(
+            limits: limits,
+            ordersPublication: Guard.traits.readsDuringWrites
+        )
         self.ledger = ledger
         stripes = Striped(count: stripeCount, strategy: strategy) { _ in Stripe(ledger: ledger) }
     }
@@ -59,8 +62,8 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
     ) throws(BacklogFull) {
         // Made out here, so that nothing is copied or allocated while others wait.
         let property = unsafe Property(name: name, value: value)
-        try stripes.submitWrite(
-            index(name),
+        try submitWrite(
+            name,
             observer: observer,
             { $0.put(property, name: name, conditions: conditions) },
             completion: completion
@@ -74,8 +77,8 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (DeleteResult) -> Void
     ) throws(BacklogFull) {
-        try stripes.submitWrite(
-            index(name),
+        try submitWrite(
+            name,
             observer: observer,
             { $0.delete(name, conditions: conditions) },
             completion: completion
@@ -91,8 +94,8 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (IncrementResult) -> Void
     ) throws(BacklogFull) {
-        try stripes.submitWrite(
-            index(name),
+        try submitWrite(
+            name,
             observer: observer,
             { $0.increment(name, by: step, conditions: conditions) },
             completion: completion
@@ -106,10 +109,38 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable () -> Void = {}
     ) throws(BacklogFull) {
-        try stripes.submitWrite(
-            index(name),
+        try submitWrite(
+            name,
             observer: observer,
             { $0.removeAll() },
+            completion: completion
+        )
+    }
+
+    /// Submits a write to the stripe of `name`.
+    ///
+    /// Where readers do not wait for writers, the ledger is told when they see what it wrote.
+    @inlinable
+    @inline(__always)
+    func submitWrite<Result: Sendable>(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        _ body: @escaping @Sendable (inout Stripe) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let stripe = index(name)
+        guard Guard.traits.readsDuringWrites else {
+            return try stripes.submitWrite(
+                stripe,
+                observer: observer,
+                body,
+                completion: completion
+            )
+        }
+        try stripes.submitWrite(
+            stripe,
+            observer: PublicationObserver(observer, ledger),
+            body,
             completion: completion
         )
     }

@@ -102,7 +102,7 @@ package struct Stripe: Sendable {
         order = NameOrder()
     }
 
-    /// Makes room, takes a revision and publishes the property.
+    /// Makes room, stores the property and takes a revision for it.
     private mutating func commit(
         _ property: Property,
         name: PropertyName,
@@ -112,14 +112,14 @@ package struct Stripe: Sendable {
             properties: former == nil ? 1 : 0,
             bytes: property.byteCount - (former?.byteCount ?? 0)
         )
-        let revision = ledger.nextRevision()
-        property.assign(revision: revision, created: former?.created ?? revision)
         _ = table.set(property, for: name)
         if former == nil {
             order.insert(property)
         } else {
             order.replace(property)
         }
+        let revision = ledger.nextRevision()
+        property.assign(revision: revision, created: former?.created ?? revision)
     }
 }
 

@@ -8,8 +8,9 @@ public enum AccessMode: String, Sendable, CaseIterable {
 ///
 /// A strategy calls, for each access and in this order: ``asks(_:)``; ``isBlocked(_:)`` if the
 /// caller could not enter at once; ``enters(_:)`` as the first thing inside; ``leaves(_:)`` as the
-/// last thing inside, also when the body throws. With an asynchronous strategy `enters` and
-/// `leaves` are called on another thread than `asks`.
+/// last thing inside, also when the body throws: whoever enters after it sees what was written.
+/// With an asynchronous strategy `enters` and `leaves` are called on another thread than `asks`,
+/// and both on the thread that runs the body.
 ///
 /// The protocol is how measuring decorates any strategy without a second copy of it: the calls are
 /// specialised away for ``NoObserver``. An observer must not block and must not enter what it

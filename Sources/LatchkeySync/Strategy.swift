@@ -30,7 +30,7 @@
 ///         Base.submitReadAll(strategies.map(\.base), cells, observers: meters, body, completion)
 ///     }
 /// }
-/// extension Metered: BlockingStrategy where Base: BlockingStrategy { read, write, … }
+/// extension Metered: BlockingStrategy where Base: BlockingStrategy { read, write, holdWriters, … }
 /// extension Metered: TryingStrategy where Base: TryingStrategy { tryWrite }
 /// ```
 ///
@@ -119,7 +119,20 @@ public protocol BlockingStrategy: Strategy {
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
+
+    /// Enters for reading and stays inside: no write takes effect until the calling thread calls
+    /// what this returns.
+    ///
+    /// The blocking form without a body, with which many guards are held at once, in a loop. Who
+    /// else can read meanwhile is up to the strategy. Where this has returned, the place of the
+    /// cell holds its present value.
+    func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease
 }
+
+/// Leaves a guarded section that ``BlockingStrategy/holdWriters(observer:)`` entered.
+///
+/// Called once, on the thread that entered.
+public typealias WriterRelease = () -> Void
 
 /// A strategy that can be entered only if that is possible at once.
 ///
@@ -212,30 +225,21 @@ extension BlockingStrategy {
             "Each cell has one guard and one observer."
         )
         var values: [Value] = []
+        var releases: [WriterRelease] = []
         values.reserveCapacity(cells.count)
-        return try readAll(strategies, cells, observers, &values, body)
-    }
-
-    /// Enters the cell whose value is the next one wanted and, inside of it, the rest.
-    @usableFromInline
-    static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ cells: [Cell<Value>],
-        _ observers: [Observer],
-        _ values: inout [Value],
-        _ body: ([Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let next = values.count
-        guard next < cells.count else {
+        releases.reserveCapacity(cells.count)
+        defer {
             // The copies end before the guards do: a writer who comes next must not find its
             // value shared, or it would copy it.
-            defer { values = [] }
-            return try body(values)
+            values = []
+            for release in releases.reversed() {
+                release()
+            }
         }
-        return try strategies[next].readHoldingWriters(cells[next], observer: observers[next]) {
-            (value: Value) throws(Failure) -> Result in
-            values.append(value)
-            return try readAll(strategies, cells, observers, &values, body)
+        for (index, cell) in cells.enumerated() {
+            releases.append(strategies[index].holdWriters(observer: observers[index]))
+            unsafe values.append(cell.place.pointee.read { $0 })
         }
+        return try body(values)
     }
 }

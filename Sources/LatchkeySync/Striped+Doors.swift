@@ -42,7 +42,7 @@ extension Striped where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(Guard.self, cells[...], Caller(fileID, line)) {
+        try Reentry.checking(Guard.self, cells, Caller(fileID, line)) {
             () throws(Failure) -> Result in
             try Guard.readAll(strategies, cells, observers: oneEach(observer), body)
         }
@@ -108,10 +108,10 @@ extension Striped {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
         if Guard.traits.blocksCaller {
-            Reentry.checking(Guard.self, cells[...], caller) {}
+            Reentry.checking(Guard.self, cells, caller) {}
         }
         let body = { @Sendable [cells] (values: [Value]) in
-            Reentry.checking(Guard.self, cells[...], caller) { body(values) }
+            Reentry.checking(Guard.self, cells, caller) { body(values) }
         }
         #endif
         Guard.submitReadAll(

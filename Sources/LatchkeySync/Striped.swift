@@ -101,7 +101,7 @@ public enum StripeCount {
     /// costs some hundred bytes.
     public static let standard = 128
 
-    /// 1024. Taking all stripes nests that many accesses on one stack.
+    /// 1024. Taking all stripes holds that many guards.
     public static let max = 1024
 
     public static func isValid(_ count: Int) -> Bool {

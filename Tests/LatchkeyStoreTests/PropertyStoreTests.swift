@@ -27,7 +27,7 @@ struct PropertyStoreTests {
 /// Four threads count on seven names; one of them is everybody's.
 private struct CountingConcurrently: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = Blocking<Guard>(stripeCount: 8)
+        let store = BlockingStore<Guard>(stripeCount: 8)
         let threadCount = 4
         let stepCount = 500
         let haveEnded = TestThread.run(threadCount) { thread in
@@ -55,7 +55,7 @@ private struct CountingConcurrently: StrategyVisitor {
 /// At any one moment `a` is equal to `b` or one ahead.
 private struct ListingWhileWriting: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = Blocking<Guard>(stripeCount: 16)
+        let store = BlockingStore<Guard>(stripeCount: 16)
         let names = (0..<8).map { "p\($0)" }
         let isDone = Arrivals()
         TestThread {
@@ -92,7 +92,7 @@ private struct ListingWhileWriting: StrategyVisitor {
 
 private struct Paging: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = Blocking<Guard>(stripeCount: 4)
+        let store = BlockingStore<Guard>(stripeCount: 4)
         var names = (0..<250).map { "a/\($0)" } + ["a", "a/", "b", "é", "日本"]
         for name in names.shuffled() {
             store.increment(name)
@@ -116,88 +116,5 @@ private struct Paging: StrategyVisitor {
         #expect(store.list(prefix: "a/", after: "b", limit: 10).properties.isEmpty)
         #expect(store.list(prefix: "b", after: "a", limit: 10).properties.count == 1)
         #expect(store.list(prefix: "zz", limit: 10).properties.isEmpty)
-    }
-}
-
-/// A store whose operations wait for their completion, so that a test reads from top to bottom.
-private final class Blocking<Guard: NamedStrategy>: Sendable {
-    let base: PropertyStore<Guard>
-
-    init(stripeCount: Int) {
-        let isWhole = Guard.kind == .actor
-        base = PropertyStore(
-            limits: StoreLimits(),
-            stripeCount: isWhole ? 1 : stripeCount,
-            strategy: { Guard() }
-        )
-    }
-
-    private func wait<Result: Sendable>(
-        _ submit: (@escaping @Sendable (Result) -> Void) throws(BacklogFull) -> Void
-    ) -> Result {
-        let result = Synchronized<Result?, LockStrategy>(nil)
-        let isDone = Gate()
-        do {
-            try submit { value in
-                result.write { $0 = value }
-                isDone.open()
-            }
-        } catch {
-            preconditionFailure("one write at a time does not fill a backlog")
-        }
-        isDone.pass()
-        guard let value = result.read({ $0 }) else {
-            preconditionFailure("the completion brought the result")
-        }
-        return value
-    }
-
-    private func with<Result>(_ name: String, _ body: (PropertyName) -> Result) -> Result {
-        var name = name
-        return name.withUTF8 { bytes in
-            guard let name = try? unsafe PropertyName(borrowing: UnsafeRawBufferPointer(bytes))
-            else {
-                preconditionFailure("the test's names are valid")
-            }
-            return body(name)
-        }
-    }
-
-    func increment(_ name: String) {
-        with(name) { name in
-            let result: IncrementResult = wait { (completion) throws(BacklogFull) in
-                try base.increment(name, by: 1, conditions: .none, completion: completion)
-            }
-            guard case .incremented = result else {
-                Issue.record("\(result)")
-                return
-            }
-        }
-    }
-
-    func value(_ name: String) -> String? {
-        with(name) { name in
-            let property: Property? = wait { base.get(name, completion: $0) }
-            return property.map(text)
-        }
-    }
-
-    func text(_ property: Property) -> String {
-        unsafe String(decoding: property.valueBytes, as: UTF8.self)
-    }
-
-    func list(prefix: String = "", after: String? = nil, limit: Int) -> Page {
-        let prefixBytes = Array(prefix.utf8)
-        let afterBytes = after.map { Array($0.utf8) }
-        return unsafe prefixBytes.withUnsafeBytes { prefix in
-            unsafe (afterBytes ?? []).withUnsafeBytes { after in
-                let request = unsafe PageRequest(
-                    prefix: prefix,
-                    after: afterBytes == nil ? nil : after,
-                    limit: limit
-                )
-                return wait { base.list(request, completion: $0) }
-            }
-        }
     }
 }

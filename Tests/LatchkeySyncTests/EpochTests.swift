@@ -39,6 +39,35 @@ struct EpochTests {
     }
 }
 
+/// What a writer looks at, to find out who is inside.
+@Suite(.timeLimit(.minutes(1)), .serialized)
+struct EpochScanTests {
+    /// Threads of other tests come and go meanwhile, a few at a time.
+    @Test func `a write looks at the slots of threads that live, issue 7`() {
+        let crowd = 600
+        let (arrived, leave) = (Arrivals(), Arrivals())
+        let threads = (0..<crowd).map { _ in
+            TestThread {
+                _ = latchkey_system_thread_index()
+                arrived.arrive()
+                leave.wait(for: 1)
+            }
+        }
+        arrived.wait(for: crowd)
+        #expect(Self.slotCount >= crowd)
+        leave.arrive()
+        let ended = threads.map { $0.join() }
+        #expect(!ended.contains(false))
+        #expect(eventually { Self.slotCount < crowd / 2 })
+    }
+
+    private static var slotCount: Int {
+        var count = 0
+        Epochs.forEachIndex { _ in count += 1 }
+        return count
+    }
+}
+
 /// The numbers that threads have.
 @Suite(.timeLimit(.minutes(1)), .serialized)
 struct ThreadIndexTests {

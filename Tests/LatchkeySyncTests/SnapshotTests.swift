@@ -45,6 +45,35 @@ struct SnapshotTests {
         #expect(freed.value == 1)
     }
 
+    /// Readers of one value hold what is replaced elsewhere: they leave one after the other, and
+    /// each frees what waited for it, without a further write.
+    @Test func `what readers of another value held is freed when the last leaves, issue 7`() {
+        let freed = Arrivals()
+        let domain = Epochs()
+        let read = Synchronized(0, strategy: SnapshotStrategy(epochs: domain))
+        let written = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: domain))
+        let readers = (0..<2).map { _ in
+            let (inside, leave) = (Gate(), Gate())
+            let thread = TestThread {
+                read.read { _ in
+                    inside.open()
+                    leave.pass()
+                }
+            }
+            inside.pass()
+            written.write { $0 = Tracked(freed) }
+            return (thread: thread, leave: leave)
+        }
+        written.write { $0 = Tracked(freed) }
+        #expect(freed.value == 0)
+        readers[0].leave.open()
+        readers[0].thread.join()
+        #expect(freed.value == 1)
+        readers[1].leave.open()
+        readers[1].thread.join()
+        #expect(freed.value == 3)
+    }
+
     @Test func `a nested read holds what the outer one saw`() {
         let freed = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())

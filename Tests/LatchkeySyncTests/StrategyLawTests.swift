@@ -57,6 +57,11 @@ struct StrategyLawTests {
         #expect(await TestThread.result { kind.accept(CompletionsRunOutside()) } == [])
     }
 
+    @Test(arguments: StrategyKind.allCases.filter(\.traits.blocksCaller))
+    func `a pool's threads may wait for their own writes, issue 7`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(PoolThreadsSeeTheirWrites()) } == [])
+    }
+
     @Test(arguments: StrategyKind.allCases)
     func `the observer hears of an access in order`(kind: StrategyKind) async {
         #expect(await TestThread.result { kind.accept(ObserverHearsInOrder()) } == [])
@@ -105,6 +110,18 @@ private struct WritesApplyInOrder: StrategyVisitor {
 private struct CompletionsRunOutside: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
         StrategyLaws.completionsRunOutside { Guard() }
+    }
+}
+
+private struct PoolThreadsSeeTheirWrites: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        ["\(Guard.name) has no blocking doors"]
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> [String] {
+        StrategyLaws.poolThreadsSeeTheirWrites { Guard() }
     }
 }
 

@@ -58,8 +58,8 @@ public final class Arrivals: @unchecked Sendable {
 
     /// Waits until `expected` have arrived; false if that takes longer than anybody would wait.
     @discardableResult
-    public func wait(for expected: Int) -> Bool {
-        let deadline = Date(timeIntervalSinceNow: 60)
+    public func wait(for expected: Int, seconds: Double = 60) -> Bool {
+        let deadline = Date(timeIntervalSinceNow: seconds)
         changed.lock()
         defer { changed.unlock() }
         while count < expected {

@@ -46,6 +46,10 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
         }
         return try outcome.get()
     }
+
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        preconditionFailure("A global queue cannot be held.")
+    }
 }
 
 /// A spin lock whose test and set are two steps, with room for another thread in between.

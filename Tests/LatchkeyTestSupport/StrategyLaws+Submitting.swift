@@ -1,3 +1,4 @@
+import Dispatch
 public import LatchkeySync
 import Synchronization
 
@@ -41,6 +42,37 @@ extension StrategyLaws {
         }
         if synchronized.backlogCount != 0 {
             violations.append("\(Guard.name): applied writes are still in the backlog")
+        }
+        return violations
+    }
+
+    /// A thread of the program's pool may wait for a write that it has submitted, although no
+    /// thread is left in that pool.
+    public static func poolThreadsSeeTheirWrites<Guard: BlockingStrategy>(
+        _ make: () -> Guard,
+        blocks: Int = 64
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let (ended, completed, missed) = (Arrivals(), Arrivals(), Arrivals())
+        for _ in 0..<blocks {
+            DispatchQueue.global().async {
+                try? synchronized.submitWrite(
+                    { $0.count += 1 },
+                    completion: { completed.arrive() }
+                )
+                if synchronized.read({ $0.count }) == 0 {
+                    missed.arrive()
+                }
+                ended.arrive()
+            }
+        }
+        var violations: [Violation] = []
+        // Short: a pool that grows by a thread a second gets there in the end.
+        if !ended.wait(for: blocks, seconds: 20) {
+            violations.append("\(Guard.name): \(ended.value) of \(blocks) blocks have ended")
+        }
+        if !completed.wait(for: blocks, seconds: 20) || missed.value != 0 {
+            violations.append("\(Guard.name): a write of a pool's thread was not seen")
         }
         return violations
     }

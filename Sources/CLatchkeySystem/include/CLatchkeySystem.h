@@ -63,8 +63,27 @@ static inline uint32_t latchkey_system_thread_index(void) {
     return __builtin_expect(slot != 0, 1) ? slot : latchkey_system_thread_register();
 }
 
-// One more than the highest index that was ever given out: where a sum over threads may stop.
+// One more than the highest index that was ever given out: where a sum over threads may stop, those
+// that have ended included.
 uint32_t latchkey_system_thread_index_end(void);
+
+// The indices of the threads that live, 64 to a group. Not for callers.
+extern uint64_t latchkey_system_thread_groups_taken;
+extern uint64_t latchkey_system_thread_group_taken[LATCHKEY_SYSTEM_THREADS_MAX / 64];
+
+// Bit g is set if an index from 64 * g to 64 * g + 63 is in use.
+//
+// The read is in the single order of sequentially consistent operations, and so are the changes: a
+// thread's bits are set in it before anything that the thread does there under its index, and
+// cleared after that. Swift has no atomic variables outside of a type.
+static inline uint64_t latchkey_system_thread_groups(void) {
+    return __atomic_load_n(&latchkey_system_thread_groups_taken, __ATOMIC_SEQ_CST);
+}
+
+// Bit i is set if the index 64 * group + i is in use. Ordered as the groups are.
+static inline uint64_t latchkey_system_thread_group(uint32_t group) {
+    return __atomic_load_n(&latchkey_system_thread_group_taken[group], __ATOMIC_SEQ_CST);
+}
 
 // The innermost of the guarded sections that this thread is in, as the caller keeps them: a list
 // on the thread's stack. NULL outside. Swift has no thread-local variables.

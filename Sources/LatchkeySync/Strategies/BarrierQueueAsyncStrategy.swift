@@ -4,7 +4,7 @@ public import Dispatch
 /// for writes.
 ///
 /// **Design.** A submitted write is accepted at once and applied later, in the order of submission,
-/// on a thread of the pool. Its completion runs on a queue of its own, so it may enter the value
+/// on a thread of Latchkey's. Its completion runs on another queue, so it may enter the value
 /// again, and completions come in the order in which the writes were applied. The blocking `write`
 /// is the synchronous form and takes its place behind what was submitted before.
 ///
@@ -28,7 +28,7 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
     @inlinable
     public init(backlogMax: Int) {
         queue = GuardQueue(.barrierQueueAsync, isConcurrent: true)
-        completions = DispatchQueue(label: "latchkey.completions", target: .global())
+        completions = Completions.queue()
         backlog = Backlog(max: backlogMax)
     }
 
@@ -43,6 +43,12 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
         try queue.run(observer, .read) { () throws(Failure) -> Result in
             try unsafe cell.place.pointee.read(body)
         }
+    }
+
+    @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = queue.hold(observer)
+        return { queue.release(observer, entry) }
     }
 
     @inlinable

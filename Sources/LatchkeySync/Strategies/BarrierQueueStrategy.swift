@@ -23,6 +23,12 @@ public struct BarrierQueueStrategy: NamedStrategy, BlockingStrategy {
     }
 
     @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = queue.hold(observer)
+        return { queue.release(observer, entry) }
+    }
+
+    @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,
         observer: Observer,

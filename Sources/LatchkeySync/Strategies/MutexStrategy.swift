@@ -26,6 +26,18 @@ public struct MutexStrategy: NamedStrategy, BlockingStrategy {
         }
     }
 
+    /// By the two halves of `withLock`, since the lock is held beyond a call.
+    @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        var entry = observer.asks(.read)
+        rawLock.mutex._unsafeLock()
+        observer.enters(&entry)
+        return { [entry] in
+            observer.leaves(entry)
+            rawLock.mutex._unsafeUnlock()
+        }
+    }
+
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,

@@ -19,6 +19,25 @@ public struct ReadWriteLockStrategy: NamedStrategy, TryingStrategy {
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        let entry = enterShared(observer)
+        defer {
+            observer.leaves(entry)
+            rawLock.unlock()
+        }
+        return try unsafe cell.place.pointee.read(body)
+    }
+
+    @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = enterShared(observer)
+        return {
+            observer.leaves(entry)
+            rawLock.unlock()
+        }
+    }
+
+    @inlinable
+    func enterShared<Observer: EntryObserver>(_ observer: Observer) -> Observer.Entry {
         var entry = observer.asks(.read)
         if !Observer.isActive {
             rawLock.lockShared()
@@ -27,11 +46,7 @@ public struct ReadWriteLockStrategy: NamedStrategy, TryingStrategy {
             rawLock.lockShared()
         }
         observer.enters(&entry)
-        defer {
-            observer.leaves(entry)
-            rawLock.unlock()
-        }
-        return try unsafe cell.place.pointee.read(body)
+        return entry
     }
 
     @inlinable

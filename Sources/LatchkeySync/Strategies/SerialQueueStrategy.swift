@@ -21,6 +21,12 @@ public struct SerialQueueStrategy: NamedStrategy, BlockingStrategy {
     }
 
     @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = queue.hold(observer)
+        return { queue.release(observer, entry) }
+    }
+
+    @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,
         observer: Observer,

@@ -6,8 +6,8 @@ public import Synchronization
 ///
 /// What a reader sees is whole and of one moment, and may be older than a write that happens
 /// meanwhile. If a writer's body throws, nothing is published. A write costs a copy of the value,
-/// and the old one is freed when the readers that were inside have left: by the write itself, by
-/// the last of those readers, or, if those two miss each other, by the next write.
+/// and the old one is freed when the readers that were inside have left, those of other snapshots
+/// included: by the write itself, or by the last of those readers.
 ///
 /// The same thread may read inside a read. In builds without the re-entry check, a write inside a
 /// read takes effect for later reads, and a write inside a write hangs.
@@ -37,7 +37,7 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         observer.enters(&entry)
         defer {
             observer.leaves(entry)
-            publisher.leave(reading)
+            publisher.epochs.leave(reading)
         }
         // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
         let place = unsafe cell.address.load(ordering: .sequentiallyConsistent)
@@ -51,11 +51,14 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let entry = publisher.enter(observer, .read)
-        defer {
-            observer.leaves(entry)
-            publisher.unlock()
-        }
+        defer { publisher.leave(observer, entry) }
         return try unsafe cell.place.pointee.read(body)
+    }
+
+    @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = publisher.enter(observer, .read)
+        return { publisher.leave(observer, entry) }
     }
 
     @inlinable
@@ -65,11 +68,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let entry = publisher.enter(observer, .write)
-        defer {
-            observer.leaves(entry)
-            publisher.unlock()
-        }
-        return try replace(cell, body)
+        var replaced: Replaced?
+        defer { publisher.leave(observer, entry, replaced) }
+        return try replace(cell, &replaced, body)
     }
 
     @inlinable
@@ -83,11 +84,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         }
         var entry = observer.asks(.write)
         observer.enters(&entry)
-        defer {
-            observer.leaves(entry)
-            publisher.unlock()
-        }
-        return try replace(cell, body)
+        var replaced: Replaced?
+        defer { publisher.leave(observer, entry, replaced) }
+        return try replace(cell, &replaced, body)
     }
 
     /// Changes a copy and publishes it.
@@ -96,6 +95,7 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
     @inlinable
     func replace<Value, Result, Failure: Error>(
         _ cell: Cell<Value>,
+        _ replaced: inout Replaced?,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var copy = unsafe cell.place.pointee.read { $0 }
@@ -105,7 +105,7 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
             Cell.allocate(copy),
             ordering: .sequentiallyConsistent
         )
-        unsafe publisher.retire(old) { old in
+        unsafe replaced = Replaced(old, stamp: publisher.epochs.replaced()) { old in
             unsafe Cell.free(old.assumingMemoryBound(to: Place<Value>.self))
         }
         return result

@@ -59,6 +59,12 @@ extension ExclusiveLockStrategy {
     }
 
     @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = enter(observer, .read)
+        return { leave(observer, entry) }
+    }
+
+    @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,
         observer: Observer,

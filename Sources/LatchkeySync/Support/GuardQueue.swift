@@ -4,9 +4,8 @@ public import Synchronization
 /// A private dispatch queue as a guard, and the count of who is on it.
 ///
 /// **Design.** The queue is always private: a barrier on a queue that is not private, or was not
-/// made concurrent, is no barrier. It runs on the global pool rather than on threads of its own,
-/// because each busy private serial queue would otherwise get a thread, up to hundreds. `sync`
-/// runs the body on the caller's thread in any case.
+/// made concurrent, is no barrier. `sync` runs the body on the caller's thread; ``PrivateQueue``
+/// says on which threads the rest runs.
 ///
 /// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
 /// half readers, high half writers. Only accesses with an active observer are counted.
@@ -18,11 +17,7 @@ struct GuardQueue: Sendable {
 
     @usableFromInline
     init(_ kind: StrategyKind, isConcurrent: Bool) {
-        queue = DispatchQueue(
-            label: "latchkey.\(kind.rawValue)",
-            attributes: isConcurrent ? .concurrent : [],
-            target: .global()
-        )
+        queue = PrivateQueue.make(label: "latchkey.\(kind.rawValue)", isConcurrent: isConcurrent)
         self.isConcurrent = isConcurrent
     }
 
@@ -62,6 +57,30 @@ struct GuardQueue: Sendable {
         } else {
             queue.sync(execute: inside)
         }
+    }
+
+    /// Enters, and keeps the queue until ``release(_:_:)``: nobody else goes in.
+    ///
+    /// A block on the queue suspends it. After the block has returned, nothing begins, so what was
+    /// excluded stays excluded without a frame on the stack and without a thread that waits.
+    @inlinable
+    func hold<Observer: EntryObserver>(_ observer: Observer) -> Observer.Entry {
+        var entry = observer.asks(.read)
+        if Observer.isActive && !entrants.join(.read, isConcurrent: isConcurrent) {
+            observer.isBlocked(&entry)
+        }
+        sync(.read) { queue.suspend() }
+        observer.enters(&entry)
+        return entry
+    }
+
+    @inlinable
+    func release<Observer: EntryObserver>(_ observer: Observer, _ entry: Observer.Entry) {
+        observer.leaves(entry)
+        if Observer.isActive {
+            entrants.leave(.read)
+        }
+        queue.resume()
     }
 
     /// Submits `body` for writing and returns; `then` is called after it has left the section.

@@ -64,6 +64,16 @@ extension ReentrantLockStrategy {
     }
 
     @inlinable
+    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+        let entry = enter(observer, .read)
+        nesting.beginRead(Self.name)
+        return {
+            nesting.endRead()
+            leave(observer, entry)
+        }
+    }
+
+    @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: Cell<Value>,
         observer: Observer,

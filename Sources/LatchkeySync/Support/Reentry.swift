@@ -7,10 +7,10 @@ internal import CLatchkeySystem
 /// names the strategy and the two places. A write never nests, whatever the strategy: two `inout`
 /// accesses to one value would overlap. Pass the `inout` value down instead of entering again.
 ///
-/// **Design.** A thread's accesses form a list on its own stack, whose head is thread-local: each
-/// door adds its access for the time of the call and looks for the same cell first. That is done
-/// in checked builds only, which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere
-/// a nested access does what the primitive does, which each strategy's page says.
+/// **Design.** A thread's accesses form a list whose head is thread-local: each door adds its
+/// access for the time of the call and looks for the same cell first. That is done in checked
+/// builds only, which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere a nested
+/// access does what the primitive does, which each strategy's page says.
 @usableFromInline
 enum Reentry {
     /// A door of ``Synchronized``, by what it excludes.
@@ -43,7 +43,7 @@ enum Reentry {
     @inline(__always)
     static func checking<Guard: Strategy, Value, Result, Failure: Error>(
         _ strategy: Guard.Type,
-        _ cells: ArraySlice<Cell<Value>>,
+        _ cells: [Cell<Value>],
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -57,17 +57,26 @@ enum Reentry {
     @usableFromInline
     static func holdingAll<Guard: Strategy, Value, Result, Failure: Error>(
         _ strategy: Guard.Type,
-        _ cells: ArraySlice<Cell<Value>>,
+        _ cells: [Cell<Value>],
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard let cell = cells.first else {
-            return try enter()
+        let head = unsafe latchkey_system_held_accesses()
+        // SAFETY: the accesses leave the list before their memory ends. On the heap, because there
+        // can be a thousand.
+        let accesses = UnsafeMutablePointer<HeldAccess>.allocate(capacity: cells.count)
+        defer {
+            unsafe latchkey_system_hold_accesses(head)
+            unsafe accesses.deallocate()
         }
-        return try holding(strategy, ObjectIdentifier(cell), .readHoldingWriters, caller) {
-            () throws(Failure) -> Result in
-            try holdingAll(strategy, cells.dropFirst(), caller, enter)
+        for (index, cell) in cells.enumerated() {
+            let access = unsafe accesses + index
+            unsafe access.initialize(
+                to: HeldAccess(strategy, ObjectIdentifier(cell), .readHoldingWriters, caller)
+            )
+            unsafe latchkey_system_hold_accesses(access)
         }
+        return try enter()
     }
 
     /// Checks, and keeps the access in the thread's list while `enter` runs.
@@ -79,11 +88,7 @@ enum Reentry {
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let head = unsafe latchkey_system_held_accesses()
-        var access = unsafe HeldAccess(cell: cell, door: door, caller: caller, outer: head)
-        if let outer = access.enclosing(of: cell), !Guard.traits.allows(door, inside: outer.door) {
-            stop(door, inside: outer.door, Guard.name, caller, outer.caller)
-        }
+        var access = HeldAccess(strategy, cell, door, caller)
         return try unsafe withUnsafeMutablePointer(to: &access) {
             (access: UnsafeMutablePointer<HeldAccess>) throws(Failure) -> Result in
             // SAFETY: the access leaves the list before its memory ends.
@@ -129,14 +134,29 @@ struct Caller: CustomStringConvertible, Sendable {
 
 /// One access of the calling thread, and the one that it is nested in.
 ///
-/// SAFETY: `@safe` because `outer` is on the same thread's stack, in a frame that encloses this
-/// one's.
+/// SAFETY: `@safe` because `outer` belongs to a call of the same thread that encloses this one's.
 @safe
 private struct HeldAccess {
     let cell: ObjectIdentifier
     let door: Reentry.Door
     let caller: Caller
     let outer: UnsafeMutableRawPointer?
+
+    /// Stops if the thread must not enter the cell now.
+    init<Guard: Strategy>(
+        _ strategy: Guard.Type,
+        _ cell: ObjectIdentifier,
+        _ door: Reentry.Door,
+        _ caller: Caller
+    ) {
+        self.cell = cell
+        self.door = door
+        self.caller = caller
+        unsafe outer = latchkey_system_held_accesses()
+        if let outer = enclosing(of: cell), !Guard.traits.allows(door, inside: outer.door) {
+            Reentry.stop(door, inside: outer.door, Guard.name, caller, outer.caller)
+        }
+    }
 
     /// The innermost access to `cell` that this one is nested in.
     func enclosing(of cell: ObjectIdentifier) -> HeldAccess? {

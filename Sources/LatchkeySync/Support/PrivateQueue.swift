@@ -1,0 +1,63 @@
+internal import CDispatch
+public import Dispatch
+internal import Glibc
+internal import Synchronization
+
+/// Makes dispatch queues whose submitted blocks run on threads that no other code uses.
+///
+/// **Design.** A queue takes its threads from the global queue that it targets. If that were the
+/// one that everybody uses, blocks there which wait for a write of ours would hold the threads that
+/// the write needs. A private serial queue without a target gets a thread of its own as soon as it
+/// is busy: with 128 stripes, over two hundred threads. So the target is the global queue of a
+/// class that `DispatchQoS` has no name for. Its threads are bounded by the processors, and what
+/// runs there are the bodies of writes, which do not block. On Linux the class has no influence on
+/// a thread's priority. `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
+@usableFromInline
+enum PrivateQueue {
+    /// `QOS_CLASS_MAINTENANCE`.
+    private static let maintenance = 0x05
+
+    @usableFromInline
+    static func make(label: String, isConcurrent: Bool) -> DispatchQueue {
+        let queue = DispatchQueue(
+            label: label,
+            attributes: isConcurrent ? [.concurrent, .initiallyInactive] : .initiallyInactive
+        )
+        // `DispatchQueue` offers no global queue of that class, so the target is set below it, on
+        // the queue that it wraps.
+        let wrapped = unsafe Mirror(reflecting: queue).descendant("__wrapped") as? dispatch_queue_t
+        if let wrapped = unsafe wrapped {
+            // SAFETY: the queue is not active yet, which is when its target may be set.
+            unsafe dispatch_set_target_queue(
+                dispatch_object_t(_dq: wrapped),
+                dispatch_get_global_queue(maintenance, 0)
+            )
+        } else {
+            // A toolchain that wraps it otherwise: the next best is a class that few programs use.
+            queue.setTarget(queue: .global(qos: .utility))
+        }
+        queue.activate()
+        return queue
+    }
+}
+
+/// The serial queues on which completions run, as many as there are processors.
+///
+/// **Design.** A strategy's completions all go to one of them, so their order is kept. Each has a
+/// thread of its own while it is busy: it waits neither for the threads that apply writes nor for
+/// those of the program, and a completion may wait for a write.
+@usableFromInline
+enum Completions {
+    private static let queues = (0..<max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))).map { _ in
+        DispatchQueue(label: "latchkey.completions")
+    }
+    private static let last = Atomic<Int>(0)
+
+    /// The queue of the next strategy.
+    ///
+    /// Relaxed: the number orders nothing.
+    @usableFromInline
+    static func queue() -> DispatchQueue {
+        queues[(last.wrappingAdd(1, ordering: .relaxed).newValue & Int.max) % queues.count]
+    }
+}
