@@ -116,6 +116,13 @@ hostile-quick: build ## `make hostile` in under 40 seconds
 	scripts/require load
 	Tests/hostile/run.py --binary $(RELEASE_BINARY) --quick
 
+.PHONY: hostile-asan
+hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 minutes)
+	scripts/require load
+	$(SWIFT_BUILD) --sanitize=address --scratch-path .build-asan --product latchkey
+	ASAN_OPTIONS=detect_leaks=0 Tests/hostile/run.py --binary .build-asan/debug/latchkey \
+	    --only drain-storm --repeats 40
+
 .PHONY: load-quick
 load-quick: build ## `make load` in under 30 seconds
 	scripts/require load

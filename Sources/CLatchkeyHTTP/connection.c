@@ -4,9 +4,9 @@
 //
 // libmicrohttpd has bounds of its own, which close what is over them without a word. Ours are lower
 // and let the connection send a request first, so that it can be answered. Those that are refused
-// are in a second list, by age: one too many ends the oldest that has sent no request. Should they
-// come faster than they are ended, a connection is closed before there is an object for it. The
-// library's own bound is never reached, which latchkey_http_quiesce() depends on.
+// are in a second list, by age: one too many ends the oldest whose request is not complete. Should
+// they come faster than they are ended, a connection is closed before there is an object for it.
+// The library's own bound is never reached, which latchkey_http_quiesce() depends on.
 //
 // The list is guarded by the server's lock. It is locked when a connection begins and ends, by the
 // watchdog, and by those who count; never for a request. While a connection is in the list its
@@ -86,11 +86,11 @@ uint32_t latchkey_http_connection_refusals_max(const latchkey_http_options *opti
     return count > LATCHKEY_HTTP_REFUSALS_MAX ? LATCHKEY_HTTP_REFUSALS_MAX : count;
 }
 
-// Ends the oldest refused connection that has sent no request. (lock)
+// Ends the oldest refused connection whose request is not complete. (lock)
 static void end_oldest_refusal(latchkey_http_server *server) {
     for (connection *c = server->refusals.next; c != NULL; c = c->refusals.next) {
         unsigned phase = atomic_load(&c->phase);
-        if ((phase & PHASE_MASK) == PHASE_WAITING && latchkey_http_connection_expire(c, phase)) {
+        if ((phase & PHASE_MASK) < PHASE_HANDLING && latchkey_http_connection_expire(c, phase)) {
             latchkey_http_connection_end(c);
             return;
         }

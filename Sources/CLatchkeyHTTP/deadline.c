@@ -24,6 +24,7 @@
 // socket; the rest follows LINGER_MILLISECONDS later.
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -93,21 +94,27 @@ static enum length check_length(const char *text) {
     return errno == ERANGE ? LENGTH_TOO_LARGE : LENGTH_FITS;
 }
 
-void latchkey_http_deadline_refuse_lengths(latchkey_http_server *server) {
+static void refuse_unparsed(connection *c, bool lacks_memory) {
+    // Of a head that is not complete, these are the lines until now.
+    const char *text =
+        MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    enum length length = text != NULL ? check_length(text) : LENGTH_FITS;
+    if (length == LENGTH_TOO_LARGE) {
+        latchkey_http_deadline_refuse_body(c);
+    } else if (length == LENGTH_MALFORMED) {
+        refuse(c, atomic_load(&c->phase), "400 Bad Request", c->server->malformed_body);
+    } else if (lacks_memory && latchkey_http_room_has_many_cookies(c)) {
+        refuse(c, atomic_load(&c->phase), "431 Request Header Fields Too Large",
+               c->server->head_too_large_body);
+    }
+}
+
+void latchkey_http_deadline_refuse_unparsed(latchkey_http_server *server, bool lacks_memory) {
     pthread_mutex_lock(&server->lock);
     for (connection *c = server->all.next; c != NULL; c = c->all.next) {
         pthread_t thread = atomic_load_explicit(&c->thread, memory_order_relaxed);
-        if (!pthread_equal(thread, pthread_self()) || c->stage != STAGE_LINE) {
-            continue;
-        }
-        // Of a head that is not complete, these are the lines until now.
-        const char *text =
-            MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-        enum length length = text != NULL ? check_length(text) : LENGTH_FITS;
-        if (length == LENGTH_TOO_LARGE) {
-            latchkey_http_deadline_refuse_body(c);
-        } else if (length == LENGTH_MALFORMED) {
-            refuse(c, atomic_load(&c->phase), "400 Bad Request", server->malformed_body);
+        if (pthread_equal(thread, pthread_self()) && c->stage == STAGE_LINE) {
+            refuse_unparsed(c, lacks_memory);
         }
     }
     pthread_mutex_unlock(&server->lock);
@@ -154,10 +161,42 @@ static bool has_ended_unseen(connection *c, const struct tcp_info *info) {
            unread == 0;
 }
 
+// Ends a connection whose client takes its answer too slowly, on average over the idle time.
+static void watch_taking(connection *c, uint64_t now, uint64_t elapsed,
+                         const struct tcp_info *info) {
+    uint32_t bound = c->server->options.idle_milliseconds;
+    uint64_t taken = info->tcpi_bytes_acked + 1;
+    uint64_t owed = elapsed * LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN / 1000;
+    if (c->watched_acknowledged == 0 ||
+        (elapsed >= bound && taken - c->watched_acknowledged >= owed)) {
+        c->watched_acknowledged = taken;
+        c->watched_milliseconds = now;
+    } else if (bound > 0 && elapsed >= bound) {
+        latchkey_http_connection_end(c);
+        count_timeout(c);
+    }
+}
+
+// Whether the client has still to take a part of the last answer, which libmicrohttpd has given to
+// the kernel. The connection is idle when that is done.
+static bool is_taking(connection *c, uint64_t now, uint64_t elapsed, const struct tcp_info *info) {
+    int unsent = 0;
+    if (ioctl(c->socket, SIOCOUTQ, &unsent) == 0 && unsent > 0) {
+        watch_taking(c, now, elapsed, info);
+        return true;
+    }
+    if (c->watched_acknowledged != 0) {
+        c->watched_acknowledged = 0;
+        c->watched_milliseconds = now;
+        return true;
+    }
+    return false;
+}
+
 static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t elapsed) {
     const latchkey_http_options *options = &c->server->options;
     struct tcp_info info;
-    if (!latchkey_http_connection_ask(c, &info)) {
+    if (!latchkey_http_connection_ask(c, &info) || is_taking(c, now, elapsed, &info)) {
         return;
     }
     if (has_ended_unseen(c, &info) ||
@@ -182,7 +221,8 @@ static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t 
 static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
     uint32_t bound = c->server->options.request_milliseconds;
     struct tcp_info info;
-    if (latchkey_http_connection_ask(c, &info) && has_ended_unseen(c, &info)) {
+    if ((latchkey_http_connection_ask(c, &info) && has_ended_unseen(c, &info)) ||
+        (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS)) {
         end(c, phase);
     } else if (bound > 0 && elapsed >= bound) {
         refuse_slow_request(c, phase);
@@ -201,20 +241,9 @@ static void watch_handling(connection *c, uint64_t elapsed) {
 }
 
 static void watch_answering(connection *c, uint64_t now, uint64_t elapsed) {
-    uint32_t bound = c->server->options.idle_milliseconds;
     struct tcp_info info;
-    if (bound == 0 || !latchkey_http_connection_ask(c, &info)) {
-        return;
-    }
-    uint64_t taken = info.tcpi_bytes_acked + 1;
-    uint64_t owed = elapsed * LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN / 1000;
-    if (c->watched_acknowledged == 0 ||
-        (elapsed >= bound && taken - c->watched_acknowledged >= owed)) {
-        c->watched_acknowledged = taken;
-        c->watched_milliseconds = now;
-    } else if (elapsed >= bound) {
-        latchkey_http_connection_end(c);
-        count_timeout(c);
+    if (latchkey_http_connection_ask(c, &info)) {
+        watch_taking(c, now, elapsed, &info);
     }
 }
 

@@ -35,13 +35,19 @@ enum {
     // How long stop waits for the library to close connections that are shut down. It takes
     // milliseconds, unless the machine stands still.
     END_MILLISECONDS = 5000,
+    // How long it waits for a connection that was accepted and has no object yet. If the library
+    // had no memory for it, there never will be one.
+    ADMISSION_MILLISECONDS = 200,
 };
 
 void latchkey_http_quiesce(latchkey_http_server *server) {
     pthread_mutex_lock(&server->lock);
     if (!atomic_exchange(&server->draining, true)) {
+        // dup3() closes the listener, whether it could be shut down or not.
         shutdown(server->listener, SHUT_RDWR);
-        dup3(server->plug[0], server->listener, O_CLOEXEC);
+        if (dup3(server->plug[0], server->listener, O_CLOEXEC) < 0) {
+            latchkey_http_log_write(server, "the listener could not be closed");
+        }
     }
     pthread_mutex_unlock(&server->lock);
 }
@@ -82,8 +88,8 @@ static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     return count;
 }
 
-// Shuts down all connections. Returns whether there are any, or one is about to be.
-static bool end_all(latchkey_http_server *server) {
+// Shuts down all connections. Returns whether there are any, or may be.
+static bool end_all(latchkey_http_server *server, bool awaits_admission) {
     pthread_mutex_lock(&server->lock);
     for (connection *c = server->all.next; c != NULL; c = c->all.next) {
         if (!c->has_ended) {
@@ -91,7 +97,8 @@ static bool end_all(latchkey_http_server *server) {
             shutdown(c->socket, SHUT_RDWR);
         }
     }
-    bool are_left = server->connection_count > 0 || atomic_load(&server->admitting) > 0;
+    bool are_left =
+        server->connection_count > 0 || (awaits_admission && atomic_load(&server->admitting) > 0);
     pthread_mutex_unlock(&server->lock);
     return are_left;
 }
@@ -114,9 +121,11 @@ latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t 
         pause_shortly();
     }
     cut_off.answers = latchkey_http_measure(server).answering;
-    until = now_milliseconds() + END_MILLISECONDS;
-    while (end_all(server) && now_milliseconds() < until) {
+    uint64_t begun = now_milliseconds();
+    uint64_t elapsed = 0;
+    while (end_all(server, elapsed < ADMISSION_MILLISECONDS) && elapsed < END_MILLISECONDS) {
         pause_shortly();
+        elapsed = now_milliseconds() - begun;
     }
     MHD_stop_daemon(server->daemon);
     latchkey_http_deadline_stop(server);

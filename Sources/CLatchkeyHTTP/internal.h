@@ -149,6 +149,7 @@ struct connection {
     uint64_t body_received;
     uint64_t body_declared;   // Content-Length
     uint64_t consumed_bytes;  // what is known of the length of all requests before this one
+    bool consumed_unknown;    // the last one was chunked: its length is not known
 
     struct MHD_Response *answer;
     uint32_t answer_status;
@@ -177,9 +178,12 @@ struct latchkey_http_server {
     struct MHD_Daemon *daemon;
     struct MHD_Response *draining_answer;
     struct MHD_Response *unknown_answer;
+    struct MHD_Response *late_answer;
     char *timeout_body;
     char *too_large_body;
     char *malformed_body;
+    char *head_too_large_body;
+    char *late_body;
     char *draining_body;
     char *unknown_body;
     uint16_t port;
@@ -264,6 +268,12 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
 // connection has room for the head of an answer. Called when the request is complete.
 bool latchkey_http_room_is_left(connection *c);
 
+// Whether the cookies that have arrived need more notes than there is memory set aside for.
+bool latchkey_http_room_has_many_cookies(connection *c);
+
+// Takes what has been read until now for the length of all requests so far.
+void latchkey_http_room_count_anew(connection *c);
+
 // The length of the library's memory of a connection.
 size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options);
 
@@ -292,9 +302,10 @@ void latchkey_http_deadline_stop(latchkey_http_server *server);
 // Sends a raw 413 and lets the connection expire.
 void latchkey_http_deadline_refuse_body(connection *c);
 
-// Does the same, with a 400 or 413, to those connections of this thread whose head has a
-// Content-Length that libmicrohttpd does not take.
-void latchkey_http_deadline_refuse_lengths(latchkey_http_server *server);
+// Does the same, with a 400, 413 or 431, to those connections of this thread whose head
+// libmicrohttpd is about to refuse in its faulty way: their Content-Length is no number, or, if it
+// lacks memory, they have very many cookies.
+void latchkey_http_deadline_refuse_unparsed(latchkey_http_server *server, bool lacks_memory);
 
 // log.c
 

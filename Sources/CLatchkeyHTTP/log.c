@@ -2,6 +2,11 @@
 //
 // Design
 //
+// Some lines are the only thing that tells what the library is about to do: that it refuses a
+// request by itself, which is counted, and that it does so in its faulty way, in which it sends the
+// head of its answer twice. Which request that is it does not say; deadline.c finds out. The words
+// are those of version 0.9.75; latchkey_http_start() logs a warning if another one is linked.
+//
 // Clients cause most of these lines, as many as they like. So lines are limited for each second,
 // over all threads, and the rest is counted. One word holds the second and its count: a line costs
 // a clock reading and a compare-and-exchange, and a line too many costs no more than that.
@@ -64,7 +69,6 @@ static void hide_texts(char *hidden, size_t capacity, const char *format) {
 }
 
 void latchkey_http_log_library(void *context, const char *format, va_list arguments) {
-    // The one thing that tells that the library answers a request by itself.
     static const char refusal[] = "Error processing request";
     latchkey_http_server *server = context;
     bool keeps_quiet = is_quiet;
@@ -72,8 +76,9 @@ void latchkey_http_log_library(void *context, const char *format, va_list argume
     if (strncmp(format, refusal, sizeof(refusal) - 1) == 0) {
         atomic_fetch_add_explicit(&server->library_refused_total, 1, memory_order_relaxed);
     } else if (strstr(format, "Content-Length") != NULL) {
-        // It is about to refuse a head in its faulty way, and does not say which one.
-        latchkey_http_deadline_refuse_lengths(server);
+        latchkey_http_deadline_refuse_unparsed(server, false);
+    } else if (strstr(format, "Not enough memory in pool") != NULL) {
+        latchkey_http_deadline_refuse_unparsed(server, true);
     }
     if (keeps_quiet || server->options.log == NULL || !takes_line(server)) {
         return;

@@ -33,6 +33,9 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
     if (c == NULL || target == NULL) {
         return NULL;
     }
+    if (UNLIKELY(c->consumed_unknown)) {
+        latchkey_http_room_count_anew(c);
+    }
     c->stage = STAGE_LINE;
     c->target = target;
     atomic_store_explicit(&c->thread, pthread_self(), memory_order_relaxed);
@@ -203,6 +206,7 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         c->body_capacity = 0;
     }
     c->consumed_bytes += c->head_count + c->body_received;
+    c->consumed_unknown |= c->is_chunked;
     memset(&c->request, 0, sizeof(c->request));
     c->stage = STAGE_NONE;
     c->closes = false;

@@ -87,7 +87,7 @@ static enum MHD_Result queue_answer(connection *c) {
     return result;
 }
 
-// Answers a request that no handler has seen, or that has no effect.
+// Answers a request that no handler has seen, or that has no effect, when the server stops.
 static enum MHD_Result queue_draining(connection *c) {
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
     return MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->draining_answer);
@@ -105,11 +105,15 @@ static bool has_effect(latchkey_http_bytes method) {
 
 // Answers a request that was taken away from its handler.
 static enum MHD_Result queue_abandoned(connection *c) {
-    if (!has_effect(c->request.method)) {
+    latchkey_http_server *server = c->server;
+    bool may_apply = has_effect(c->request.method);
+    if (!may_apply && atomic_load(&server->stopping)) {
         return queue_draining(c);
     }
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
-    return MHD_queue_response(c->mhd, MHD_HTTP_INTERNAL_SERVER_ERROR, c->server->unknown_answer);
+    return may_apply
+               ? MHD_queue_response(c->mhd, MHD_HTTP_INTERNAL_SERVER_ERROR, server->unknown_answer)
+               : MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, server->late_answer);
 }
 
 enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {

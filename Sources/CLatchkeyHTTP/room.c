@@ -36,6 +36,28 @@ static uint64_t pipelined_bytes(connection *c) {
     return info.tcpi_bytes_received > known ? info.tcpi_bytes_received - known : 0;
 }
 
+void latchkey_http_room_count_anew(connection *c) {
+    struct tcp_info info;
+    int unread = 0;
+    if (ioctl(c->socket, FIONREAD, &unread) == 0 && latchkey_http_connection_ask(c, &info)) {
+        c->consumed_bytes = info.tcpi_bytes_received - (unsigned)unread;
+        c->consumed_unknown = false;
+    }
+}
+
+bool latchkey_http_room_has_many_cookies(connection *c) {
+    const char *cookies =
+        MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_COOKIE);
+    if (cookies == NULL) {
+        return false;
+    }
+    size_t lines = (size_t)MHD_get_connection_values(c->mhd, MHD_HEADER_KIND, NULL, NULL) + 1;
+    for (const char *at = strpbrk(cookies, ";,"); at != NULL; at = strpbrk(at + 1, ";,")) {
+        lines++;
+    }
+    return lines * POOL_FIELD_BYTES + strlen(cookies) > pool_half(&c->server->options) / 2;
+}
+
 static enum MHD_Result count_trailer(void *context, enum MHD_ValueKind kind, const char *name,
                                      size_t name_count, const char *value, size_t value_count) {
     (void)kind;

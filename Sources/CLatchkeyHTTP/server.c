@@ -93,8 +93,9 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     if (atomic_fetch_sub_explicit(&server->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    struct MHD_Response *answers[] = {server->draining_answer, server->unknown_answer};
-    for (int i = 0; i < 2; i++) {
+    struct MHD_Response *answers[] = {server->draining_answer, server->unknown_answer,
+                                      server->late_answer};
+    for (int i = 0; i < 3; i++) {
         if (answers[i] != NULL) {
             MHD_destroy_response(answers[i]);
         }
@@ -108,6 +109,8 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     free(server->timeout_body);
     free(server->too_large_body);
     free(server->malformed_body);
+    free(server->head_too_large_body);
+    free(server->late_body);
     free(server->draining_body);
     free(server->unknown_body);
     pthread_cond_destroy(&server->wakes);
@@ -129,6 +132,10 @@ static bool copy_bodies(latchkey_http_server *server) {
          "{\"title\":\"Content Too Large\",\"status\":413}"},
         {&server->malformed_body, &options->malformed_body,
          "{\"title\":\"Bad Request\",\"status\":400}"},
+        {&server->head_too_large_body, &options->head_too_large_body,
+         "{\"title\":\"Request Header Fields Too Large\",\"status\":431}"},
+        {&server->late_body, &options->late_body,
+         "{\"title\":\"Service Unavailable\",\"status\":503}"},
         {&server->draining_body, &options->draining_body,
          "{\"title\":\"Service Unavailable\",\"status\":503}"},
         {&server->unknown_body, &options->unknown_body,
@@ -193,8 +200,10 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     if (has_memory) {
         server->draining_answer = shared_answer(server->draining_body, true);
         server->unknown_answer = shared_answer(server->unknown_body, false);
+        server->late_answer = shared_answer(server->late_body, true);
     }
-    if (server->draining_answer == NULL || server->unknown_answer == NULL) {
+    if (server->draining_answer == NULL || server->unknown_answer == NULL ||
+        server->late_answer == NULL) {
         latchkey_http_server_release(server);
         return NULL;
     }
@@ -293,6 +302,10 @@ latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
         latchkey_http_deadline_stop(server);
         latchkey_http_server_release(server);
         return NULL;
+    }
+    if (strcmp(MHD_get_version(), LATCHKEY_HTTP_LIBRARY_KNOWN) != 0) {
+        latchkey_http_log_write(server, "libmicrohttpd is not " LATCHKEY_HTTP_LIBRARY_KNOWN
+                                        ", whose faults are known and shielded from");
     }
     return server;
 }

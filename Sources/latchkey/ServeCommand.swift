@@ -174,14 +174,15 @@ enum ServeCommand {
             "answer-timeout-seconds",
             .integer(1...86_400),
             default: "\(defaults.answerTimeoutSeconds)",
-            "How long an asynchronous strategy has for an accepted request. One that takes longer "
-                + "is answered 500 outcome-unknown: it may still take effect."
+            "How long an asynchronous strategy has for an accepted request. A write that takes "
+                + "longer is answered 500 outcome-unknown, because it may still take effect, and a "
+                + "read 503 timed-out."
         ),
         Flag(
             "drain-seconds",
             .integer(0...86_400),
             default: "\(defaults.drainSeconds)",
-            "How long requests that are being served at SIGTERM or SIGINT get to finish."
+            "How long requests that are being served at SIGTERM, SIGINT or SIGHUP get to finish."
         ),
     ]
 

@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-bool client_open(client *c, uint16_t port) {
+bool client_open_small(client *c, uint16_t port, int receive_bytes) {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons(port),
@@ -20,11 +20,19 @@ bool client_open(client *c, uint16_t port) {
     c->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(c->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     setsockopt(c->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (receive_bytes > 0) {
+        // Before the connection: the window that it begins with depends on it.
+        setsockopt(c->socket, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
+    }
     if (connect(c->socket, (struct sockaddr *)&address, sizeof(address)) != 0) {
         client_close(c);
         return false;
     }
     return true;
+}
+
+bool client_open(client *c, uint16_t port) {
+    return client_open_small(c, port, 0);
 }
 
 void client_close(client *c) {

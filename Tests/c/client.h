@@ -25,6 +25,9 @@ typedef struct reply {
 
 // Connects to 127.0.0.1. Returns false if that is refused. Reading waits for 5 seconds at most.
 bool client_open(client *c, uint16_t port);
+
+// The same, with a receive buffer of this size in the kernel.
+bool client_open_small(client *c, uint16_t port, int receive_bytes);
 void client_close(client *c);
 
 // Closes with a reset instead of an orderly end.

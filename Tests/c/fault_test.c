@@ -224,6 +224,27 @@ static void keeps_room_for_an_answer(void) {
         CHECK(status == 200 || status == 431);
         client_close(&c);
     }
+    // Chunks before them, whose lengths on the wire nobody knows, do not count.
+    CHECK(client_open(&c, s.port));
+    for (int i = 0; i < 3; i++) {
+        client_send(&c, "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for (int k = 0; k < 500; k++) {
+            client_send(&c, "1;long=extension\r\na\r\n");
+        }
+        client_send(&c, "0\r\n\r\n");
+        CHECK(client_read(&c, false)->status == 200);
+        send_lines(&c, 2, cookies, body);
+        CHECK(client_read(&c, false)->status == 200);
+    }
+    // More than there is room for: one answer, and nothing behind it.
+    strcpy(cookies, "Cookie: ");
+    for (int i = 0; i < 500; i++) {
+        strcat(cookies, "a=b;");
+    }
+    strcat(cookies, "\r\n");
+    send_lines(&c, 2, cookies, body);
+    CHECK(client_read(&c, false)->status == 431 && client_sees_end(&c));
+    client_close(&c);
     CHECK(client_open(&c, s.port));
     stop();
 }
@@ -248,14 +269,49 @@ static void takes_late_requests_away(void) {
     latchkey_http_options options = subject_options(threads);
     options.answer_milliseconds = 200;
     options.unknown_body = "{\"type\":\"unknown\"}";
+    options.late_body = "{\"type\":\"late\"}";
     subject_start(&s, options);
     CHECK(client_open(&c, s.port));
     client_send(&c, "PUT /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok");
     reply *r = client_read(&c, false);
     CHECK(r->status == 500 && r->closes && body_is(r, "{\"type\":\"unknown\"}"));
     CHECK(latchkey_http_measure(s.server).timed_out_total == 1);
-    // The answer comes in vain.
-    CHECK(subject_let_go(1));
+    client reader;
+    CHECK(client_open(&reader, s.port));
+    client_send(&reader, GET("/hold"));
+    r = client_read(&reader, false);
+    CHECK(r->status == 503 && r->closes && body_is(r, "{\"type\":\"late\"}"));
+    client_close(&reader);
+    // The answers come in vain.
+    CHECK(subject_let_go(2));
+    stop();
+}
+
+// Answers that the kernel has, and the client has not: they are not idle time.
+static void lets_slow_clients_read_to_the_end(void) {
+    latchkey_http_options options = subject_options(threads);
+    options.idle_milliseconds = 1000;
+    subject_start(&s, options);
+    for (int half_closed = 0; half_closed <= 1; half_closed++) {
+        client slow;
+        CHECK(client_open_small(&slow, s.port, 16384));
+        client_send(&slow, GET("/some"));
+        if (half_closed) {
+            client_end(&slow);
+        }
+        // In more than twice the idle time.
+        size_t count = 0;
+        char bytes[4096];
+        ssize_t got = 1;
+        while (got > 0 && count < SUBJECT_SOME_BYTES) {
+            pause_milliseconds(100);
+            got = recv(slow.socket, bytes, sizeof(bytes), 0);
+            count += got > 0 ? (size_t)got : 0;
+        }
+        CHECK(count >= SUBJECT_SOME_BYTES);
+        client_close(&slow);
+    }
+    CHECK(client_open(&c, s.port));
     stop();
 }
 
@@ -272,6 +328,17 @@ static void hears_probes_beside_silent_connections(void) {
     // The first two are within the bound and stay; the oldest of the others has made room.
     CHECK(client_ask(&silent[0], GET("/now")) == 200);
     CHECK(client_sees_end(&silent[2]));
+    for (size_t i = 2; i < SILENT; i++) {
+        client_close(&silent[i]);
+    }
+    // Those that have sent a part of a request are no better.
+    CHECK(subject_await_connections(&s, 2));
+    for (size_t i = 2; i < SILENT; i++) {
+        CHECK(client_open(&silent[i], s.port));
+        client_send(&silent[i], "GET /now HTTP/1.1\r\nHo");
+    }
+    CHECK(ask_once(GET("/now")) == 503);
+    CHECK(client_sees_end(&silent[2]));
     for (size_t i = 0; i < SILENT; i++) {
         client_close(&silent[i]);
     }
@@ -286,9 +353,7 @@ static void ends_answers_that_are_hardly_taken(void) {
     options.idle_milliseconds = 400;
     subject_start(&s, options);
     static client slow;
-    CHECK(client_open(&slow, s.port));
-    int small = 4096;
-    setsockopt(slow.socket, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    CHECK(client_open_small(&slow, s.port, 4096));
     client_send(&slow, GET("/big"));
     CHECK(subject_await_connections(&s, 1));
     // A byte now and then is not enough. What arrives after that is what the kernel has kept.
@@ -357,6 +422,7 @@ const test_case fault_cases[] = {
     {"keeps room for an answer", keeps_room_for_an_answer},
     {"bounds trailers", bounds_trailers},
     {"takes late requests away", takes_late_requests_away},
+    {"lets slow clients read to the end", lets_slow_clients_read_to_the_end},
     {"hears probes beside silent connections", hears_probes_beside_silent_connections},
     {"ends answers that are hardly taken", ends_answers_that_are_hardly_taken},
     {"keeps names and floods out of the log", keeps_names_and_floods_out_of_the_log},

@@ -67,11 +67,11 @@ static void respond_fields(latchkey_http_request *request) {
     respond(request, 200, text, count);
 }
 
-static void respond_big(latchkey_http_request *request) {
-    char *body = calloc(1, BIG_BYTES);
+static void respond_zeroes(latchkey_http_request *request, size_t count) {
+    char *body = calloc(1, count);
     atomic_fetch_add(&created, 1);
-    latchkey_http_respond(request, 200,
-                          latchkey_http_response_create(body, BIG_BYTES, release, body), false);
+    latchkey_http_respond(request, 200, latchkey_http_response_create(body, count, release, body),
+                          false);
 }
 
 static const uint32_t rejected_status[] = {
@@ -135,7 +135,9 @@ static void handle(void *context, latchkey_http_request *request) {
     } else if (is(request, "/fields")) {
         respond_fields(request);
     } else if (is(request, "/big")) {
-        respond_big(request);
+        respond_zeroes(request, BIG_BYTES);
+    } else if (is(request, "/some")) {
+        respond_zeroes(request, SUBJECT_SOME_BYTES);
     } else if (is(request, "/later")) {
         put(later, &later_count, request);
     } else if (is(request, "/hold")) {

@@ -12,6 +12,7 @@ enum {
     SUBJECT_TARGET_BYTES_MAX = 256,
     SUBJECT_HEAD_BYTES_MAX = 1024,
     SUBJECT_BODY_BYTES_MAX = 1000,
+    SUBJECT_SOME_BYTES = 100000,
 };
 
 // What the handler does:
@@ -21,7 +22,8 @@ enum {
 //   /target  answers at once with path, a space and query
 //   /fields  answers at once with all fields, one a line
 //   /host    answers at once with the authority
-//   /big     answers at once with 8 MiB
+//   /big     answers at once with 8 MiB, which no kernel keeps
+//   /some    answers at once with SUBJECT_SOME_BYTES, which the kernel keeps
 //   /later   answers from another thread, soon
 //   /hold    answers from another thread when subject_let_go() is called; then with the body of the
 //            request

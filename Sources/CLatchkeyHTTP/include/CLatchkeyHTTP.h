@@ -19,8 +19,8 @@
 //       the handler is called (room.c).
 //     - `Transfer-Encoding: chunked` with white space behind it makes the library read for ever.
 //       Such a request is refused (head.c).
-//     - A Content-Length that is no number gets the head of the library's answer twice. It gets one
-//       from here (log.c, deadline.c).
+//     - A Content-Length that is no number, and more cookies than there is memory for, get the head
+//       of the library's answer twice. They get one answer from here (log.c, deadline.c).
 //     - Its log quotes targets and has no bound. Texts from clients are taken out, and lines are
 //       limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c).
 //     - Without a free descriptor it busy-waits on its listener. latchkey_http_start() checks that
@@ -77,13 +77,13 @@ typedef enum latchkey_http_rejection {
     // The body is longer than `body_bytes_max`. 413. Closed after the answer. With
     // `Expect: 100-continue` the answer goes out before the body is sent. Otherwise the body is
     // read and thrown away, so that the client gets to read its answer: up to
-    // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A body that is still longer, or says so in
-    // its
-    // Content-Length, gets a 413 from here, at once.
+    // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A body that is still longer, or whose
+    // Content-Length says so, gets a 413 from here, at once.
     LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
     // There are more connections than `connections_max`. 503. Closed after the answer. There are at
     // most as many again of them (LATCHKEY_HTTP_REFUSALS_MAX): one more closes the one that has
-    // been silent longest, so that a probe is heard however many others wait.
+    // waited longest for its request to be complete, so that a probe is heard beside others that
+    // wait.
     LATCHKEY_HTTP_REJECTION_CONNECTIONS,
     // The address has more connections than `connections_per_address_max`. 429. Closed after it.
     LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS,
@@ -146,7 +146,7 @@ typedef struct latchkey_http_request {
 
 // Called once for each request, on a thread of the server. An event-loop thread serves its other
 // connections only after the handler has returned. Must answer it, then or later: a request that
-// is unanswered after `answer_milliseconds` is taken away.
+// is unanswered after `answer_milliseconds` is taken away, as at stop.
 typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
 
 // Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
@@ -183,11 +183,13 @@ typedef struct latchkey_http_options {
     uint32_t request_milliseconds;
     // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
-    const char *timeout_body;    // 408: a request took too long to arrive
-    const char *too_large_body;  // 413: a body went on and on, or would
-    const char *malformed_body;  // 400: a Content-Length is no number
-    const char *draining_body;   // 503: the request was not handled, because the server stops
-    const char *unknown_body;    // 500: the request was taken away; it may take effect or not
+    const char *timeout_body;         // 408: a request took too long to arrive
+    const char *too_large_body;       // 413: a body went on and on, or would
+    const char *malformed_body;       // 400: a Content-Length is no number
+    const char *head_too_large_body;  // 431: there are too many cookies
+    const char *draining_body;        // 503: the request was not handled, because the server stops
+    const char *unknown_body;         // 500: the request was taken away; it may take effect or not
+    const char *late_body;            // 503: the same, of a method that has no effect
     latchkey_http_handler handler;
     latchkey_http_log log;  // may be NULL
     void *context;          // given to both; must live until latchkey_http_stop() has returned
@@ -203,6 +205,9 @@ typedef struct latchkey_http_failure {
     const char *call;
     int code;
 } latchkey_http_failure;
+
+// The version of libmicrohttpd that the shields are made for. Another one is logged at start.
+#define LATCHKEY_HTTP_LIBRARY_KNOWN "0.9.75"
 
 typedef struct latchkey_http_server latchkey_http_server;
 

@@ -115,7 +115,8 @@ extension HTTPServer {
             unsafe options.host = unsafe host
             let bodies = [
                 configuration.timeoutBody, configuration.tooLargeBody, configuration.malformedBody,
-                configuration.drainingBody, configuration.unknownBody,
+                configuration.headTooLargeBody, configuration.drainingBody,
+                configuration.unknownBody, configuration.lateBody,
             ]
             // One piece of memory for all, in which each ends with a NUL.
             let texts = bodies.map { Array($0.utf8CString) }
@@ -125,8 +126,10 @@ extension HTTPServer {
                 unsafe options.timeout_body = unsafe base + starts[0]
                 unsafe options.too_large_body = unsafe base + starts[1]
                 unsafe options.malformed_body = unsafe base + starts[2]
-                unsafe options.draining_body = unsafe base + starts[3]
-                unsafe options.unknown_body = unsafe base + starts[4]
+                unsafe options.head_too_large_body = unsafe base + starts[3]
+                unsafe options.draining_body = unsafe base + starts[4]
+                unsafe options.unknown_body = unsafe base + starts[5]
+                unsafe options.late_body = unsafe base + starts[6]
                 return unsafe latchkey_http_start(&options, &failure)
             }
         }

@@ -53,7 +53,8 @@ package final class ServiceInstance: Sendable {
 
     /// Stops to listen, lets the requests in flight finish, and ends the service.
     ///
-    /// Blocks for at most the configured time. Call it once.
+    /// Blocks for at most the configured time and a fraction of a second, unless the strategy keeps
+    /// a thread that serves. Call it once.
     ///
     /// - Returns: how many requests were taken away unanswered, and how many answers were not sent
     ///   to their end, because the time was up.
@@ -158,7 +159,9 @@ extension HTTPServerConfiguration {
         timeoutBody = String(decoding: Problem.requestTimeout.json(), as: UTF8.self)
         tooLargeBody = String(decoding: Problem.bodyTooLarge.json(), as: UTF8.self)
         malformedBody = String(decoding: Problem.malformedRequest.json(), as: UTF8.self)
+        headTooLargeBody = String(decoding: Problem.headersTooLarge.json(), as: UTF8.self)
         drainingBody = String(decoding: Problem.draining.json(), as: UTF8.self)
         unknownBody = String(decoding: Problem.outcomeUnknown.json(), as: UTF8.self)
+        lateBody = String(decoding: Problem.timedOut.json(), as: UTF8.self)
     }
 }

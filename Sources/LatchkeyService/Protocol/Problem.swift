@@ -30,6 +30,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case tooManyConnections = "too-many-connections"
     case outOfMemory = "out-of-memory"
     case backlogFull = "backlog-full"
+    case timedOut = "timed-out"
     case draining = "draining"
     case storeFull = "store-full"
 
@@ -51,7 +52,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .headersTooLarge: 431
         case .outcomeUnknown: 500
         case .unsupportedTransferCoding: 501
-        case .tooManyConnections, .outOfMemory, .backlogFull, .draining: 503
+        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining: 503
         case .storeFull: 507
         }
     }
@@ -85,6 +86,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooManyConnections: "The server has as many connections as it takes."
         case .outOfMemory: "There is no memory for the request."
         case .backlogFull: "As many writes wait as the strategy accepts."
+        case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
         }
@@ -157,6 +159,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .backlogFull:
             "Nothing was changed. Try again after the time that Retry-After says, and send "
                 + "fewer writes at once."
+        case .timedOut:
+            "Nothing was changed. Try again after the time that Retry-After says. The bound is "
+                + "--answer-timeout-seconds."
         case .draining:
             "Try again after the time that Retry-After says; another process may have taken over."
         case .storeFull:
@@ -171,7 +176,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .draining:
+            .timedOut, .draining:
             1
         default: nil
         }

@@ -46,8 +46,9 @@ struct Call: Sendable {
     }
 
     func respond(html: String) {
-        respond(.ok, body: .bytes(Array(html.utf8))) {
-            $0.add("Content-Type", "text/html; charset=utf-8")
+        respond(.ok, body: .bytes(Array(html.utf8))) { answer in
+            answer.add("Content-Type", "text/html; charset=utf-8")
+            answer.mustBeRevalidated()
         }
     }
 

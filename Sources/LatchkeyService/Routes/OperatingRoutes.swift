@@ -42,6 +42,7 @@ struct OperatingRoutes: Sendable {
             try call.noQuery()
             call.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
                 $0.add("Content-Type", "application/json")
+                $0.mustBeRevalidated()
             }
         }
         table.add(.get, "/readyz", statuses: [200, 400]) { call, _ throws(RequestFailure) in
@@ -51,6 +52,7 @@ struct OperatingRoutes: Sendable {
             try call.noQuery()
             call.respond(.ok, body: .bytes(PackageResources.openapi_yaml)) {
                 $0.add("Content-Type", "application/yaml")
+                $0.mustBeRevalidated()
             }
         }
         table.add(.get, "/problems/{problem}", statuses: [200, 400, 404]) {
@@ -79,6 +81,7 @@ struct OperatingRoutes: Sendable {
         call.respond(.ok, body: .bytes(registry.text(format))) { answer in
             answer.add("Content-Type", format.contentType)
             answer.add("Vary", "Accept")
+            answer.mustBeRevalidated()
         }
     }
 
