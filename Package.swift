@@ -129,7 +129,8 @@ let package = Package(
                 "latchkey",
             ]
         ),
-        .testTarget(name: "TidyTests"),
+        // The documents are compared with the strategies themselves.
+        .testTarget(name: "TidyTests", dependencies: ["LatchkeySync"]),
     ]
 )
 

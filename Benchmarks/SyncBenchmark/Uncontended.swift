@@ -82,16 +82,24 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
     switch kind {
     case .serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync:
         bareQueue(of: kind, operations)
-    case .lock: bareLock(FoundationLock(), "NSLock", operations)
-    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
-    case .spin: bareLock(SpinLock(), "SpinLock", operations)
-    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
-    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
     case .monitor: bareMonitor(operations)
     case .readWriteLock: bareReadWriteLock(operations)
     case .mutex: bareMutex(operations)
     case .actor: bareActor(operations)
-    case .snapshot: nil
+    default: kind.accept(BareLock(operations: operations))
+    }
+}
+
+/// The raw lock of a strategy that is one lock; nil for another strategy.
+private struct BareLock: StrategyVisitor {
+    let operations: Int
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender? {
+        (Guard() as? any ExclusiveLockStrategy).map { bare($0, Guard.name) }
+    }
+
+    private func bare(_ strategy: some ExclusiveLockStrategy, _ name: String) -> Contender {
+        bareLock(strategy.rawLock, "the raw lock of \(name)", operations)
     }
 }
 

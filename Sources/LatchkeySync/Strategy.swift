@@ -147,9 +147,13 @@ public protocol TryingStrategy: BlockingStrategy {
     ) throws(Failure) -> Result?
 }
 
-/// A strategy with a name: one of the fourteen.
+/// A strategy with a case in ``StrategyKind``.
 public protocol NamedStrategy: Strategy {
+    /// The case.
     static var kind: StrategyKind { get }
+
+    /// One sentence about the strategy, for tables.
+    static var summary: String { get }
 
     init()
 

@@ -2,7 +2,7 @@ import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
-/// The laws, run for all fourteen strategies: a new strategy adds no test, only a case.
+/// The laws, run for every strategy: a new one adds no test.
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct StrategyLawTests {
     @Test(arguments: StrategyKind.allCases)

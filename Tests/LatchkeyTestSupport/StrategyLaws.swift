@@ -4,7 +4,7 @@ public import LatchkeySync
 /// What every strategy promises, each written once.
 ///
 /// A law returns the ways in which it was broken, rather than failing a test: so the same law
-/// shows that the fourteen strategies keep it and that the known-bad ones do not.
+/// shows that the strategies keep it and that the known-bad ones do not.
 public struct StrategyLaws: Sendable {
     public let name: String
     public let traits: StrategyTraits

@@ -10,8 +10,19 @@ public import Dispatch
 ///
 /// Blocking doors must not be entered again on the same thread: that traps or hangs in Dispatch.
 /// Submitting a write from inside is fine.
+///
+/// - *Guarantees:* those of `barrier-queue`, and a bounded backlog.
+/// - *Use it when* reads are long and shared, writes are rare, and writers must not block.
+/// - *Not when* you hope for speed: it pays for the submission and for the barrier.
+/// - *Trap:* it is recommended for caches. In that situation a plain lock does many times as much.
+///
+/// ```sh
+/// latchkey compare --preset cache --strategies barrier-queue-async,lock,snapshot --threads 2
+/// ```
 public struct BarrierQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
     public static let kind = StrategyKind.barrierQueueAsync
+    public static let summary =
+        "A private concurrent dispatch queue with synchronous reads and asynchronous barriers."
     public static let traits = StrategyTraits(
         allowsConcurrentReaders: true,
         appliesWritesAsynchronously: true,

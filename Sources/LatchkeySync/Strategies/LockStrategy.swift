@@ -3,8 +3,21 @@
 /// The baseline, and the default.
 ///
 /// Entering again on the same thread hangs, as `NSLock` does.
+///
+/// - *Guarantees:* nothing beyond the common ones. Whoever asks while it is free gets it.
+/// - *Use it when* you have not measured.
+/// - *Not when* a waiting thread has to be sure of its turn.
+/// - *Trap:* it promises no turn. Medians look perfect while some thread waits for many
+///   milliseconds, because the one that just let go takes it again: compare `wait max` with that of
+///   a queue. Locking again on the same thread hangs without a word (release builds; metered and
+///   checked ones stop).
+///
+/// ```sh
+/// latchkey compare --strategies lock,serial-queue --threads 8 --section 1000 --outside 0
+/// ```
 public struct LockStrategy: NamedStrategy, ExclusiveLockStrategy {
     public static let kind = StrategyKind.lock
+    public static let summary = "NSLock around every access."
     public static let traits = StrategyTraits()
 
     public let rawLock: FoundationLock

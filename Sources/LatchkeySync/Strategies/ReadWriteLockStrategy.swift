@@ -5,8 +5,20 @@
 ///
 /// Entering again on the same thread fails or hangs: reading inside a read hangs only while a
 /// writer waits, which is worse, because it passes every quiet test.
+///
+/// - *Guarantees:* readers share; a waiting writer keeps new readers out.
+/// - *Use it when* reads are long and processors are many.
+/// - *Not when* sections are short: the count of readers is a line that all of them write.
+/// - *Trap:* a single writer now and then takes away what the sharing gave: compare reads only with
+///   half writes. glibc's default prefers readers and starves writers; with writers preferred,
+///   reading inside a read hangs while a writer waits.
+///
+/// ```sh
+/// latchkey compare --strategies read-write-lock,lock --threads 2 --read-ratio 0.5,1
+/// ```
 public struct ReadWriteLockStrategy: NamedStrategy, TryingStrategy {
     public static let kind = StrategyKind.readWriteLock
+    public static let summary = "pthread_rwlock with writer preference."
     public static let traits = StrategyTraits(allowsConcurrentReaders: true)
 
     @usableFromInline let rawLock: ReadWriteLock

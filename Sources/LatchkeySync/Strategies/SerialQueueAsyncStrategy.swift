@@ -9,8 +9,25 @@ public import Dispatch
 ///
 /// Blocking doors must not be entered again on the same thread: that traps or hangs in Dispatch.
 /// Submitting a write from inside is fine.
+///
+/// The caller's thread never waits for a write.
+///
+/// - *Guarantees:* whoever asks first enters first; a write that was accepted is applied, and the
+///   backlog is bounded.
+/// - *Use it when* writers must not block, and readers can wait for the writes before them.
+/// - *Not when* readers are impatient: a burst of writes is a queue in front of every reader.
+/// - *Trap:* asynchronous is not faster. Submitting costs more than any lock even on one thread: a
+///   block is allocated, queued, and a worker is woken. And a queue has no bound of its own: a
+///   million waiting blocks are hundreds of megabytes. Here the bound is `--backlog`, and beyond it
+///   a write is refused.
+///
+/// ```sh
+/// latchkey compare --strategies serial-queue-async,serial-queue,lock --threads 1
+/// ```
 public struct SerialQueueAsyncStrategy: NamedStrategy, BlockingStrategy {
     public static let kind = StrategyKind.serialQueueAsync
+    public static let summary =
+        "A private serial dispatch queue with synchronous reads and asynchronous writes."
     public static let traits = StrategyTraits(
         appliesWritesAsynchronously: true,
         handsOffFairly: true
