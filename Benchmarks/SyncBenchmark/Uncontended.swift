@@ -83,7 +83,8 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
     case .serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync:
         bareQueue(of: kind, operations)
     case .monitor: bareMonitor(operations)
-    case .readWriteLock: bareReadWriteLock(operations)
+    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
+    case .snapshot: nil
     case .mutex: bareMutex(operations)
     case .actor: bareActor(operations)
     default: kind.accept(BareLock(operations: operations))
@@ -95,10 +96,10 @@ private struct BareLock: StrategyVisitor {
     let operations: Int
 
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender? {
-        (Guard() as? any ExclusiveLockStrategy).map { bare($0, Guard.name) }
+        (Guard() as? any LockingStrategy).map { bare($0, Guard.name) }
     }
 
-    private func bare(_ strategy: some ExclusiveLockStrategy, _ name: String) -> Contender {
+    private func bare(_ strategy: some LockingStrategy, _ name: String) -> Contender {
         bareLock(strategy.rawLock, "the raw lock of \(name)", operations)
     }
 }
@@ -142,18 +143,6 @@ private func bareMonitor(_ operations: Int) -> Contender {
     return bare("Monitor.synchronized", operations) {
         for _ in 0..<operations {
             Monitor.synchronized(on: counter) { counter.increment() }
-        }
-    }
-}
-
-private func bareReadWriteLock(_ operations: Int) -> Contender {
-    let counter = BareCounter()
-    let lock = ReadWriteLock()
-    return bare("pthread_rwlock_t", operations) {
-        for _ in 0..<operations {
-            lock.lock()
-            counter.increment()
-            lock.unlock()
         }
     }
 }

@@ -11,8 +11,8 @@
 /// ```
 ///
 /// The doors are those of ``Synchronized``, with the stripe in front. A body must not enter
-/// another stripe: only ``readAll(observer:fileID:line:_:)`` takes several, and always in
-/// ascending order.
+/// another stripe: ``readAll(observer:fileID:line:_:)`` and
+/// ``write(several:observer:fileID:line:_:)`` take several, and always in ascending order.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
 /// whose elements never change, and every index is checked.
@@ -20,7 +20,7 @@
 public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendable {
     @usableFromInline let stripes: UnsafeMutablePointer<Stripe<Value, Guard>>
     @usableFromInline let strategies: [Guard]
-    @usableFromInline let cells: [Cell<Value>]
+    @usableFromInline let cells: [GuardedValue<Value>]
 
     /// - Parameters:
     ///   - count: A power of two, at most ``StripeCount/max``.
@@ -49,7 +49,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
     public convenience init(
         count: Int = StripeCount.standard,
         value: (_ stripe: Int) -> Value
-    ) where Guard: NamedStrategy {
+    ) where Guard: MakeableStrategy {
         self.init(count: count, strategy: { Guard() }, value: value)
     }
 
@@ -111,7 +111,7 @@ public enum StripeCount {
 
 /// A stripe where only a borrow of it is handed out.
 ///
-/// See ``Place`` for why that matters: the reference count would be the one line that all threads
+/// See `Storage` for why that matters: the reference count would be the one line that all threads
 /// write to.
 @usableFromInline
 struct Stripe<Value: Sendable, Guard: Strategy>: ~Copyable {

@@ -23,16 +23,20 @@
 /// both places. Other builds do what the primitive does, which is written at each strategy.
 public final class Synchronized<Value: Sendable, Guard: Strategy>: Sendable {
     @usableFromInline let strategy: Guard
-    @usableFromInline let cell: Cell<Value>
+    @usableFromInline let cell: GuardedValue<Value>
 
+    /// - Parameters:
+    ///   - value: The value to begin with.
+    ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming Value, strategy: Guard) {
         self.strategy = strategy
-        cell = Cell(value)
+        cell = GuardedValue(value)
     }
 
+    /// A value behind a guard of its own.
     @inlinable
-    public convenience init(_ value: consuming Value) where Guard: NamedStrategy {
+    public convenience init(_ value: consuming Value) where Guard: MakeableStrategy {
         self.init(value, strategy: Guard())
     }
 

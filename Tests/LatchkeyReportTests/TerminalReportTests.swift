@@ -100,7 +100,8 @@ struct TerminalReportTests {
                 Operations per second by threads, the median; ~ had two modes; = is best, or as
                   good. The columns after them are for 2 threads.
 
-                All \(3 * count) checks passed (counts, torn-reads, linearizability; \(count) strategies).
+                All \(3 * count) checks passed (counts, torn-reads, linearizability; \
+                \(count) strategies).
 
                 Use `spin`: on 1 to 2 threads (50 % reads, section 50 ns, outside 200 ns) it
                   completes 46.5M operations per second in the geometric mean, 21 % more than

@@ -103,7 +103,7 @@ struct SnapshotTests {
     @Test func `a value's deinit may enter the guard that frees it`() {
         let ended = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())
-        let cell = Cell<AtEnd?>(nil)
+        let cell = GuardedValue<AtEnd?>(nil)
         strategy.write(cell, observer: NoObserver()) { value in
             value = AtEnd {
                 strategy.write(cell, observer: NoObserver()) { _ in }

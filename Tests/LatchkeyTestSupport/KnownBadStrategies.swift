@@ -14,14 +14,14 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
     public init() {}
 
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?
         queue.sync {
             outcome = Swift.Result { () throws(Failure) in
-                try unsafe cell.place.pointee.read(body)
+                try cell.read(body)
             }
         }
         guard let outcome else {
@@ -31,14 +31,14 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
     }
 
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?
         queue.sync(flags: .barrier) {
             outcome = Swift.Result { () throws(Failure) in
-                try unsafe cell.place.pointee.write(body)
+                try cell.write(body)
             }
         }
         guard let outcome else {
@@ -47,13 +47,16 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
         return try outcome.get()
     }
 
-    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
+    public func hold<Observer: EntryObserver>(
+        _ mode: AccessMode,
+        observer: Observer
+    ) -> Release {
         preconditionFailure("A global queue cannot be held.")
     }
 }
 
 /// A spin lock whose test and set are two steps, with room for another thread in between.
-public struct TornSpinStrategy: ExclusiveLockStrategy {
+public struct TornSpinStrategy: LockingStrategy, TryingStrategy {
     public static let name = "torn-spin"
     public static let traits = StrategyTraits(spins: true)
 

@@ -13,7 +13,7 @@ public import Glibc
 /// SAFETY: `@safe`, `@unchecked Sendable`: the class alone allocates and frees the handle, and
 /// every call on it is safe from any thread.
 @safe
-public final class ReadWriteLock: @unchecked Sendable {
+public final class ReadWriteLock: RawLock, @unchecked Sendable {
     @usableFromInline let handle: UnsafeMutablePointer<pthread_rwlock_t>
 
     public init() {
@@ -36,6 +36,11 @@ public final class ReadWriteLock: @unchecked Sendable {
         unsafe handle.deallocate()
     }
 
+    /// Readers share.
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(allowsConcurrentReaders: true)
+    }
+
     @inlinable
     public func lockShared() {
         unsafe check(pthread_rwlock_rdlock(handle), "pthread_rwlock_rdlock")
@@ -45,6 +50,9 @@ public final class ReadWriteLock: @unchecked Sendable {
     public func tryLockShared() -> Bool {
         unsafe checkTry(pthread_rwlock_tryrdlock(handle), "pthread_rwlock_tryrdlock")
     }
+
+    /// One call for readers and writers.
+    @inlinable public func unlockShared() { unlock() }
 
     @inlinable
     public func lock() {

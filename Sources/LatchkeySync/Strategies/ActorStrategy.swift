@@ -27,8 +27,7 @@ public struct ActorStrategy: NamedStrategy {
         handsOffFairly: true
     )
 
-    @usableFromInline let isolation = Isolation()
-    @usableFromInline let entrants = Entrants()
+    @usableFromInline let queue = ActorQueue()
     @usableFromInline let backlog: Backlog
 
     @inlinable public init() { self.init(backlogMax: BacklogBound.standard) }
@@ -43,88 +42,59 @@ public struct ActorStrategy: NamedStrategy {
 
     @inlinable
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        submit(observer, .read, completion) {
-            unsafe cell.place.pointee.read(body)
-        }
+        queue.submit(observer, .read, completion) { cell.read(body) }
     }
 
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         try backlog.accept()
-        submit(observer, .write, completion) { [backlog] in
+        queue.submit(observer, .write, completion) { [backlog] in
             defer { backlog.applied() }
-            return unsafe cell.place.pointee.write(body)
+            return cell.write(body)
         }
     }
 
-    /// One value has one actor, and a cut through several actors would need them to wait for each
-    /// other.
-    ///
-    /// So there is one stripe.
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [Cell<Value>],
+        _ cells: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        precondition(
-            strategies.count == 1 && cells.count == 1 && observers.count == 1,
-            "The strategy 'actor' cannot hold several stripes still: use one stripe."
-        )
-        strategies[0].submitRead(
-            cells[0],
-            observer: observers[0],
-            { body([$0]) },
-            completion: completion
-        )
+        let several = SeveralQueues(strategies.map(\.queue), observers, .read)
+        several.enter { entries in
+            let result = several.run(entries) { SeveralValues.read(cells, body) }
+            Task { completion(result) }
+        }
     }
 
     @inlinable
-    func submit<Observer: EntryObserver, Result: Sendable>(
-        _ observer: Observer,
-        _ mode: AccessMode,
-        _ completion: @escaping @Sendable (Result) -> Void,
-        _ body: @escaping @Sendable () -> Result
-    ) {
-        var entry = observer.asks(mode)
-        if Observer.isActive && !entrants.join(mode, isConcurrent: false) {
-            observer.isBlocked(&entry)
-        }
-        Task.immediate(priority: .medium) { [isolation, entrants, entry] in
-            let result = await isolation.run { [entry] in
-                var entry = entry
-                observer.enters(&entry)
-                let result = body()
-                observer.leaves(entry)
-                if Observer.isActive {
-                    entrants.leave(mode)
-                }
-                return result
+    public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        try Backlog.accept(strategies.map(\.backlog))
+        let several = SeveralQueues(strategies.map(\.queue), observers, .write)
+        several.enter { entries in
+            let result = several.run(entries) { SeveralValues.write(cells, body) }
+            for strategy in strategies {
+                strategy.backlog.applied()
             }
-            completion(result)
+            Task { completion(result) }
         }
-    }
-}
-
-/// The actor. It holds nothing itself: what it isolates is in the cell.
-@usableFromInline
-actor Isolation {
-    @inlinable init() {}
-
-    @inlinable
-    func run<Result: Sendable>(_ body: @Sendable () -> Result) -> Result {
-        body()
     }
 }

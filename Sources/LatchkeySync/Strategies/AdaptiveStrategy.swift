@@ -14,7 +14,7 @@
 /// ```sh
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0
 /// ```
-public struct AdaptiveStrategy: NamedStrategy, ExclusiveLockStrategy {
+public struct AdaptiveStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.adaptive
     public static let summary = "A futex lock whose waiters poll for a bounded time and then sleep."
     public static let traits = StrategyTraits(spins: true)

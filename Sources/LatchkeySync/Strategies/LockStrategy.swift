@@ -15,7 +15,7 @@
 /// ```sh
 /// latchkey compare --strategies lock,serial-queue --threads 8 --section 1000 --outside 0
 /// ```
-public struct LockStrategy: NamedStrategy, ExclusiveLockStrategy {
+public struct LockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.lock
     public static let summary = "NSLock around every access."
     public static let traits = StrategyTraits()

@@ -3,7 +3,7 @@
 /// See ``Monitor``.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build: see ``ReentrantLockStrategy``.
+/// write, stop the process in every build: see ``NestedReadLock``.
 ///
 /// `@synchronized(object)`: a recursive lock from a hashed side table, found by the object's
 /// identity.
@@ -17,17 +17,12 @@
 /// ```sh
 /// latchkey compare --strategies monitor,recursive-lock --threads 1 --section 0 --outside 0
 /// ```
-public struct MonitorStrategy: NamedStrategy, ReentrantLockStrategy {
+public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.monitor
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
     public static let traits = StrategyTraits(isReentrant: true)
 
-    public let rawLock: MonitorLock
-    public let nesting: Nesting
+    public let rawLock: NestedReadLock<MonitorLock>
 
-    @inlinable
-    public init() {
-        rawLock = MonitorLock()
-        nesting = Nesting()
-    }
+    @inlinable public init() { rawLock = NestedReadLock(MonitorLock(), name: Self.name) }
 }

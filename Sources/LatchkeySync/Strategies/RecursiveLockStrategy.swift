@@ -1,7 +1,7 @@
 /// `recursive-lock`: `NSRecursiveLock` around every access.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build: see ``ReentrantLockStrategy``.
+/// write, stop the process in every build: see ``NestedReadLock``.
 ///
 /// - *Guarantees:* re-entry for reading.
 /// - *Use it when* calls come back to the same state and cannot be untangled.
@@ -13,17 +13,15 @@
 /// ```sh
 /// latchkey compare --strategies recursive-lock,lock --threads 1,2
 /// ```
-public struct RecursiveLockStrategy: NamedStrategy, ReentrantLockStrategy {
+public struct RecursiveLockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.recursiveLock
     public static let summary = "NSRecursiveLock around every access."
     public static let traits = StrategyTraits(isReentrant: true)
 
-    public let rawLock: FoundationRecursiveLock
-    public let nesting: Nesting
+    public let rawLock: NestedReadLock<FoundationRecursiveLock>
 
     @inlinable
     public init() {
-        rawLock = FoundationRecursiveLock()
-        nesting = Nesting()
+        rawLock = NestedReadLock(FoundationRecursiveLock(), name: Self.name)
     }
 }

@@ -13,7 +13,7 @@
 /// ```sh
 /// latchkey compare --strategies semaphore,lock --threads 1,8
 /// ```
-public struct SemaphoreStrategy: NamedStrategy, ExclusiveLockStrategy {
+public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.semaphore
     public static let summary = "DispatchSemaphore(value: 1) around every access."
     public static let traits = StrategyTraits()

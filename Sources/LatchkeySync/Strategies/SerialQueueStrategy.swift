@@ -12,40 +12,12 @@
 /// ```sh
 /// latchkey compare --strategies serial-queue,lock --threads 1,2
 /// ```
-public struct SerialQueueStrategy: NamedStrategy, BlockingStrategy {
+public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
     public static let kind = StrategyKind.serialQueue
     public static let summary = "A private serial dispatch queue with synchronous reads and writes."
     public static let traits = StrategyTraits(handsOffFairly: true)
 
-    @usableFromInline let queue: GuardQueue
+    public let queue: AccessQueue
 
-    @inlinable public init() { queue = GuardQueue(.serialQueue, isConcurrent: false) }
-
-    @inlinable
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try queue.run(observer, .read) { () throws(Failure) -> Result in
-            try unsafe cell.place.pointee.read(body)
-        }
-    }
-
-    @inlinable
-    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
-        let entry = queue.hold(observer)
-        return { queue.release(observer, entry) }
-    }
-
-    @inlinable
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try queue.run(observer, .write) { () throws(Failure) -> Result in
-            try unsafe cell.place.pointee.write(body)
-        }
-    }
+    public init() { queue = AccessQueue(label: Self.name, isConcurrent: false) }
 }

@@ -16,7 +16,7 @@
 /// ```sh
 /// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0
 /// ```
-public struct SpinStrategy: NamedStrategy, ExclusiveLockStrategy {
+public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.spin
     public static let summary = "An atomic word that waiters poll, yielding after a bound."
     public static let traits = StrategyTraits(spins: true)

@@ -13,7 +13,7 @@
 /// ```sh
 /// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8
 /// ```
-public struct TicketStrategy: NamedStrategy, ExclusiveLockStrategy {
+public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let kind = StrategyKind.ticket
     public static let summary = "A fair spin lock: threads draw numbers and enter in that order."
     public static let traits = StrategyTraits(handsOffFairly: true, spins: true)
