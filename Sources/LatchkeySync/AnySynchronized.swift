@@ -14,6 +14,7 @@
 /// an escaping closure. Where that matters, choose with ``StrategyKind/accept(_:)`` once, and run
 /// generic code over ``Synchronized`` from there on.
 public struct AnySynchronized<Value: Sendable>: Sendable {
+    /// The strategy.
     public let kind: StrategyKind
 
     /// The blocking doors; nil for `actor`, which has none.
@@ -21,6 +22,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
 
     private let submitting: any SubmittingDoors<Value>
 
+    /// A value under the strategy of that name.
     public init(_ value: Value, kind: StrategyKind) {
         self.kind = kind
         (submitting, blocking) = kind.accept(DoorsVisitor(value: value))

@@ -16,6 +16,7 @@ public struct StrategyTraits: Sendable, Hashable {
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool
 
+    /// The traits that are named; no others.
     public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,

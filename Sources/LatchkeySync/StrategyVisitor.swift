@@ -17,6 +17,7 @@ public protocol StrategyVisitor<Output, Failure> {
 }
 
 extension StrategyVisitor {
+    /// Visits like any other strategy.
     @inlinable
     public func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type

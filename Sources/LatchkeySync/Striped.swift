@@ -45,6 +45,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
         }
     }
 
+    /// Values by stripe, each behind a guard of its own.
     @inlinable
     public convenience init(
         count: Int = StripeCount.standard,
@@ -59,6 +60,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
         unsafe stripes.deallocate()
     }
 
+    /// The number of stripes.
     @inlinable public var count: Int { cells.count }
 
     /// The stripe of what has this hash.
@@ -104,6 +106,7 @@ public enum StripeCount {
     /// 1024. Taking all stripes holds that many guards.
     public static let max = 1024
 
+    /// Whether there can be as many stripes.
     public static func isValid(_ count: Int) -> Bool {
         count > 0 && count <= max && count.nonzeroBitCount == 1
     }

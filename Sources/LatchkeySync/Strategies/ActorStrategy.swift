@@ -19,8 +19,13 @@
 /// latchkey compare --strategies actor,lock --threads 1
 /// ```
 public struct ActorStrategy: NamedStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.actor
+
+    /// The strategy in one sentence.
     public static let summary = "A Swift actor; nothing blocks, every access is submitted."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(
         blocksCaller: false,
         appliesWritesAsynchronously: true,
@@ -30,6 +35,7 @@ public struct ActorStrategy: NamedStrategy {
     @usableFromInline let queue = ActorQueue()
     @usableFromInline let backlog: Backlog
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.
@@ -38,8 +44,10 @@ public struct ActorStrategy: NamedStrategy {
         backlog = Backlog(max: backlogMax)
     }
 
+    /// How many accepted writes are not applied yet.
     @inlinable public var backlogCount: Int { backlog.count }
 
+    /// Submits a read.
     @inlinable
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
         _ cell: GuardedValue<Value>,
@@ -50,6 +58,7 @@ public struct ActorStrategy: NamedStrategy {
         queue.submit(observer, .read, completion) { cell.read(body) }
     }
 
+    /// Submits a write.
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
         _ cell: GuardedValue<Value>,
@@ -64,6 +73,7 @@ public struct ActorStrategy: NamedStrategy {
         }
     }
 
+    /// Reads under several guards, all of which are entered in one step.
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
@@ -79,6 +89,7 @@ public struct ActorStrategy: NamedStrategy {
         }
     }
 
+    /// Writes under several guards, all of which are entered in one step.
     @inlinable
     public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],

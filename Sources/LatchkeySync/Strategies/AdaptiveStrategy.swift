@@ -15,11 +15,18 @@
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0
 /// ```
 public struct AdaptiveStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.adaptive
+
+    /// The strategy in one sentence.
     public static let summary = "A futex lock whose waiters poll for a bounded time and then sleep."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(spins: true)
 
+    /// The lock.
     public let rawLock: AdaptiveLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = AdaptiveLock() }
 }

@@ -13,17 +13,24 @@
 /// latchkey compare --preset cache --strategies barrier-queue-async,lock,snapshot --threads 2
 /// ```
 public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.barrierQueueAsync
+
+    /// The strategy in one sentence.
     public static let summary =
         "A private concurrent dispatch queue with synchronous reads and asynchronous barriers."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(
         allowsConcurrentReaders: true,
         appliesWritesAsynchronously: true,
         handsOffFairly: true
     )
 
+    /// The queue.
     public let queue: AccessQueue
 
+    /// Makes a guard that nobody holds.
     public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.

@@ -18,12 +18,19 @@
 /// latchkey compare --strategies barrier-queue,lock --threads 1,2 --read-ratio 1
 /// ```
 public struct BarrierQueueStrategy: NamedStrategy, QueueStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.barrierQueue
+
+    /// The strategy in one sentence.
     public static let summary =
         "A private concurrent dispatch queue with synchronous reads and barrier writes."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(allowsConcurrentReaders: true, handsOffFairly: true)
 
+    /// The queue.
     public let queue: AccessQueue
 
+    /// Makes a guard that nobody holds.
     public init() { queue = AccessQueue(label: Self.name, isConcurrent: true) }
 }

@@ -16,11 +16,18 @@
 /// latchkey compare --strategies lock,serial-queue --threads 8 --section 1000 --outside 0
 /// ```
 public struct LockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.lock
+
+    /// The strategy in one sentence.
     public static let summary = "NSLock around every access."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits()
 
+    /// The lock.
     public let rawLock: FoundationLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = FoundationLock() }
 }

@@ -18,11 +18,18 @@
 /// latchkey compare --strategies monitor,recursive-lock --threads 1 --section 0 --outside 0
 /// ```
 public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.monitor
+
+    /// The strategy in one sentence.
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(isReentrant: true)
 
+    /// The lock.
     public let rawLock: NestedReadLock<MonitorLock>
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = NestedReadLock(MonitorLock(), name: Self.name) }
 }

@@ -20,11 +20,18 @@
 /// latchkey compare --strategies mutex,lock --threads 2,4,8
 /// ```
 public struct MutexStrategy: NamedStrategy, LockingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.mutex
+
+    /// The strategy in one sentence.
     public static let summary = "Mutex of Swift's Synchronization module."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(spins: true)
 
+    /// The lock.
     public let rawLock: MutexLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = MutexLock() }
 }

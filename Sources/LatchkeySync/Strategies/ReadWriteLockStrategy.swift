@@ -17,11 +17,18 @@
 /// latchkey compare --strategies read-write-lock,lock --threads 2 --read-ratio 0.5,1
 /// ```
 public struct ReadWriteLockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.readWriteLock
+
+    /// The strategy in one sentence.
     public static let summary = "pthread_rwlock with writer preference."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(allowsConcurrentReaders: true)
 
+    /// The lock.
     public let rawLock: ReadWriteLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = ReadWriteLock() }
 }

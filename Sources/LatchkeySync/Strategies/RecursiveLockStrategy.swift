@@ -14,12 +14,19 @@
 /// latchkey compare --strategies recursive-lock,lock --threads 1,2
 /// ```
 public struct RecursiveLockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.recursiveLock
+
+    /// The strategy in one sentence.
     public static let summary = "NSRecursiveLock around every access."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(isReentrant: true)
 
+    /// The lock.
     public let rawLock: NestedReadLock<FoundationRecursiveLock>
 
+    /// Makes a guard that nobody holds.
     @inlinable
     public init() {
         rawLock = NestedReadLock(FoundationRecursiveLock(), name: Self.name)

@@ -14,11 +14,18 @@
 /// latchkey compare --strategies semaphore,lock --threads 1,8
 /// ```
 public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.semaphore
+
+    /// The strategy in one sentence.
     public static let summary = "DispatchSemaphore(value: 1) around every access."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits()
 
+    /// The lock.
     public let rawLock: SemaphoreLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = SemaphoreLock() }
 }

@@ -18,16 +18,23 @@
 /// latchkey compare --strategies serial-queue-async,serial-queue,lock --threads 1
 /// ```
 public struct SerialQueueAsyncStrategy: NamedStrategy, QueueStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.serialQueueAsync
+
+    /// The strategy in one sentence.
     public static let summary =
         "A private serial dispatch queue with synchronous reads and asynchronous writes."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(
         appliesWritesAsynchronously: true,
         handsOffFairly: true
     )
 
+    /// The queue.
     public let queue: AccessQueue
 
+    /// Makes a guard that nobody holds.
     public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.

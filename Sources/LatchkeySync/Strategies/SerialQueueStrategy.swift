@@ -13,11 +13,18 @@
 /// latchkey compare --strategies serial-queue,lock --threads 1,2
 /// ```
 public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.serialQueue
+
+    /// The strategy in one sentence.
     public static let summary = "A private serial dispatch queue with synchronous reads and writes."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(handsOffFairly: true)
 
+    /// The queue.
     public let queue: AccessQueue
 
+    /// Makes a guard that nobody holds.
     public init() { queue = AccessQueue(label: Self.name, isConcurrent: false) }
 }

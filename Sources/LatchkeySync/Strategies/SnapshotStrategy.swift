@@ -24,9 +24,14 @@ public import Synchronization
 /// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
 /// ```
 public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.snapshot
+
+    /// The strategy in one sentence.
     public static let summary =
         "An immutable value swapped atomically; readers never wait, writers copy."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(
         isReentrant: true,
         allowsConcurrentReaders: true,
@@ -38,11 +43,13 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
 
     @usableFromInline let epochs: Epochs
 
+    /// Makes a guard that nobody holds.
     public init() { epochs = .domain }
 
     /// With readers counted apart from the rest of the process, for tests.
     init(epochs: Epochs) { self.epochs = epochs }
 
+    /// Reads.
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: GuardedValue<Value>,
@@ -61,6 +68,7 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         return try unsafe place.pointee.read(body)
     }
 
+    /// Reads while the calling thread holds the writers' lock.
     @inlinable
     public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: GuardedValue<Value>,
@@ -72,6 +80,7 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         return try cell.read(body)
     }
 
+    /// Writes.
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: GuardedValue<Value>,
@@ -81,6 +90,7 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         try replace(cell, observer, enter(observer, .write), body)
     }
 
+    /// Writes if the caller need not wait.
     @inlinable
     public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ cell: GuardedValue<Value>,

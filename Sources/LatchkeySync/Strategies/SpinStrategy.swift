@@ -17,11 +17,18 @@
 /// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0
 /// ```
 public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.spin
+
+    /// The strategy in one sentence.
     public static let summary = "An atomic word that waiters poll, yielding after a bound."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(spins: true)
 
+    /// The lock.
     public let rawLock: SpinLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = SpinLock() }
 }

@@ -14,11 +14,18 @@
 /// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8
 /// ```
 public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.ticket
+
+    /// The strategy in one sentence.
     public static let summary = "A fair spin lock: threads draw numbers and enter in that order."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(handsOffFairly: true, spins: true)
 
+    /// The lock.
     public let rawLock: TicketLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = TicketLock() }
 }

@@ -53,13 +53,17 @@ struct ActorQueue: HoldableQueue {
 /// meanwhile waits in `waiting`. Whoever leaves lets the first of them in, and nobody overtakes it.
 @usableFromInline
 actor Isolation {
-    private var isTaken = false
+    @usableFromInline var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     @usableFromInline init() {}
 
     @inlinable
     func run<Result: Sendable>(_ body: @Sendable () -> Result) async -> Result {
+        // Where nobody stays inside, the actor itself excludes everybody until `body` returns.
+        guard isTaken else {
+            return body()
+        }
         await enter()
         defer { leave() }
         return body()

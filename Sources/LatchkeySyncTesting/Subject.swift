@@ -3,11 +3,19 @@ import Synchronization
 
 /// The value that the laws guard.
 public struct LawState: Sendable {
+    /// Counts writes.
     public var count = 0
+
+    /// Follows `count` within each write.
     public var copy = 0
+
+    /// What was written, in order.
     public var log: [Int] = []
+
+    /// Says when it is freed.
     public var tracked: Tracked?
 
+    /// Nothing was written yet.
     public init() {}
 }
 
@@ -18,6 +26,7 @@ public final class Tracked: Sendable {
 
     private static let alive = 0x1A7C_4B0E
 
+    /// Arrives there when it is freed.
     public init(_ freed: Arrivals) {
         self.freed = freed
     }
@@ -34,9 +43,13 @@ public final class Tracked: Sendable {
 /// A guarded ``LawState`` as the laws use it, whatever the doors: an access returns when its body
 /// has run.
 public struct Subject: Sendable {
+    /// A way to run a body inside.
     public typealias Access<Body> = @Sendable (Body) -> Void
 
+    /// Runs a body for reading.
     public let read: @Sendable (@escaping @Sendable (LawState) -> Void) -> Void
+
+    /// Runs a body for writing.
     public let write: @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
 
     /// Through the blocking doors.

@@ -6,7 +6,10 @@ public import LatchkeySync
 /// A law returns the ways in which it was broken, rather than failing a test: so the same law
 /// shows that the strategies keep it and that the known-bad ones do not.
 public struct StrategyLaws: Sendable {
+    /// What violations call the strategy.
     public let name: String
+
+    /// What the strategy promises.
     public let traits: StrategyTraits
     let makeSubject: @Sendable () -> Subject
 
@@ -235,5 +238,34 @@ extension StrategyLaws {
             }
             note(freed.wait(for: rounds), "the last value leaks")
         }
+    }
+}
+
+extension StrategyLaws {
+    /// Runs every law that applies to a strategy which blocks; nothing if it keeps them all.
+    ///
+    /// Takes some seconds. Call it on a thread that may block, which a thread of the cooperative
+    /// pool may not.
+    ///
+    /// ```swift
+    /// @Test func `my lock keeps the laws`() async {
+    ///     let violations = await TestThread.result {
+    ///         StrategyLaws.violations { RawLockStrategy<MyLock>() }
+    ///     }
+    ///     #expect(violations == [])
+    /// }
+    /// ```
+    ///
+    /// - Parameter make: Makes a guard that nobody holds.
+    /// - Returns: A sentence for each broken law.
+    public static func violations<Guard: BlockingStrategy>(
+        _ make: @escaping @Sendable () -> Guard
+    ) -> [Violation] {
+        let laws = [StrategyLaws(blocking: make), StrategyLaws(submitting: make)]
+        return laws.flatMap { laws in
+            laws.noUpdateIsLost() + laws.readsAreWhole() + laws.writersExcludeEveryone()
+                + laws.readersOverlapAsPromised() + laws.noWakeUpIsLost() + laws.valuesAreFreed()
+        } + writesApplyInOrder(make) + completionsRunOutside(make) + poolThreadsSeeTheirWrites(make)
+            + observerHearsInOrder(make) + throwingBodiesRelease(make)
     }
 }
