@@ -7,19 +7,12 @@
 // short unseen. The head is contiguous in its buffer as long as no header line is folded, so every
 // piece must begin where the one before ends; whatever else is in between is refused.
 //
-// The library keeps its notes of header lines, and its copies of cookies, in the memory of the
-// connection, into which the head of the answer must fit as well. If it does not, the library
-// closes the connection instead of answering, after the request was served. So lines are bounded,
-// and the room is reckoned before the handler is called.
-//
 // The copy belongs to the request and not to libmicrohttpd, which frees its own when the client
 // vanishes. It costs one memcpy() of the head, mostly some hundred bytes.
 
-#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
 
 #include "internal.h"
 
@@ -335,65 +328,6 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
     } else if (request->field_count > LATCHKEY_HTTP_FIELDS_MAX && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, true);
     }
-}
-
-static size_t pool_half(const latchkey_http_options *options) {
-    size_t half = (size_t)options->head_bytes_max + POOL_HALF_BYTES_OVER_HEAD;
-    return half < POOL_HALF_BYTES_MIN ? POOL_HALF_BYTES_MIN : half;
-}
-
-size_t latchkey_http_head_pool_bytes(const latchkey_http_options *options) {
-    return 2 * pool_half(options);
-}
-
-// An upper bound of what libmicrohttpd has read behind the request: all that it has read, less what
-// is known of the length of this request and those before it.
-static uint64_t pipelined_bytes(connection *c) {
-    struct tcp_info info;
-    int unread = 0;
-    // In this order: what arrives in between counts.
-    if (ioctl(c->socket, FIONREAD, &unread) != 0 || !latchkey_http_connection_ask(c, &info)) {
-        return UINT64_MAX;
-    }
-    uint64_t known = c->consumed_bytes + c->head_count + c->body_received + (unsigned)unread;
-    return info.tcpi_bytes_received > known ? info.tcpi_bytes_received - known : 0;
-}
-
-static enum MHD_Result count_trailer(void *context, enum MHD_ValueKind kind, const char *name,
-                                     size_t name_count, const char *value, size_t value_count) {
-    (void)kind;
-    (void)name;
-    (void)value;
-    *(size_t *)context += name_count + value_count + sizeof(":\r\n") - 1;
-    return MHD_YES;
-}
-
-bool latchkey_http_head_leaves_room(connection *c) {
-    if (LIKELY(!c->is_chunked && !c->has_cookies)) {
-        return true;
-    }
-    const latchkey_http_options *options = &c->server->options;
-    size_t trailer_bytes = 0;
-    int trailers =
-        MHD_get_connection_values_n(c->mhd, MHD_FOOTER_KIND, count_trailer, &trailer_bytes);
-    size_t lines = c->request.field_count + (size_t)trailers;
-    if (lines > LATCHKEY_HTTP_FIELDS_MAX ||
-        c->head_count + trailer_bytes > options->head_bytes_max) {
-        return false;
-    }
-    if (!c->has_cookies) {
-        return true;
-    }
-    // The first line with cookies is copied, and each cookie noted like a header line.
-    size_t cookies = (size_t)MHD_get_connection_values_n(c->mhd, MHD_COOKIE_KIND, NULL, NULL);
-    size_t first = latchkey_http_find(&c->request, "cookie", strlen("cookie"), 0);
-    size_t notes = (lines + cookies) * POOL_FIELD_BYTES + c->fields[first].value.count +
-                   POOL_FIELD_BYTES + LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX;
-    if (notes <= pool_half(options)) {
-        return true;
-    }
-    size_t room = 2 * pool_half(options) - c->head_count - trailer_bytes;
-    return notes < room && pipelined_bytes(c) < room - notes;
 }
 
 size_t latchkey_http_find(const latchkey_http_request *request, const char *name, size_t name_count,

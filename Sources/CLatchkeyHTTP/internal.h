@@ -258,12 +258,14 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
 // method, path, query and fields, and its rejection.
 void latchkey_http_head_take(connection *c, const char *method, const char *version);
 
+// room.c
+
 // Whether the trailers are within the bounds of the head, and the library's memory of the
 // connection has room for the head of an answer. Called when the request is complete.
-bool latchkey_http_head_leaves_room(connection *c);
+bool latchkey_http_room_is_left(connection *c);
 
 // The length of the library's memory of a connection.
-size_t latchkey_http_head_pool_bytes(const latchkey_http_options *options);
+size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options);
 
 // response.c
 

@@ -101,7 +101,7 @@ static void receive_body(connection *c, const char *bytes, size_t count) {
 
 static enum MHD_Result complete(connection *c) {
     if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE &&
-        UNLIKELY(!latchkey_http_head_leaves_room(c))) {
+        UNLIKELY(!latchkey_http_room_is_left(c))) {
         reject_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
     }
     return latchkey_http_response_dispatch(c, false);

@@ -223,7 +223,7 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
         latchkey_http_connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
         latchkey_http_request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
         latchkey_http_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, latchkey_http_head_pool_bytes(options),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, latchkey_http_room_pool_bytes(options),
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)LATCHKEY_HTTP_STACK_BYTES, MHD_OPTION_ARRAY, pool_of_threads, MHD_OPTION_END);
 }

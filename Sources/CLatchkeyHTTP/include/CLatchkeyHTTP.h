@@ -16,7 +16,7 @@
 //       ends all connections first (drain.c).
 //     - An answer whose head does not fit into the memory of a connection is lost after the
 //       request was served. The number of header lines is bounded, and the room is checked before
-//       the handler is called (head.c).
+//       the handler is called (room.c).
 //     - `Transfer-Encoding: chunked` with white space behind it makes the library read for ever.
 //       Such a request is refused (head.c).
 //     - A Content-Length that is no number gets the head of the library's answer twice. It gets one
