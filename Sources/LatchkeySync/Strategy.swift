@@ -1,10 +1,10 @@
 /// How shared and exclusive access to a value is given.
 ///
 /// A strategy holds no value: it guards a ``GuardedValue``, together with which it is kept by
-/// ``Synchronized``. It is used through two kinds of door. The *blocking* doors of
-/// ``BlockingStrategy`` run the body before they return. The *submitting* doors here exist for
-/// every strategy: the body may run later, on another thread, and the completion says so. A
-/// strategy that blocks runs both before it returns.
+/// ``Synchronized``. It has two kinds of access functions. The *blocking* ones of
+/// ``BlockingStrategy`` run the body before they return. The *submitting* ones here exist for every
+/// strategy: the body may run later, on another thread, and the completion says so. A strategy that
+/// blocks runs both before it returns.
 ///
 /// Promised by every strategy: a body for writing excludes every other body; an access that
 /// begins after another one has ended sees what that one wrote; the completion is called exactly

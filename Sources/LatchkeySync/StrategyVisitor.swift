@@ -10,7 +10,7 @@ public protocol StrategyVisitor<Output, Failure> {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(Failure) -> Output
 
     /// Called instead of `visit` for a strategy that can block, which is every one but `actor`.
-    /// Only a visitor that uses the blocking doors has to implement it.
+    /// Only a visitor that uses the blocking access functions has to implement it.
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
     ) throws(Failure) -> Output

@@ -10,8 +10,8 @@
 /// let players = scores.readAll { $0.reduce(0) { $0 + $1.count } }
 /// ```
 ///
-/// The doors are those of ``Synchronized``, with the stripe in front. A body must not enter
-/// another stripe: ``readAll(observer:fileID:line:_:)`` and
+/// The access functions are those of ``Synchronized``, with the stripe in front. A body must not
+/// enter another stripe: ``readAll(observer:fileID:line:_:)`` and
 /// ``write(several:observer:fileID:line:_:)`` take several, and always in ascending order.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
@@ -76,7 +76,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
 
     /// The stripe itself.
     ///
-    /// The doors below spare the reference counting of using it.
+    /// The access functions below spare the reference counting of using it.
     @inlinable
     public subscript(stripe: Int) -> Synchronized<Value, Guard> {
         with(stripe) { $0 }

@@ -6,10 +6,10 @@
 /// let best = scores.read { $0.values.max() }
 /// ```
 ///
-/// The doors here are the only way to the value. Their bodies are synchronous, and nothing of the
-/// value outlives a body unless the body returns a copy.
+/// The access functions here are the only way to the value. Their bodies are synchronous, and
+/// nothing of the value outlives a body unless the body returns a copy.
 ///
-/// There are three kinds of door. ``read(observer:fileID:line:_:)`` and
+/// There are three kinds of access function. ``read(observer:fileID:line:_:)`` and
 /// ``write(observer:fileID:line:_:)`` block, and exist for every strategy but `actor`.
 /// ``submitRead(observer:fileID:line:_:completion:)`` and
 /// ``submitWrite(observer:fileID:line:_:completion:)`` exist for every strategy and may complete

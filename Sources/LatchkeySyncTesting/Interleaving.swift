@@ -1,5 +1,8 @@
 // What tests of threads are written with. A test draws its interleaving in two columns and puts
 // a gate between the lines; it never sleeps and hopes.
+//
+// **Design.** A gate is a semaphore, arrivals are a count under a condition, a thread is the
+// system's. Every wait has an end, so that a strategy that hangs fails a law and not the process.
 
 public import Dispatch
 import Foundation

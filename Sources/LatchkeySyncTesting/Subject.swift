@@ -13,6 +13,9 @@ public struct LawState: Sendable {
     public var log: [Int] = []
 
     /// Says when it is freed.
+///
+/// **Design.** The atomic word is the object's life: a reader under a broken strategy may look at
+/// it after it was freed, and relaxed order is enough for a guess.
     public var tracked: Tracked?
 
     /// Nothing was written yet.
@@ -40,8 +43,8 @@ public final class Tracked: Sendable {
     }
 }
 
-/// A guarded ``LawState`` as the laws use it, whatever the doors: an access returns when its body
-/// has run.
+/// A guarded ``LawState`` as the laws use it, whatever the access functions: an access returns when
+/// its body has run.
 public struct Subject: Sendable {
     /// A way to run a body inside.
     public typealias Access<Body> = @Sendable (Body) -> Void
@@ -52,7 +55,7 @@ public struct Subject: Sendable {
     /// Runs a body for writing.
     public let write: @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
 
-    /// Through the blocking doors.
+    /// Through the blocking access functions.
     public init<Guard: BlockingStrategy>(
         blocking synchronized: Synchronized<LawState, Guard>,
         observer: some EntryObserver = NoObserver()
@@ -61,7 +64,7 @@ public struct Subject: Sendable {
         write = { synchronized.write(observer: observer, $0) }
     }
 
-    /// Through the submitting doors, waiting for the completion.
+    /// Through the submitting access functions, waiting for the completion.
     public init<Guard: Strategy>(
         submitting synchronized: Synchronized<LawState, Guard>,
         observer: some EntryObserver = NoObserver()

@@ -99,7 +99,8 @@ struct SnapshotTests {
         #expect(value.read { $0 } == 1)
     }
 
-    /// Below the doors: a checked build takes the `deinit` for a part of the write that frees.
+    /// Below the access functions: a checked build takes the `deinit` for a part of the write that
+    /// frees.
     @Test func `a value's deinit may enter the guard that frees it`() {
         let ended = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())

@@ -1,5 +1,5 @@
-// The doors of `Striped`: those of `Synchronized` with the stripe in front, and those to all
-// stripes at once.
+// The access functions of `Striped`: those of `Synchronized` with the stripe in front, and those to
+// all stripes at once.
 
 extension Striped where Guard: BlockingStrategy {
     /// As ``Synchronized/read(observer:fileID:line:_:)`` of one stripe.
