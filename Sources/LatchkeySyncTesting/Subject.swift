@@ -13,9 +13,6 @@ public struct LawState: Sendable {
     public var log: [Int] = []
 
     /// Says when it is freed.
-///
-/// **Design.** The atomic word is the object's life: a reader under a broken strategy may look at
-/// it after it was freed, and relaxed order is enough for a guess.
     public var tracked: Tracked?
 
     /// Nothing was written yet.
@@ -23,6 +20,9 @@ public struct LawState: Sendable {
 }
 
 /// Says when it is freed.
+///
+/// **Design.** The atomic word is the object's life: a reader under a broken strategy may look at
+/// it after it was freed, and relaxed order is enough for a guess.
 public final class Tracked: Sendable {
     private let freed: Arrivals
     private let life = Atomic<Int>(Tracked.alive)
