@@ -84,23 +84,16 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
         bareQueue(of: kind, operations)
     case .monitor: bareMonitor(operations)
     case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
-    case .snapshot: nil
     case .mutex: bareMutex(operations)
     case .actor: bareActor(operations)
-    default: kind.accept(BareLock(operations: operations))
-    }
-}
-
-/// The raw lock of a strategy that is one lock; nil for another strategy.
-private struct BareLock: StrategyVisitor {
-    let operations: Int
-
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender? {
-        (Guard() as? any LockingStrategy).map { bare($0, Guard.name) }
-    }
-
-    private func bare(_ strategy: some LockingStrategy, _ name: String) -> Contender {
-        bareLock(strategy.rawLock, "the raw lock of \(name)", operations)
+    case .lock: bareLock(FoundationLock(), "NSLock", operations)
+    case .spin: bareLock(SpinLock(), "SpinLock", operations)
+    case .ticket: bareLock(TicketLock(), "TicketLock", operations)
+    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
+    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
+    case .readWriteLock: bareLock(ReadWriteLock(), "pthread_rwlock_t", operations)
+    // A primitive is named here by its type, since the loop over it must be compiled for that type.
+    default: nil
     }
 }
 
