@@ -120,7 +120,6 @@ struct SampleReport {
             case .lock: (38e6, 0.9, 0.03)
             case .recursiveLock: (37e6, 0.9, 0.032)
             case .spin: (47e6, 0.8, 0.12)
-            case .ticket: (44e6, 0.8, 0.9)
             case .adaptive: (45e6, 0.7, 0.02)
             case .monitor: (30e6, 0.9, 0.04)
             case .semaphore: (34e6, 0.8, 0.08)
@@ -128,6 +127,7 @@ struct SampleReport {
             case .mutex: (50e6, 0.6, 4)
             case .snapshot: (28e6, 0.4, 0.05)
             case .actor: (9e6, 0.9, 0.05)
+            default: (44e6, 0.8, 0.9)
             }
         let n = Double(threads)
         return lambda * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
