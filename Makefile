@@ -136,6 +136,11 @@ format: ## format the Swift and C sources in place
 	swift format --in-place -p -r $(SWIFT_SOURCES)
 	clang-format -i $(C_SOURCES)
 
+.PHONY: docs
+docs: build-tests ## write what docs, openapi.yaml and the schema say of each strategy
+	LATCHKEY_WRITE_DOCS=1 swift test $(DEBUG) --skip-build --disable-xctest \
+	    --filter TidyTests.GeneratedTests
+
 .PHONY: image
 image: ## build the container image (podman or docker)
 	$$(command -v podman || command -v docker) build --tag latchkey .

@@ -23,6 +23,7 @@ let package = Package(
     name: "latchkey",
     products: [
         .library(name: "LatchkeySync", targets: ["LatchkeySync"]),
+        .library(name: "LatchkeySyncTesting", targets: ["LatchkeySyncTesting"]),
         .executable(name: "latchkey", targets: ["latchkey"]),
     ],
     targets: [
@@ -35,6 +36,7 @@ let package = Package(
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
+        .target(name: "LatchkeySyncTesting", dependencies: ["LatchkeySync"]),
         .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem"]),
         .target(
             name: "LatchkeyContention",
@@ -78,7 +80,7 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyTestSupport",
-            dependencies: ["LatchkeySync"],
+            dependencies: ["LatchkeySync", "LatchkeySyncTesting"],
             path: "Tests/LatchkeyTestSupport"
         ),
         .testTarget(
@@ -129,7 +131,8 @@ let package = Package(
                 "latchkey",
             ]
         ),
-        .testTarget(name: "TidyTests"),
+        // The documents are compared with the strategies themselves.
+        .testTarget(name: "TidyTests", dependencies: ["LatchkeySync"]),
     ]
 )
 

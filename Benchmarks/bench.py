@@ -134,7 +134,7 @@ SHADOWS = {
     "spin at 1/16": ("spin", "1/16", 0.95),
     "barrier-queue at 1/16": ("barrier-queue", "1/16", 0.95),
     "actor at 1/16": ("actor", "1/16", 0.95),
-    "all fourteen at 1/16": ("all", "1/16", None),
+    "all at 1/16": ("all", "1/16", None),
     "spin at 1/1": ("spin", "1/1", None),
 }
 

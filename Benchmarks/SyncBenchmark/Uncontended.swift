@@ -82,16 +82,18 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
     switch kind {
     case .serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync:
         bareQueue(of: kind, operations)
-    case .lock: bareLock(FoundationLock(), "NSLock", operations)
-    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
-    case .spin: bareLock(SpinLock(), "SpinLock", operations)
-    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
-    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
     case .monitor: bareMonitor(operations)
-    case .readWriteLock: bareReadWriteLock(operations)
+    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
     case .mutex: bareMutex(operations)
     case .actor: bareActor(operations)
-    case .snapshot: nil
+    case .lock: bareLock(FoundationLock(), "NSLock", operations)
+    case .spin: bareLock(SpinLock(), "SpinLock", operations)
+    case .ticket: bareLock(TicketLock(), "TicketLock", operations)
+    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
+    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
+    case .readWriteLock: bareLock(ReadWriteLock(), "pthread_rwlock_t", operations)
+    // A primitive is named here by its type, since the loop over it must be compiled for that type.
+    default: nil
     }
 }
 
@@ -134,18 +136,6 @@ private func bareMonitor(_ operations: Int) -> Contender {
     return bare("Monitor.synchronized", operations) {
         for _ in 0..<operations {
             Monitor.synchronized(on: counter) { counter.increment() }
-        }
-    }
-}
-
-private func bareReadWriteLock(_ operations: Int) -> Contender {
-    let counter = BareCounter()
-    let lock = ReadWriteLock()
-    return bare("pthread_rwlock_t", operations) {
-        for _ in 0..<operations {
-            lock.lock()
-            counter.increment()
-            lock.unlock()
         }
     }
 }

@@ -15,7 +15,7 @@ let kinds = StrategyKind.allCases.filter { names.isEmpty || names.contains($0.ra
 
 let uncontended = Harness(rounds: 15)
 for kind in kinds {
-    let isSlow = [.serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync].contains(kind)
+    let isSlow = kind.traits.handsOffFairly && !kind.traits.spins
     let operations = kind == .actor ? 5_000 : isSlow ? 50_000 : 200_000
     print(try uncontended.measure(meteringAdds(kind, operations: operations)).json())
     guard let reference = barePrimitive(of: kind, operations: operations) else {

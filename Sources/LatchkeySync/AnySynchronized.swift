@@ -6,7 +6,7 @@
 /// let best = scores.blocking?.read { $0.values.max() }
 /// ```
 ///
-/// The submitting and asynchronous doors work under all fourteen strategies, the blocking ones
+/// The submitting and asynchronous access functions work under every strategy, the blocking ones
 /// under those that can block, which is what ``blocking`` says.
 ///
 /// **Cost.** Each access goes through a witness table into code that is not specialised for the
@@ -14,16 +14,18 @@
 /// an escaping closure. Where that matters, choose with ``StrategyKind/accept(_:)`` once, and run
 /// generic code over ``Synchronized`` from there on.
 public struct AnySynchronized<Value: Sendable>: Sendable {
+    /// The strategy.
     public let kind: StrategyKind
 
-    /// The blocking doors; nil for `actor`, which has none.
-    public let blocking: (any BlockingDoors<Value>)?
+    /// The blocking access functions; nil for `actor`, which has none.
+    public let blocking: (any BlockingAccess<Value>)?
 
-    private let submitting: any SubmittingDoors<Value>
+    private let submitting: any SubmittingAccess<Value>
 
+    /// A value under the strategy of that name.
     public init(_ value: Value, kind: StrategyKind) {
         self.kind = kind
-        (submitting, blocking) = kind.accept(DoorsVisitor(value: value))
+        (submitting, blocking) = kind.accept(AccessVisitor(value: value))
     }
 
     /// The number of writes that were accepted and are not yet applied.
@@ -80,8 +82,8 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
     }
 }
 
-/// The doors of ``Synchronized`` that exist under every strategy.
-public protocol SubmittingDoors<Value>: Sendable {
+/// The access functions of ``Synchronized`` that exist under every strategy.
+public protocol SubmittingAccess<Value>: Sendable {
     associatedtype Value: Sendable
 
     var backlogCount: Int { get }
@@ -117,8 +119,8 @@ public protocol SubmittingDoors<Value>: Sendable {
     ) async throws(BacklogFull) -> Result
 }
 
-/// The doors of ``Synchronized`` that block.
-public protocol BlockingDoors<Value>: Sendable {
+/// The access functions of ``Synchronized`` that block.
+public protocol BlockingAccess<Value>: Sendable {
     associatedtype Value: Sendable
 
     func read<Observer: EntryObserver, Result, Failure: Error>(
@@ -136,7 +138,7 @@ public protocol BlockingDoors<Value>: Sendable {
     ) throws(Failure) -> Result
 }
 
-extension BlockingDoors {
+extension BlockingAccess {
     /// As ``Synchronized/read(observer:fileID:line:_:)``.
     public func read<Result, Failure: Error>(
         fileID: StaticString = #fileID,
@@ -156,12 +158,12 @@ extension BlockingDoors {
     }
 }
 
-extension Synchronized: SubmittingDoors {}
-extension Synchronized: BlockingDoors where Guard: BlockingStrategy {}
+extension Synchronized: SubmittingAccess {}
+extension Synchronized: BlockingAccess where Guard: BlockingStrategy {}
 
-/// Makes the guarded value, with the doors that its strategy has.
-private struct DoorsVisitor<Value: Sendable>: StrategyVisitor {
-    typealias Output = (any SubmittingDoors<Value>, (any BlockingDoors<Value>)?)
+/// Makes the guarded value, with the access functions that its strategy has.
+private struct AccessVisitor<Value: Sendable>: StrategyVisitor {
+    typealias Output = (any SubmittingAccess<Value>, (any BlockingAccess<Value>)?)
 
     let value: Value
 

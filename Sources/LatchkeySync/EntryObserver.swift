@@ -31,15 +31,26 @@ public protocol EntryObserver: Sendable {
 
 /// Observes nothing and costs nothing.
 public struct NoObserver: EntryObserver {
+    /// Nothing is remembered.
     public struct Entry: BitwiseCopyable, Sendable {
         @inlinable init() {}
     }
 
+    /// False.
     @inlinable public static var isActive: Bool { false }
 
+    /// Observes nothing.
     @inlinable public init() {}
+
+    /// Does nothing.
     @inlinable public func asks(_ mode: AccessMode) -> Entry { Entry() }
+
+    /// Does nothing.
     @inlinable public func isBlocked(_ entry: inout Entry) {}
+
+    /// Does nothing.
     @inlinable public func enters(_ entry: inout Entry) {}
+
+    /// Does nothing.
     @inlinable public func leaves(_ entry: Entry) {}
 }

@@ -3,7 +3,11 @@
 /// The first of three layers. A raw lock knows nothing of the value it protects; a strategy turns
 /// it into shared and exclusive access; ``Synchronized`` owns the value. Only here are things
 /// called `lock` and `unlock`.
+///
+/// A lock of your own is a type with the first four members; ``RawLockStrategy`` makes a strategy
+/// of it. The shared way in is the exclusive one unless a lock has another.
 public protocol RawLock: Sendable {
+    /// Makes a lock that is free.
     init()
 
     /// Waits until the calling thread holds the lock.
@@ -14,4 +18,64 @@ public protocol RawLock: Sendable {
 
     /// Lets go. The calling thread must hold the lock.
     func unlock()
+
+    /// Waits until the calling thread shares the lock with other readers.
+    func lockShared()
+
+    /// Shares the lock if that is possible at once.
+    func tryLockShared() -> Bool
+
+    /// Ends sharing. The calling thread must share the lock.
+    func unlockShared()
+
+    /// What a strategy that is this lock promises.
+    static var traits: StrategyTraits { get }
+
+    /// Whether the lock may be tried before it is waited for, which is how an observer hears of
+    /// waiting. False only where a failed try is dear.
+    static var isTriedBeforeWaiting: Bool { get }
+}
+
+extension RawLock {
+    /// The exclusive way in.
+    @inlinable public func lockShared() { lock() }
+
+    /// The exclusive way in.
+    @inlinable public func tryLockShared() -> Bool { tryLock() }
+
+    /// The exclusive way out.
+    @inlinable public func unlockShared() { unlock() }
+
+    /// Nothing beyond what every strategy promises.
+    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
+
+    /// True.
+    @inlinable public static var isTriedBeforeWaiting: Bool { true }
+
+    @inlinable
+    @inline(__always)
+    func lock(_ mode: AccessMode) {
+        switch mode {
+        case .read: lockShared()
+        case .write: lock()
+        }
+    }
+
+    @inlinable
+    @inline(__always)
+    func tryLock(_ mode: AccessMode) -> Bool {
+        switch mode {
+        case .read: tryLockShared()
+        case .write: tryLock()
+        }
+    }
+
+    @inlinable
+    @inline(__always)
+    func unlock(_ mode: AccessMode) {
+        switch mode {
+        case .read: unlockShared()
+        case .write: unlock()
+        }
+    }
 }

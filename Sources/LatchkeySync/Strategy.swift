@@ -1,41 +1,19 @@
 /// How shared and exclusive access to a value is given.
 ///
-/// A strategy holds no value: it guards a ``Cell``, together with which it is kept by
-/// ``Synchronized``. It is used through two kinds of door. The *blocking* doors of
-/// ``BlockingStrategy`` run the body before they return. The *submitting* doors here exist for
-/// every strategy: the body may run later, on another thread, and the completion says so. A
-/// strategy that blocks runs both before it returns.
+/// A strategy holds no value: it guards a ``GuardedValue``, together with which it is kept by
+/// ``Synchronized``. It has two kinds of access functions. The *blocking* ones of
+/// ``BlockingStrategy`` run the body before they return. The *submitting* ones here exist for every
+/// strategy: the body may run later, on another thread, and the completion says so. A strategy that
+/// blocks runs both before it returns.
 ///
 /// Promised by every strategy: a body for writing excludes every other body; an access that
 /// begins after another one has ended sees what that one wrote; the completion is called exactly
 /// once, outside the guarded section; writes submitted by one thread are applied in order.
 ///
-/// **Decorating a strategy.** Every requirement takes the cell and the observer, so that a
-/// strategy which wraps another can forward each call with an observer of its own:
-///
-/// ```swift
-/// struct Metered<Base: Strategy>: Strategy {  // types of parameters left out
-///     let base: Base
-///     let meter: Meter
-///
-///     static var name: String { Base.name }
-///     static var traits: StrategyTraits { Base.traits }
-///     var backlogCount: Int { base.backlogCount }
-///
-///     func submitRead(_ cell, observer, _ body, completion) {
-///         base.submitRead(cell, observer: meter, body, completion)
-///     }
-///     static func submitReadAll(_ strategies, _ cells, observers, _ body, completion) {
-///         let meters = strategies.map(\.meter)
-///         Base.submitReadAll(strategies.map(\.base), cells, observers: meters, body, completion)
-///     }
-/// }
-/// extension Metered: BlockingStrategy where Base: BlockingStrategy { read, write, holdWriters, … }
-/// extension Metered: TryingStrategy where Base: TryingStrategy { tryWrite }
-/// ```
-///
-/// A wrapper forwards *all* requirements, those with a default too: the defaults call `read` and
-/// `write`, which is not what an asynchronous base does.
+/// **Three ways to write one.** A strategy that is one lock conforms to ``LockingStrategy``, one
+/// that is one dispatch queue to ``QueueStrategy``, and one that adds something to another strategy
+/// to ``WrappingStrategy``; they get all access functions from there. A strategy of another kind
+/// conforms to ``BlockingStrategy`` and implements `read`, `write` and `hold`, or to this protocol.
 public protocol Strategy: Sendable {
     /// How the strategy is called in messages. The same as ``StrategyKind/rawValue`` for a
     /// strategy that has a kind.
@@ -46,7 +24,7 @@ public protocol Strategy: Sendable {
 
     /// Submits `body` for shared access and calls `completion` with its result.
     func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -57,7 +35,7 @@ public protocol Strategy: Sendable {
     /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts. Nothing was
     ///   submitted then, and neither closure is called.
     func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -76,11 +54,27 @@ public protocol Strategy: Sendable {
     ///   - completion: Called exactly once, outside all guarded sections.
     static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [Cell<Value>],
+        _ cells: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     )
+
+    /// Submits `body` for exclusive access to all `cells` at once and calls `completion` with its
+    /// result: nobody sees some of the writes without the others who holds all cells.
+    ///
+    /// The parameters are those of ``submitReadAll(_:_:observers:_:completion:)``. `body` keeps the
+    /// number of the values.
+    ///
+    /// - Throws: ``BacklogFull`` if as many writes to one of the cells wait as its strategy
+    ///   accepts. Nothing was submitted then, and neither closure is called.
+    static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull)
 
     /// The number of writes that were accepted and are not yet applied. 0 for a strategy that
     /// applies a write before the call returns.
@@ -89,6 +83,7 @@ public protocol Strategy: Sendable {
 
 /// An asynchronous strategy refused a write because its backlog is at its bound.
 public struct BacklogFull: Error, Hashable, Sendable {
+    /// The error.
     @inlinable public init() {}
 }
 
@@ -99,7 +94,7 @@ public protocol BlockingStrategy: Strategy {
     /// Runs `body` with shared access: other readers may be inside where
     /// ``StrategyTraits/allowsConcurrentReaders`` says so, writers never.
     func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -107,7 +102,7 @@ public protocol BlockingStrategy: Strategy {
     /// Runs `body` with exclusive access. If it throws, what it did to the value stays, except
     /// under `snapshot`, which then publishes nothing.
     func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -115,24 +110,43 @@ public protocol BlockingStrategy: Strategy {
     /// Like ``read(_:observer:_:)``, and no write takes effect while `body` runs. The same thing
     /// for every strategy but `snapshot`, whose readers do not hold writers up.
     func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Enters for reading and stays inside: no write takes effect until the calling thread calls
-    /// what this returns.
+    /// Enters and stays inside, until the calling thread calls what this returns.
     ///
-    /// The blocking form without a body, with which many guards are held at once, in a loop. Who
-    /// else can read meanwhile is up to the strategy. Where this has returned, the place of the
-    /// cell holds its present value.
-    func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease
+    /// The blocking form without a body, with which several guards are held at once, in a loop. No
+    /// write takes effect meanwhile, except those of the caller. Who else can read is up to the
+    /// strategy.
+    func hold<Observer: EntryObserver>(_ mode: AccessMode, observer: Observer) -> Release
+
+    /// Runs `body` with shared access to all `cells` at once, before it returns.
+    ///
+    /// See ``Strategy/submitReadAll(_:_:observers:_:completion:)``.
+    static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: ([Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result
+
+    /// Runs `body` with exclusive access to all `cells` at once, before it returns.
+    ///
+    /// If it throws, what it did to the values stays, as with ``write(_:observer:_:)``.
+    static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result
 }
 
-/// Leaves a guarded section that ``BlockingStrategy/holdWriters(observer:)`` entered.
+/// Leaves a guarded section that ``BlockingStrategy/hold(_:observer:)`` entered.
 ///
 /// Called once, on the thread that entered.
-public typealias WriterRelease = () -> Void
+public typealias Release = () -> Void
 
 /// A strategy that can be entered only if that is possible at once.
 ///
@@ -141,16 +155,15 @@ public typealias WriterRelease = () -> Void
 public protocol TryingStrategy: BlockingStrategy {
     /// Runs `body` with exclusive access, or returns nil if the caller would have to wait.
     func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result?
 }
 
-/// A strategy with a name: one of the fourteen.
-public protocol NamedStrategy: Strategy {
-    static var kind: StrategyKind { get }
-
+/// A strategy that can be made without arguments.
+public protocol MakeableStrategy: Strategy {
+    /// Makes a guard that nobody holds.
     init()
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied. A strategy that
@@ -158,21 +171,39 @@ public protocol NamedStrategy: Strategy {
     init(backlogMax: Int)
 }
 
-extension NamedStrategy {
+extension MakeableStrategy {
+    /// Makes a guard that nobody holds, and that needs no backlog.
     @inlinable
     public init(backlogMax: Int) {
         self.init()
     }
+}
 
+/// A strategy with a case in ``StrategyKind``.
+public protocol NamedStrategy: MakeableStrategy {
+    /// The case.
+    static var kind: StrategyKind { get }
+
+    /// One sentence about the strategy, for tables.
+    static var summary: String { get }
+}
+
+extension NamedStrategy {
+    /// The kind's name.
     @inlinable public static var name: String { kind.rawValue }
 }
 
-extension BlockingStrategy {
-    @inlinable public var backlogCount: Int { 0 }
+// Disfavoured where a wrapper around a blocking strategy has them from ``WrappingStrategy`` too.
 
+extension BlockingStrategy {
+    /// None: writes are applied before the call returns.
+    @_disfavoredOverload @inlinable public var backlogCount: Int { 0 }
+
+    /// Reads before it returns.
+    @_disfavoredOverload
     @inlinable
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -180,9 +211,11 @@ extension BlockingStrategy {
         completion(read(cell, observer: observer, body))
     }
 
+    /// Writes before it returns.
+    @_disfavoredOverload
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -190,19 +223,22 @@ extension BlockingStrategy {
         completion(write(cell, observer: observer, body))
     }
 
+    /// The same as `read`.
     @inlinable
     public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try read(cell, observer: observer, body)
     }
 
+    /// Reads before it returns.
+    @_disfavoredOverload
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [Cell<Value>],
+        _ cells: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -210,36 +246,63 @@ extension BlockingStrategy {
         completion(readAll(strategies, cells, observers: observers, body))
     }
 
-    /// Runs `body` with shared access to all `cells` at once, before it returns.
-    ///
-    /// See ``Strategy/submitReadAll(_:_:observers:_:completion:)``.
+    /// Writes before it returns.
+    @_disfavoredOverload
+    @inlinable
+    public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        completion(writeAll(strategies, cells, observers: observers, body))
+    }
+
+    /// Enters one after the other.
     @inlinable
     public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],
-        _ cells: [Cell<Value>],
+        _ cells: [GuardedValue<Value>],
         observers: [Observer],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        precondition(
-            strategies.count == cells.count && observers.count == cells.count,
-            "Each cell has one guard and one observer."
-        )
-        var values: [Value] = []
-        var releases: [WriterRelease] = []
-        values.reserveCapacity(cells.count)
-        releases.reserveCapacity(cells.count)
+        try holding(.read, strategies, observers) { () throws(Failure) -> Result in
+            try SeveralValues.read(cells, body)
+        }
+    }
+
+    /// Enters one after the other.
+    @inlinable
+    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try holding(.write, strategies, observers) { () throws(Failure) -> Result in
+            try SeveralValues.write(cells, body)
+        }
+    }
+
+    /// Runs `body` while the calling thread holds all guards, which it takes one after the other.
+    @inlinable
+    static func holding<Observer: EntryObserver, Result, Failure: Error>(
+        _ mode: AccessMode,
+        _ strategies: [Self],
+        _ observers: [Observer],
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var releases: [Release] = []
+        releases.reserveCapacity(strategies.count)
         defer {
-            // The copies end before the guards do: a writer who comes next must not find its
-            // value shared, or it would copy it.
-            values = []
             for release in releases.reversed() {
                 release()
             }
         }
-        for (index, cell) in cells.enumerated() {
-            releases.append(strategies[index].holdWriters(observer: observers[index]))
-            unsafe values.append(cell.place.pointee.read { $0 })
+        for (strategy, observer) in zip(strategies, observers) {
+            releases.append(strategy.hold(mode, observer: observer))
         }
-        return try body(values)
+        return try body()
     }
 }

@@ -1,7 +1,8 @@
 /// The strategies by name.
 ///
 /// The raw value is the one spelling of a strategy: command-line flag, JSON, metric label and
-/// documentation all use it.
+/// documentation all use it. A strategy has one case here and one line in ``accept(_:)``; tables,
+/// tests and benchmarks follow from `allCases`.
 public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case serialQueue = "serial-queue"
     case serialQueueAsync = "serial-queue-async"
@@ -10,6 +11,7 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case lock = "lock"
     case recursiveLock = "recursive-lock"
     case spin = "spin"
+    case ticket = "ticket"
     case adaptive = "adaptive"
     case monitor = "monitor"
     case semaphore = "semaphore"
@@ -20,43 +22,40 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
 }
 
 extension StrategyKind {
-    /// One sentence about the strategy.
-    public var summary: String {
+    /// Calls the visitor with the type of the strategy that has this name.
+    @inlinable
+    public func accept<Visitor: StrategyVisitor>(
+        _ visitor: Visitor
+    ) throws(Visitor.Failure) -> Visitor.Output {
         switch self {
-        case .serialQueue:
-            "A private serial dispatch queue with synchronous reads and writes."
-        case .serialQueueAsync:
-            "A private serial dispatch queue with synchronous reads and asynchronous writes."
-        case .barrierQueue:
-            "A private concurrent dispatch queue with synchronous reads and barrier writes."
-        case .barrierQueueAsync:
-            "A private concurrent dispatch queue with synchronous reads and asynchronous barriers."
-        case .lock:
-            "NSLock around every access."
-        case .recursiveLock:
-            "NSRecursiveLock around every access."
-        case .spin:
-            "An atomic word that waiters poll, yielding after a bound."
-        case .adaptive:
-            "A futex lock whose waiters poll for a bounded time and then sleep."
-        case .monitor:
-            "A recursive lock found by object identity, as @synchronized does."
-        case .semaphore:
-            "DispatchSemaphore(value: 1) around every access."
-        case .readWriteLock:
-            "pthread_rwlock with writer preference."
-        case .mutex:
-            "Mutex of Swift's Synchronization module."
-        case .snapshot:
-            "An immutable value swapped atomically; readers never wait, writers copy."
-        case .actor:
-            "A Swift actor; nothing blocks, every access is submitted."
+        case .serialQueue: try visitor.visitBlocking(SerialQueueStrategy.self)
+        case .serialQueueAsync: try visitor.visitBlocking(SerialQueueAsyncStrategy.self)
+        case .barrierQueue: try visitor.visitBlocking(BarrierQueueStrategy.self)
+        case .barrierQueueAsync: try visitor.visitBlocking(BarrierQueueAsyncStrategy.self)
+        case .lock: try visitor.visitBlocking(LockStrategy.self)
+        case .recursiveLock: try visitor.visitBlocking(RecursiveLockStrategy.self)
+        case .spin: try visitor.visitBlocking(SpinStrategy.self)
+        case .ticket: try visitor.visitBlocking(TicketStrategy.self)
+        case .adaptive: try visitor.visitBlocking(AdaptiveStrategy.self)
+        case .monitor: try visitor.visitBlocking(MonitorStrategy.self)
+        case .semaphore: try visitor.visitBlocking(SemaphoreStrategy.self)
+        case .readWriteLock: try visitor.visitBlocking(ReadWriteLockStrategy.self)
+        case .mutex: try visitor.visitBlocking(MutexStrategy.self)
+        case .snapshot: try visitor.visitBlocking(SnapshotStrategy.self)
+        case .actor: try visitor.visit(ActorStrategy.self)
         }
     }
 
+    /// One sentence about the strategy.
+    public var summary: String { accept(SummaryVisitor()) }
+
     /// What the strategy promises.
-    public var traits: StrategyTraits {
-        accept(TraitsVisitor())
+    public var traits: StrategyTraits { accept(TraitsVisitor()) }
+}
+
+private struct SummaryVisitor: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> String {
+        Guard.summary
     }
 }
 

@@ -16,6 +16,7 @@ public struct StrategyTraits: Sendable, Hashable {
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool
 
+    /// The traits that are named; no others.
     public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,
@@ -33,4 +34,22 @@ public struct StrategyTraits: Sendable, Hashable {
         self.handsOffFairly = handsOffFairly
         self.spins = spins
     }
+}
+
+extension StrategyTraits {
+    /// A trait's name in JSON and in print, and what it is of a strategy.
+    package typealias Column = (
+        json: String, text: String, value: @Sendable (StrategyTraits) -> Bool
+    )
+
+    /// All traits, in the order in which tables show them.
+    package static let columns: [Column] = [
+        ("reentrant", "re-entrant", { $0.isReentrant }),
+        ("concurrentReaders", "concurrent readers", { $0.allowsConcurrentReaders }),
+        ("readsDuringWrites", "reads during writes", { $0.readsDuringWrites }),
+        ("blocksCaller", "blocks the caller", { $0.blocksCaller }),
+        ("asynchronousWrites", "asynchronous writes", { $0.appliesWritesAsynchronously }),
+        ("fairHandOff", "fair hand-off", { $0.handsOffFairly }),
+        ("spins", "spins", { $0.spins }),
+    ]
 }

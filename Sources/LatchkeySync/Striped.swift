@@ -10,9 +10,9 @@
 /// let players = scores.readAll { $0.reduce(0) { $0 + $1.count } }
 /// ```
 ///
-/// The doors are those of ``Synchronized``, with the stripe in front. A body must not enter
-/// another stripe: only ``readAll(observer:fileID:line:_:)`` takes several, and always in
-/// ascending order.
+/// The access functions are those of ``Synchronized``, with the stripe in front. A body must not
+/// enter another stripe: ``readAll(observer:fileID:line:_:)`` and
+/// ``write(several:observer:fileID:line:_:)`` take several, and always in ascending order.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
 /// whose elements never change, and every index is checked.
@@ -20,7 +20,7 @@
 public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendable {
     @usableFromInline let stripes: UnsafeMutablePointer<Stripe<Value, Guard>>
     @usableFromInline let strategies: [Guard]
-    @usableFromInline let cells: [Cell<Value>]
+    @usableFromInline let cells: [GuardedValue<Value>]
 
     /// - Parameters:
     ///   - count: A power of two, at most ``StripeCount/max``.
@@ -45,11 +45,12 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
         }
     }
 
+    /// Values by stripe, each behind a guard of its own.
     @inlinable
     public convenience init(
         count: Int = StripeCount.standard,
         value: (_ stripe: Int) -> Value
-    ) where Guard: NamedStrategy {
+    ) where Guard: MakeableStrategy {
         self.init(count: count, strategy: { Guard() }, value: value)
     }
 
@@ -59,6 +60,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
         unsafe stripes.deallocate()
     }
 
+    /// The number of stripes.
     @inlinable public var count: Int { cells.count }
 
     /// The stripe of what has this hash.
@@ -74,7 +76,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
 
     /// The stripe itself.
     ///
-    /// The doors below spare the reference counting of using it.
+    /// The access functions below spare the reference counting of using it.
     @inlinable
     public subscript(stripe: Int) -> Synchronized<Value, Guard> {
         with(stripe) { $0 }
@@ -104,6 +106,7 @@ public enum StripeCount {
     /// 1024. Taking all stripes holds that many guards.
     public static let max = 1024
 
+    /// Whether there can be as many stripes.
     public static func isValid(_ count: Int) -> Bool {
         count > 0 && count <= max && count.nonzeroBitCount == 1
     }
@@ -111,7 +114,7 @@ public enum StripeCount {
 
 /// A stripe where only a borrow of it is handed out.
 ///
-/// See ``Place`` for why that matters: the reference count would be the one line that all threads
+/// See `Storage` for why that matters: the reference count would be the one line that all threads
 /// write to.
 @usableFromInline
 struct Stripe<Value: Sendable, Guard: Strategy>: ~Copyable {

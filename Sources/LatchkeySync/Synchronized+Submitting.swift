@@ -1,4 +1,5 @@
-// The doors that exist for every strategy, since they need not complete before they return.
+// The access functions that exist for every strategy, since they need not complete before they
+// return.
 
 extension Synchronized {
     /// Submits `body` for shared access and calls `completion` with its result.
@@ -76,7 +77,8 @@ extension Synchronized {
 extension Synchronized {
     /// Runs `body` with shared access to the value and returns its result to the calling task.
     ///
-    /// ``submitRead(observer:fileID:line:_:completion:)`` for tasks, and the natural door of
+    /// ``submitRead(observer:fileID:line:_:completion:)`` for tasks, and the natural access
+    /// function of
     /// `actor`. Under every other strategy the task's thread blocks while a writer is inside: keep
     /// the sections short, or use `actor`, because the threads of the cooperative pool are few.
     @inlinable

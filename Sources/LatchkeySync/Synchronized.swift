@@ -6,10 +6,10 @@
 /// let best = scores.read { $0.values.max() }
 /// ```
 ///
-/// The doors here are the only way to the value. Their bodies are synchronous, and nothing of the
-/// value outlives a body unless the body returns a copy.
+/// The access functions here are the only way to the value. Their bodies are synchronous, and
+/// nothing of the value outlives a body unless the body returns a copy.
 ///
-/// There are three kinds of door. ``read(observer:fileID:line:_:)`` and
+/// There are three kinds of access function. ``read(observer:fileID:line:_:)`` and
 /// ``write(observer:fileID:line:_:)`` block, and exist for every strategy but `actor`.
 /// ``submitRead(observer:fileID:line:_:completion:)`` and
 /// ``submitWrite(observer:fileID:line:_:completion:)`` exist for every strategy and may complete
@@ -23,16 +23,20 @@
 /// both places. Other builds do what the primitive does, which is written at each strategy.
 public final class Synchronized<Value: Sendable, Guard: Strategy>: Sendable {
     @usableFromInline let strategy: Guard
-    @usableFromInline let cell: Cell<Value>
+    @usableFromInline let cell: GuardedValue<Value>
 
+    /// - Parameters:
+    ///   - value: The value to begin with.
+    ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming Value, strategy: Guard) {
         self.strategy = strategy
-        cell = Cell(value)
+        cell = GuardedValue(value)
     }
 
+    /// A value behind a guard of its own.
     @inlinable
-    public convenience init(_ value: consuming Value) where Guard: NamedStrategy {
+    public convenience init(_ value: consuming Value) where Guard: MakeableStrategy {
         self.init(value, strategy: Guard())
     }
 

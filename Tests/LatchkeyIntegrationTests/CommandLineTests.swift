@@ -110,7 +110,7 @@ struct CommandLineTests {
         let text = try await run(["strategies"]).output
         let json = try await run(["strategies", "--format=json"]).output
         let table = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
-        #expect((table?["strategies"] as? [Any])?.count == 14)
+        #expect((table?["strategies"] as? [Any])?.count == StrategyKind.allCases.count)
         for kind in StrategyKind.allCases {
             #expect(text.contains("\(kind.rawValue)\n"))
         }

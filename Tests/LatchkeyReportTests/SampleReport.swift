@@ -127,6 +127,7 @@ struct SampleReport {
             case .mutex: (50e6, 0.6, 4)
             case .snapshot: (28e6, 0.4, 0.05)
             case .actor: (9e6, 0.9, 0.05)
+            default: (44e6, 0.8, 0.9)
             }
         let n = Double(threads)
         return lambda * n / (1 + contention * (n - 1) + coherency * n * (n - 1))

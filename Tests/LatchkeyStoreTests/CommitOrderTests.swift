@@ -154,7 +154,7 @@ private struct ReadingAcross: StrategyVisitor {
 }
 
 /// A strategy whose writers do something after their body has run and before readers see it.
-private struct Paused<Base: Strategy>: Strategy {
+private struct Paused<Base: Strategy>: WrappingStrategy {
     let base: Base
     let pause: @Sendable () -> Void
 

@@ -17,7 +17,7 @@ struct AnySynchronizedTests {
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func `the blocking doors exist where the strategy can block`(kind: StrategyKind) {
+    func `the blocking access functions exist where the strategy can block`(kind: StrategyKind) {
         let scores = AnySynchronized<Int>(1, kind: kind)
         #expect((scores.blocking != nil) == kind.traits.blocksCaller)
         if let blocking = scores.blocking {

@@ -12,6 +12,7 @@ struct RawLockTests {
         check(FoundationLock())
         check(FoundationRecursiveLock())
         check(SpinLock())
+        check(TicketLock())
         check(AdaptiveLock())
         check(MonitorLock())
         check(SemaphoreLock())
@@ -31,6 +32,27 @@ struct RawLockTests {
         lock.unlock()
         #expect(TestThread(attempt).join())
         #expect(tried.with { $0 } == [false, true], "\(Lock.self)")
+    }
+
+    /// The waiters outnumber the processors of most machines that run this.
+    @Test func `a ticket lock lets waiters in in the order in which they asked`() {
+        let lock = TicketLock()
+        let order = Guarded<[Int]>([])
+        lock.lock()
+        let waiters = (0..<8).map { index in
+            let waiter = TestThread {
+                lock.lock()
+                order.with { $0.append(index) }
+                lock.unlock()
+            }
+            #expect(eventually { lock.next.load(ordering: .relaxed) == UInt32(index + 2) })
+            return waiter
+        }
+        lock.unlock()
+        for waiter in waiters {
+            #expect(waiter.join())
+        }
+        #expect(order.with { $0 } == Array(0..<8))
     }
 
     @Test func `an adaptive lock that nobody sleeps on is free after it is unlocked`() {

@@ -99,11 +99,12 @@ struct SnapshotTests {
         #expect(value.read { $0 } == 1)
     }
 
-    /// Below the doors: a checked build takes the `deinit` for a part of the write that frees.
+    /// Below the access functions: a checked build takes the `deinit` for a part of the write that
+    /// frees.
     @Test func `a value's deinit may enter the guard that frees it`() {
         let ended = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())
-        let cell = Cell<AtEnd?>(nil)
+        let cell = GuardedValue<AtEnd?>(nil)
         strategy.write(cell, observer: NoObserver()) { value in
             value = AtEnd {
                 strategy.write(cell, observer: NoObserver()) { _ in }

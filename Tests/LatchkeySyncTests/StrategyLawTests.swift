@@ -2,7 +2,7 @@ import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
-/// The laws, run for all fourteen strategies: a new strategy adds no test, only a case.
+/// The laws, run for every strategy: a new one adds no test.
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct StrategyLawTests {
     @Test(arguments: StrategyKind.allCases)
@@ -85,7 +85,7 @@ struct StrategyLawTests {
 }
 
 extension StrategyKind {
-    /// The laws through each kind of door that the strategy has.
+    /// The laws through each kind of access function that the strategy has.
     var laws: [StrategyLaws] { accept(LawsVisitor()) }
 }
 
@@ -115,7 +115,7 @@ private struct CompletionsRunOutside: StrategyVisitor {
 
 private struct PoolThreadsSeeTheirWrites: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        ["\(Guard.name) has no blocking doors"]
+        ["\(Guard.name) has no blocking access functions"]
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
@@ -141,7 +141,7 @@ private struct ObserverHearsOfWaiting: StrategyVisitor {
 
 private struct ThrowingBodiesRelease: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        ["\(Guard.name) has no blocking doors"]
+        ["\(Guard.name) has no blocking access functions"]
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(

@@ -11,6 +11,7 @@ public final class HTTPClient {
     /// How long an answer may take.
     public static let patienceSeconds = 20
 
+    /// Connects to a server on loopback.
     public init(port: UInt16) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else {
@@ -58,6 +59,7 @@ public final class HTTPClient {
         }
     }
 
+    /// Sends the text as it stands.
     public func send(_ text: String) throws {
         try send(text.utf8)
     }
@@ -160,12 +162,17 @@ public final class HTTPClient {
     }
 }
 
+/// An answer as it was received.
 public struct HTTPAnswer: Sendable {
+    /// The status code.
     public let status: Int
     /// By lower-case name; several of one name are joined by commas.
     public let headers: [String: String]
+
+    /// The body, unchunked.
     public let body: [UInt8]
 
+    /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The body as a JSON value, if it is one.
@@ -186,7 +193,9 @@ public struct HTTPAnswer: Sendable {
     }
 }
 
+/// What went wrong on the connection.
 public struct HTTPClientError: Error, CustomStringConvertible {
+    /// The error as a sentence.
     public let description: String
 
     init(_ call: String, _ number: Int32) {

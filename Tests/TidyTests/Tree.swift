@@ -30,9 +30,11 @@ struct Tree: Sendable {
     /// This package: what git tracks, and what is new and not ignored.
     static let ofThisPackage = Result { try readThisPackage() }
 
+    /// The folder of `Package.swift`.
+    static let top = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
     private static func readThisPackage() throws -> Tree {
-        let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         let git = Process()
         let output = Pipe()
         git.executableURL = URL(filePath: "/usr/bin/env")

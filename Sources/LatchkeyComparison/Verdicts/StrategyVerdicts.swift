@@ -19,7 +19,7 @@ package enum StrategyVerdicts {
     /// What a check takes, with the search, on average over the strategies.
     static let estimatedSeconds = 0.3
 
-    /// Checks one of the fourteen.
+    /// Checks a strategy by its name.
     ///
     /// - Parameters:
     ///   - kind: The strategy.

@@ -2,21 +2,6 @@ package import LatchkeySync
 
 /// The table of strategies and their traits, as the command line and `GET /v1/strategies` have it.
 package enum StrategyTable {
-    /// A trait's name in JSON and in print, and what it is of a strategy.
-    private typealias Column = (
-        json: String, text: String, value: @Sendable (StrategyTraits) -> Bool
-    )
-
-    private static let columns: [Column] = [
-        ("reentrant", "re-entrant", { $0.isReentrant }),
-        ("concurrentReaders", "concurrent readers", { $0.allowsConcurrentReaders }),
-        ("readsDuringWrites", "reads during writes", { $0.readsDuringWrites }),
-        ("blocksCaller", "blocks the caller", { $0.blocksCaller }),
-        ("asynchronousWrites", "asynchronous writes", { $0.appliesWritesAsynchronously }),
-        ("fairHandOff", "fair hand-off", { $0.handsOffFairly }),
-        ("spins", "spins", { $0.spins }),
-    ]
-
     /// The table as JSON, with the strategy that serves if this is a running service.
     package static func json(serving: StrategyKind?) -> [UInt8] {
         var json = JSONWriter()
@@ -30,7 +15,7 @@ package enum StrategyTable {
                         row.member("name", kind.rawValue)
                         row.member("summary", kind.summary)
                         row.object("traits") { traits in
-                            for column in columns {
+                            for column in StrategyTraits.columns {
                                 traits.member(column.json, column.value(kind.traits))
                             }
                         }
@@ -44,7 +29,7 @@ package enum StrategyTable {
     /// One paragraph a strategy, for a terminal of 80 columns.
     package static func text() -> String {
         StrategyKind.allCases.map { kind in
-            let traits = columns.filter { $0.value(kind.traits) }.map(\.text)
+            let traits = StrategyTraits.columns.filter { $0.value(kind.traits) }.map(\.text)
             return "\(kind.rawValue)\n    \(kind.summary)\n    "
                 + (traits.isEmpty ? "-" : traits.joined(separator: ", ")) + "\n"
         }.joined(separator: "\n")

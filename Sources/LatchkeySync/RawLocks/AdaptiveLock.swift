@@ -30,8 +30,10 @@ public final class AdaptiveLock: RawLock {
 
     @usableFromInline let word = Atomic<UInt32>(0)
 
+    /// Makes a lock that is free.
     @inlinable public init() {}
 
+    /// Waits until the calling thread holds the lock.
     @inlinable
     public func lock() {
         if !tryLock() {
@@ -50,6 +52,7 @@ public final class AdaptiveLock: RawLock {
         ).exchanged
     }
 
+    /// Lets go.
     @inlinable
     public func unlock() {
         if word.exchange(Self.unlocked, ordering: .releasing) == Self.contended {

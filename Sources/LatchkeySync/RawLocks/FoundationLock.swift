@@ -4,8 +4,15 @@ public import Foundation
 public struct FoundationLock: RawLock {
     @usableFromInline let handle = NSLock()
 
+    /// Makes a lock that is free.
     @inlinable public init() {}
+
+    /// Waits until the calling thread holds the lock.
     @inlinable public func lock() { handle.lock() }
+
+    /// Takes the lock if that is possible at once.
     @inlinable public func tryLock() -> Bool { handle.try() }
+
+    /// Lets go.
     @inlinable public func unlock() { handle.unlock() }
 }

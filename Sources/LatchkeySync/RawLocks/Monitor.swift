@@ -109,16 +109,19 @@ final class MonitorEntry: @unchecked Sendable {
 public final class MonitorLock: RawLock {
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 
+    /// Makes a lock that is free.
     public init() {
         unsafe entry = Atomic(nil)
     }
 
+    /// Waits until the calling thread holds the lock.
     public func lock() {
         let entry = Monitor.entry(for: ObjectIdentifier(self))
         entry.lock.lock()
         unsafe self.entry.store(.passUnretained(entry), ordering: .relaxed)
     }
 
+    /// Takes the lock if that is possible at once.
     public func tryLock() -> Bool {
         let entry = Monitor.entry(for: ObjectIdentifier(self))
         guard entry.lock.try() else {
@@ -129,6 +132,7 @@ public final class MonitorLock: RawLock {
         return true
     }
 
+    /// Lets go.
     public func unlock() {
         // SAFETY: entries are never freed.
         guard let entry = unsafe entry.load(ordering: .relaxed) else {

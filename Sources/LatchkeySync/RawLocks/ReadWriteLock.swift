@@ -13,9 +13,10 @@ public import Glibc
 /// SAFETY: `@safe`, `@unchecked Sendable`: the class alone allocates and frees the handle, and
 /// every call on it is safe from any thread.
 @safe
-public final class ReadWriteLock: @unchecked Sendable {
+public final class ReadWriteLock: RawLock, @unchecked Sendable {
     @usableFromInline let handle: UnsafeMutablePointer<pthread_rwlock_t>
 
+    /// Makes a lock that is free.
     public init() {
         unsafe handle = .allocate(capacity: 1)
         var attributes = pthread_rwlockattr_t()
@@ -36,26 +37,39 @@ public final class ReadWriteLock: @unchecked Sendable {
         unsafe handle.deallocate()
     }
 
+    /// Readers share.
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(allowsConcurrentReaders: true)
+    }
+
+    /// Waits until the calling thread shares the lock.
     @inlinable
     public func lockShared() {
         unsafe check(pthread_rwlock_rdlock(handle), "pthread_rwlock_rdlock")
     }
 
+    /// Shares the lock if that is possible at once.
     @inlinable
     public func tryLockShared() -> Bool {
         unsafe checkTry(pthread_rwlock_tryrdlock(handle), "pthread_rwlock_tryrdlock")
     }
 
+    /// One call for readers and writers.
+    @inlinable public func unlockShared() { unlock() }
+
+    /// Waits until the calling thread holds the lock.
     @inlinable
     public func lock() {
         unsafe check(pthread_rwlock_wrlock(handle), "pthread_rwlock_wrlock")
     }
 
+    /// Takes the lock if that is possible at once.
     @inlinable
     public func tryLock() -> Bool {
         unsafe checkTry(pthread_rwlock_trywrlock(handle), "pthread_rwlock_trywrlock")
     }
 
+    /// Lets go.
     @inlinable
     public func unlock() {
         unsafe check(pthread_rwlock_unlock(handle), "pthread_rwlock_unlock")

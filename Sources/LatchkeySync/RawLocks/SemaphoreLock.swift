@@ -8,7 +8,10 @@ public import Dispatch
 public struct SemaphoreLock: RawLock {
     @usableFromInline let handle = DispatchSemaphore(value: 1)
 
+    /// Makes a lock that is free.
     @inlinable public init() {}
+
+    /// Waits until the calling thread holds the lock.
     @inlinable public func lock() { handle.wait() }
 
     /// Time 0 is `DISPATCH_TIME_NOW`, which spares reading the clock.
@@ -17,5 +20,6 @@ public struct SemaphoreLock: RawLock {
         handle.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success
     }
 
+    /// Lets go.
     @inlinable public func unlock() { handle.signal() }
 }

@@ -20,8 +20,10 @@ public final class SpinLock: RawLock {
 
     @usableFromInline let isHeld = Atomic<Bool>(false)
 
+    /// Makes a lock that is free.
     @inlinable public init() {}
 
+    /// Waits until the calling thread holds the lock.
     @inlinable
     public func lock() {
         if !tryLock() {
@@ -35,6 +37,7 @@ public final class SpinLock: RawLock {
         !isHeld.exchange(true, ordering: .acquiring)
     }
 
+    /// Lets go.
     @inlinable
     public func unlock() {
         isHeld.store(false, ordering: .releasing)

@@ -3,17 +3,33 @@
 /// See ``Monitor``.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build: see ``ReentrantLockStrategy``.
-public struct MonitorStrategy: NamedStrategy, ReentrantLockStrategy {
+/// write, stop the process in every build: see ``NestedReadLock``.
+///
+/// `@synchronized(object)`: a recursive lock from a hashed side table, found by the object's
+/// identity.
+///
+/// - *Guarantees:* re-entry for reading.
+/// - *Use it when* the thing to lock has no place for a lock.
+/// - *Not when* it has.
+/// - *Trap:* every access pays for the look-up, even alone, and strangers share the table's
+///   buckets.
+///
+/// ```sh
+/// latchkey compare --strategies monitor,recursive-lock --threads 1 --section 0 --outside 0
+/// ```
+public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.monitor
+
+    /// The strategy in one sentence.
+    public static let summary = "A recursive lock found by object identity, as @synchronized does."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(isReentrant: true)
 
-    public let rawLock: MonitorLock
-    public let nesting: Nesting
+    /// The lock.
+    public let rawLock: NestedReadLock<MonitorLock>
 
-    @inlinable
-    public init() {
-        rawLock = MonitorLock()
-        nesting = Nesting()
-    }
+    /// Makes a guard that nobody holds.
+    @inlinable public init() { rawLock = NestedReadLock(MonitorLock(), name: Self.name) }
 }

@@ -1,11 +1,31 @@
 /// `semaphore`: `DispatchSemaphore(value: 1)`, waited for and signalled around every access.
 ///
 /// Entering again on the same thread hangs.
-public struct SemaphoreStrategy: NamedStrategy, ExclusiveLockStrategy {
+///
+/// - *Guarantees:* nothing beyond the common ones.
+/// - *Use it when* never for its speed; it is here because it is everywhere.
+/// - *Not when* priorities matter: it has no owner that could inherit one.
+/// - *Trap:* alone it is as quick as a lock. With more threads than processors it falls behind, and
+///   costs more processor time for each operation. Having no owner, it lets anybody signal, and
+///   nothing notices a thread that waits for itself. Its contended ratio is too high under many
+///   threads: a try lowers the count for a moment, and what tries meanwhile fails as well.
+///
+/// ```sh
+/// latchkey compare --strategies semaphore,lock --threads 1,8
+/// ```
+public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.semaphore
+
+    /// The strategy in one sentence.
+    public static let summary = "DispatchSemaphore(value: 1) around every access."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits()
 
+    /// The lock.
     public let rawLock: SemaphoreLock
 
+    /// Makes a guard that nobody holds.
     @inlinable public init() { rawLock = SemaphoreLock() }
 }

@@ -11,103 +11,156 @@ public import Synchronization
 ///
 /// The same thread may read inside a read. In builds without the re-entry check, a write inside a
 /// read takes effect for later reads, and a write inside a write hangs.
-public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
+///
+/// - *Guarantees:* a reader enters at once, always, and keeps the value it has seen.
+/// - *Use it when* state is mostly read: configuration, routing tables, flags.
+/// - *Not when* large values change often: each write copies. In the service, that is a stripe.
+/// - *Trap:* the copy grows with the value. With 100,000 keys behind one guard a write takes a
+///   thousand times as long as with one. Two reads can see two different snapshots: read once and
+///   use that. And old values are freed when no reader in the process came before them: one that
+///   stays inside a snapshot for long keeps what all others replaced.
+///
+/// ```sh
+/// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
+/// ```
+public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
     public static let kind = StrategyKind.snapshot
+
+    /// The strategy in one sentence.
+    public static let summary =
+        "An immutable value swapped atomically; readers never wait, writers copy."
+
+    /// What the strategy promises.
     public static let traits = StrategyTraits(
         isReentrant: true,
         allowsConcurrentReaders: true,
         readsDuringWrites: true
     )
 
-    @usableFromInline let publisher: Publisher
+    /// Guards the exchange of the address: the writers' lock.
+    public let rawLock = AdaptiveLock()
 
-    @inlinable public init() { publisher = Publisher() }
+    @usableFromInline let epochs: Epochs
+
+    /// Makes a guard that nobody holds.
+    public init() { epochs = .domain }
 
     /// With readers counted apart from the rest of the process, for tests.
-    init(epochs: Epochs) { publisher = Publisher(epochs: epochs) }
+    init(epochs: Epochs) { self.epochs = epochs }
 
+    /// Reads.
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var entry = observer.asks(.read)
-        let reading = publisher.epochs.enter()
+        let reading = epochs.enter()
         observer.enters(&entry)
         defer {
             observer.leaves(entry)
-            publisher.epochs.leave(reading)
+            epochs.leave(reading)
         }
         // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
         let place = unsafe cell.address.load(ordering: .sequentiallyConsistent)
         return try unsafe place.pointee.read(body)
     }
 
+    /// Reads while the calling thread holds the writers' lock.
     @inlinable
     public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let entry = publisher.enter(observer, .read)
-        defer { publisher.leave(observer, entry) }
-        return try unsafe cell.place.pointee.read(body)
+        let entry = enter(observer, .read)
+        defer { leave(observer, .read, entry) }
+        return try cell.read(body)
     }
 
-    @inlinable
-    public func holdWriters<Observer: EntryObserver>(observer: Observer) -> WriterRelease {
-        let entry = publisher.enter(observer, .read)
-        return { publisher.leave(observer, entry) }
-    }
-
+    /// Writes.
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let entry = publisher.enter(observer, .write)
-        var replaced: Replaced?
-        defer { publisher.leave(observer, entry, replaced) }
-        return try replace(cell, &replaced, body)
+        try replace(cell, observer, enter(observer, .write), body)
     }
 
+    /// Writes if the caller need not wait.
     @inlinable
     public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard publisher.writer.tryLock() else {
+        guard let entry = tryEnter(observer) else {
             return nil
         }
-        var entry = observer.asks(.write)
-        observer.enters(&entry)
-        var replaced: Replaced?
-        defer { publisher.leave(observer, entry, replaced) }
-        return try replace(cell, &replaced, body)
+        return try replace(cell, observer, entry, body)
     }
 
-    /// Changes a copy and publishes it.
-    ///
-    /// The calling thread holds the writers' lock.
+    /// Publishes all values before it lets writers in.
     @inlinable
-    func replace<Value, Result, Failure: Error>(
-        _ cell: Cell<Value>,
-        _ replaced: inout Replaced?,
+    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var replaced: [Replaced] = []
+        defer {
+            for (strategy, old) in zip(strategies, replaced) {
+                strategy.epochs.discard(old)
+            }
+        }
+        return try holding(.write, strategies, observers) { () throws(Failure) -> Result in
+            var values = cells.map { cell in cell.read { $0 } }
+            let result = try body(&values)
+            SeveralValues.expect(values.count, of: cells.count)
+            for (index, cell) in cells.enumerated() {
+                replaced.append(strategies[index].publish(values[index], in: cell))
+            }
+            return result
+        }
+    }
+
+    /// Changes a copy, publishes it, and leaves the section that the calling thread has entered.
+    ///
+    /// What was replaced is disposed of after the lock is released.
+    @inlinable
+    func replace<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: GuardedValue<Value>,
+        _ observer: Observer,
+        _ entry: Observer.Entry,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var copy = unsafe cell.place.pointee.read { $0 }
+        var replaced: Replaced?
+        defer {
+            leave(observer, .write, entry)
+            if let replaced {
+                epochs.discard(replaced)
+            }
+        }
+        var copy = cell.read { $0 }
         let result = try body(&copy)
-        // Sequentially consistent: W1 in ``Epochs``. It also releases the copy to readers.
+        replaced = publish(copy, in: cell)
+        return result
+    }
+
+    /// Makes the value the one that readers find; returns the one before.
+    @inlinable
+    func publish<Value>(_ value: consuming Value, in cell: GuardedValue<Value>) -> Replaced {
+        // Sequentially consistent: W1 in ``Epochs``. It also releases the value to readers.
         let old = unsafe cell.address.exchange(
-            Cell.allocate(copy),
+            GuardedValue.allocate(value),
             ordering: .sequentiallyConsistent
         )
-        unsafe replaced = Replaced(old, stamp: publisher.epochs.replaced()) { old in
-            unsafe Cell.free(old.assumingMemoryBound(to: Place<Value>.self))
+        return unsafe Replaced(old, stamp: epochs.replaced()) { old in
+            unsafe GuardedValue.free(old.assumingMemoryBound(to: Storage<Value>.self))
         }
-        return result
     }
 }

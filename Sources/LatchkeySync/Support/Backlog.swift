@@ -27,6 +27,21 @@ final class Backlog: Sendable {
         }
     }
 
+    /// Accepts one write to each, or to none.
+    @inlinable
+    static func accept(_ backlogs: [Backlog]) throws(BacklogFull) {
+        for (index, backlog) in backlogs.enumerated() {
+            do throws(BacklogFull) {
+                try backlog.accept()
+            } catch {
+                for accepted in backlogs[..<index] {
+                    accepted.applied()
+                }
+                throw error
+            }
+        }
+    }
+
     @inlinable
     func applied() {
         waiting.subtract(1, ordering: .relaxed)

@@ -26,7 +26,7 @@ enum Reentry {
     @inline(__always)
     static func checking<Guard: Strategy, Value, Result, Failure: Error>(
         _ strategy: Guard.Type,
-        _ cell: Cell<Value>,
+        _ cell: GuardedValue<Value>,
         _ door: Door,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
@@ -38,17 +38,18 @@ enum Reentry {
         #endif
     }
 
-    /// Runs `enter`, which enters all cells for reading and holds writers.
+    /// Runs `enter`, which enters all cells through `door`.
     @inlinable
     @inline(__always)
     static func checking<Guard: Strategy, Value, Result, Failure: Error>(
         _ strategy: Guard.Type,
-        _ cells: [Cell<Value>],
+        _ cells: [GuardedValue<Value>],
+        _ door: Door,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holdingAll(strategy, cells, caller, enter)
+        return try holdingAll(strategy, cells, door, caller, enter)
         #else
         return try enter()
         #endif
@@ -57,7 +58,8 @@ enum Reentry {
     @usableFromInline
     static func holdingAll<Guard: Strategy, Value, Result, Failure: Error>(
         _ strategy: Guard.Type,
-        _ cells: [Cell<Value>],
+        _ cells: [GuardedValue<Value>],
+        _ door: Door,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -72,7 +74,7 @@ enum Reentry {
         for (index, cell) in cells.enumerated() {
             let access = unsafe accesses + index
             unsafe access.initialize(
-                to: HeldAccess(strategy, ObjectIdentifier(cell), .readHoldingWriters, caller)
+                to: HeldAccess(strategy, ObjectIdentifier(cell), door, caller)
             )
             unsafe latchkey_system_hold_accesses(access)
         }

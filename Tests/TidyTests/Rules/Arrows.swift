@@ -8,6 +8,7 @@ extension Rule {
         "CMicrohttpd": [],
         "CYajl": [],
         "LatchkeySync": ["CLatchkeySystem"],
+        "LatchkeySyncTesting": ["LatchkeySync"],
         "LatchkeyMetrics": ["CLatchkeySystem"],
         "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
         "LatchkeyStore": ["CYajl", "LatchkeyContention", "LatchkeySync"],

@@ -11,7 +11,7 @@ let rounds = 20_000
 /// Counts words on several threads, with the strategy as a type: nothing is dispatched at run time.
 struct WordCount: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> String {
-        "has no blocking doors: use asyncRead and asyncWrite"
+        "has no blocking access functions: use asyncRead and asyncWrite"
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(

@@ -1,9 +1,7 @@
-public import LatchkeySync
-
 /// Tells two observers of every access, the first one first.
-@usableFromInline
-package struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
-    @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
+public struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryObserver {
+    /// What both remember.
+    public struct Entry: BitwiseCopyable, Sendable {
         @usableFromInline var first: First.Entry
         @usableFromInline var second: Second.Entry
 
@@ -17,33 +15,39 @@ package struct BothObservers<First: EntryObserver, Second: EntryObserver>: Entry
     @usableFromInline let first: First
     @usableFromInline let second: Second
 
-    @inlinable package static var isActive: Bool { First.isActive || Second.isActive }
+    /// Whether one of them is.
+    @inlinable public static var isActive: Bool { First.isActive || Second.isActive }
 
+    /// The first one is told first.
     @inlinable
-    package init(_ first: First, _ second: Second) {
+    public init(_ first: First, _ second: Second) {
         self.first = first
         self.second = second
     }
 
+    /// Tells both.
     @inlinable
-    package func asks(_ mode: AccessMode) -> Entry {
+    public func asks(_ mode: AccessMode) -> Entry {
         Entry(first: first.asks(mode), second: second.asks(mode))
     }
 
+    /// Tells both.
     @inlinable
-    package func isBlocked(_ entry: inout Entry) {
+    public func isBlocked(_ entry: inout Entry) {
         first.isBlocked(&entry.first)
         second.isBlocked(&entry.second)
     }
 
+    /// Tells both.
     @inlinable
-    package func enters(_ entry: inout Entry) {
+    public func enters(_ entry: inout Entry) {
         first.enters(&entry.first)
         second.enters(&entry.second)
     }
 
+    /// Tells both.
     @inlinable
-    package func leaves(_ entry: Entry) {
+    public func leaves(_ entry: Entry) {
         first.leaves(entry.first)
         second.leaves(entry.second)
     }

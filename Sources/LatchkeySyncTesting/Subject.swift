@@ -3,21 +3,33 @@ import Synchronization
 
 /// The value that the laws guard.
 public struct LawState: Sendable {
+    /// Counts writes.
     public var count = 0
+
+    /// Follows `count` within each write.
     public var copy = 0
+
+    /// What was written, in order.
     public var log: [Int] = []
+
+    /// Says when it is freed.
     public var tracked: Tracked?
 
+    /// Nothing was written yet.
     public init() {}
 }
 
 /// Says when it is freed.
+///
+/// **Design.** The atomic word is the object's life: a reader under a broken strategy may look at
+/// it after it was freed, and relaxed order is enough for a guess.
 public final class Tracked: Sendable {
     private let freed: Arrivals
     private let life = Atomic<Int>(Tracked.alive)
 
     private static let alive = 0x1A7C_4B0E
 
+    /// Arrives there when it is freed.
     public init(_ freed: Arrivals) {
         self.freed = freed
     }
@@ -31,15 +43,19 @@ public final class Tracked: Sendable {
     }
 }
 
-/// A guarded ``LawState`` as the laws use it, whatever the doors: an access returns when its body
-/// has run.
+/// A guarded ``LawState`` as the laws use it, whatever the access functions: an access returns when
+/// its body has run.
 public struct Subject: Sendable {
+    /// A way to run a body inside.
     public typealias Access<Body> = @Sendable (Body) -> Void
 
+    /// Runs a body for reading.
     public let read: @Sendable (@escaping @Sendable (LawState) -> Void) -> Void
+
+    /// Runs a body for writing.
     public let write: @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
 
-    /// Through the blocking doors.
+    /// Through the blocking access functions.
     public init<Guard: BlockingStrategy>(
         blocking synchronized: Synchronized<LawState, Guard>,
         observer: some EntryObserver = NoObserver()
@@ -48,7 +64,7 @@ public struct Subject: Sendable {
         write = { synchronized.write(observer: observer, $0) }
     }
 
-    /// Through the submitting doors, waiting for the completion.
+    /// Through the submitting access functions, waiting for the completion.
     public init<Guard: Strategy>(
         submitting synchronized: Synchronized<LawState, Guard>,
         observer: some EntryObserver = NoObserver()

@@ -1,5 +1,5 @@
-// The doors of `Striped`: those of `Synchronized` with the stripe in front, and those to all
-// stripes at once.
+// The access functions of `Striped`: those of `Synchronized` with the stripe in front, and those to
+// all stripes at once.
 
 extension Striped where Guard: BlockingStrategy {
     /// As ``Synchronized/read(observer:fileID:line:_:)`` of one stripe.
@@ -42,9 +42,41 @@ extension Striped where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(Guard.self, cells, Caller(fileID, line)) {
+        try Reentry.checking(Guard.self, cells, .readHoldingWriters, Caller(fileID, line)) {
             () throws(Failure) -> Result in
             try Guard.readAll(strategies, cells, observers: oneEach(observer), body)
+        }
+    }
+
+    /// Runs `body` with the values of some stripes, all of which it may change: whoever reads all
+    /// stripes sees every one of the changes or none.
+    ///
+    /// Takes the stripes in ascending order and holds them all. Blocks until it has them. The
+    /// observer hears one write per stripe.
+    ///
+    /// - Parameters:
+    ///   - stripes: At least one; in ascending order, each once.
+    ///   - observer: Hears of these accesses.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the values in the order of `stripes`, not copied except under `snapshot`.
+    ///     Must keep their number, and not enter a stripe.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws. What it did to the values before stays, except under
+    ///   `snapshot`, which then publishes nothing.
+    @inlinable
+    public func write<Observer: EntryObserver, Result, Failure: Error>(
+        several stripes: [Int],
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let (strategies, cells) = several(stripes)
+        let observers = Array(repeating: observer, count: cells.count)
+        return try Reentry.checking(Guard.self, cells, .write, Caller(fileID, line)) {
+            () throws(Failure) -> Result in
+            try Guard.writeAll(strategies, cells, observers: observers, body)
         }
     }
 }
@@ -95,8 +127,8 @@ extension Striped {
     /// Submits `body` with the values of all stripes at one moment and calls `completion` with its
     /// result.
     ///
-    /// Exists for every strategy; `actor` must have one stripe. Under a blocking strategy both run
-    /// before this returns, as in ``readAll(observer:fileID:line:_:)``.
+    /// Exists for every strategy. Under a blocking strategy both run before this returns, as in
+    /// ``readAll(observer:fileID:line:_:)``.
     @inlinable
     public func submitReadAll<Observer: EntryObserver, Result: Sendable>(
         observer: Observer = NoObserver(),
@@ -108,10 +140,10 @@ extension Striped {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
         if Guard.traits.blocksCaller {
-            Reentry.checking(Guard.self, cells, caller) {}
+            Reentry.checking(Guard.self, cells, .readHoldingWriters, caller) {}
         }
         let body = { @Sendable [cells] (values: [Value]) in
-            Reentry.checking(Guard.self, cells, caller) { body(values) }
+            Reentry.checking(Guard.self, cells, .readHoldingWriters, caller) { body(values) }
         }
         #endif
         Guard.submitReadAll(
@@ -121,6 +153,52 @@ extension Striped {
             body,
             completion: completion
         )
+    }
+
+    /// Submits `body` with the values of some stripes, all of which it may change, and calls
+    /// `completion` with its result.
+    ///
+    /// Exists for every strategy: ``write(several:observer:fileID:line:_:)`` where that is applied
+    /// before this returns, and else in the order of submission, without blocking a thread.
+    ///
+    /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
+    ///   accepts. Nothing was submitted then, and neither closure is called.
+    @inlinable
+    public func submitWrite<Observer: EntryObserver, Result: Sendable>(
+        several stripes: [Int],
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let (strategies, cells) = several(stripes)
+        #if DEBUG || LATCHKEY_CHECKED
+        let caller = Caller(fileID, line)
+        if !Guard.traits.appliesWritesAsynchronously {
+            Reentry.checking(Guard.self, cells, .write, caller) {}
+        }
+        let body = { @Sendable (values: inout [Value]) in
+            Reentry.checking(Guard.self, cells, .write, caller) { body(&values) }
+        }
+        #endif
+        try Guard.submitWriteAll(
+            strategies,
+            cells,
+            observers: Array(repeating: observer, count: cells.count),
+            body,
+            completion: completion
+        )
+    }
+
+    /// The guards and values of some stripes.
+    @inlinable
+    func several(_ stripes: [Int]) -> ([Guard], [GuardedValue<Value>]) {
+        precondition(
+            !stripes.isEmpty && zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 },
+            "Several stripes are named once each, in ascending order."
+        )
+        return (stripes.map { strategies[$0] }, stripes.map { cells[$0] })
     }
 
     @inlinable

@@ -4,20 +4,26 @@ public import LatchkeySync
 /// What every strategy promises, each written once.
 ///
 /// A law returns the ways in which it was broken, rather than failing a test: so the same law
-/// shows that the fourteen strategies keep it and that the known-bad ones do not.
+/// shows that the strategies keep it and that the known-bad ones do not.
+///
+/// **Design.** Each law starts threads of its own and joins them before it returns. What they tell
+/// the law goes through ``Guarded``, ``Arrivals`` and gates, never through what is under test.
 public struct StrategyLaws: Sendable {
+    /// What violations call the strategy.
     public let name: String
+
+    /// What the strategy promises.
     public let traits: StrategyTraits
     let makeSubject: @Sendable () -> Subject
 
-    /// The laws of a strategy, tried through its submitting doors.
+    /// The laws of a strategy, tried through its submitting access functions.
     public init<Guard: Strategy>(submitting make: @escaping @Sendable () -> Guard) {
         name = Guard.name + ", submitting"
         traits = Guard.traits
         makeSubject = { Subject(submitting: Synchronized(LawState(), strategy: make())) }
     }
 
-    /// The laws of a strategy, tried through its blocking doors.
+    /// The laws of a strategy, tried through its blocking access functions.
     public init<Guard: BlockingStrategy>(blocking make: @escaping @Sendable () -> Guard) {
         name = Guard.name + ", blocking"
         traits = Guard.traits
@@ -235,5 +241,43 @@ extension StrategyLaws {
             }
             note(freed.wait(for: rounds), "the last value leaks")
         }
+    }
+}
+
+extension StrategyLaws {
+    /// Runs every law that applies to a strategy which blocks; nothing if it keeps them all.
+    ///
+    /// Takes some seconds. Call it on a thread that may block, which a thread of the cooperative
+    /// pool may not.
+    ///
+    /// ```swift
+    /// @Test func `my lock keeps the laws`() async {
+    ///     let violations = await TestThread.result {
+    ///         StrategyLaws.violations { RawLockStrategy<MyLock>() }
+    ///     }
+    ///     #expect(violations == [])
+    /// }
+    /// ```
+    ///
+    /// - Parameter make: Makes a guard that nobody holds.
+    /// - Returns: A sentence for each broken law.
+    public static func violations<Guard: BlockingStrategy>(
+        _ make: @escaping @Sendable () -> Guard
+    ) -> [Violation] {
+        var found: [Violation] = []
+        for laws in [StrategyLaws(blocking: make), StrategyLaws(submitting: make)] {
+            found += laws.noUpdateIsLost()
+            found += laws.readsAreWhole()
+            found += laws.writersExcludeEveryone()
+            found += laws.readersOverlapAsPromised()
+            found += laws.noWakeUpIsLost()
+            found += laws.valuesAreFreed()
+        }
+        found += writesApplyInOrder(make)
+        found += completionsRunOutside(make)
+        found += poolThreadsSeeTheirWrites(make)
+        found += observerHearsInOrder(make)
+        found += throwingBodiesRelease(make)
+        return found
     }
 }

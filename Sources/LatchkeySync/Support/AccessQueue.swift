@@ -9,16 +9,23 @@ public import Synchronization
 ///
 /// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
 /// half readers, high half writers. Only accesses with an active observer are counted.
-@usableFromInline
-struct GuardQueue: Sendable {
+public struct AccessQueue: Sendable {
     @usableFromInline let queue: DispatchQueue
     @usableFromInline let isConcurrent: Bool
     @usableFromInline let entrants = Entrants()
 
-    @usableFromInline
-    init(_ kind: StrategyKind, isConcurrent: Bool) {
-        queue = PrivateQueue.make(label: "latchkey.\(kind.rawValue)", isConcurrent: isConcurrent)
+    /// Of a queue that applies submitted writes later; nil for one that applies them at once.
+    @usableFromInline let submissions: Submissions?
+
+    /// - Parameters:
+    ///   - label: What debuggers call the queue.
+    ///   - isConcurrent: Whether readers share the queue.
+    ///   - backlogMax: How many submitted writes may wait to be applied; nil if a write is applied
+    ///     before the call that submits it returns.
+    public init(label: String, isConcurrent: Bool, backlogMax: Int? = nil) {
+        queue = PrivateQueue.make(label: "latchkey.\(label)", isConcurrent: isConcurrent)
         self.isConcurrent = isConcurrent
+        submissions = backlogMax.map(Submissions.init)
     }
 
     /// Submits `body` and waits for it.
@@ -28,19 +35,13 @@ struct GuardQueue: Sendable {
         _ mode: AccessMode,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var entry = observer.asks(mode)
-        if Observer.isActive && !entrants.join(mode, isConcurrent: isConcurrent) {
-            observer.isBlocked(&entry)
-        }
+        var entry = ask(observer, mode)
         // `sync` knows no typed errors, so the outcome leaves through a variable.
         var outcome: Swift.Result<Result, Failure>?
         sync(mode) {
             observer.enters(&entry)
             outcome = Swift.Result(catching: body)
-            observer.leaves(entry)
-            if Observer.isActive {
-                entrants.leave(mode)
-            }
+            leave(observer, mode, entry)
         }
         guard let outcome else {
             preconditionFailure("DispatchQueue.sync returned before its body ran.")
@@ -52,35 +53,17 @@ struct GuardQueue: Sendable {
     @inlinable
     @inline(__always)
     func sync(_ mode: AccessMode, _ inside: () -> Void) {
-        if isConcurrent && mode == .write {
+        if isBarrier(mode) {
             queue.sync(flags: .barrier, execute: inside)
         } else {
             queue.sync(execute: inside)
         }
     }
 
-    /// Enters, and keeps the queue until ``release(_:_:)``: nobody else goes in.
-    ///
-    /// A block on the queue suspends it. After the block has returned, nothing begins, so what was
-    /// excluded stays excluded without a frame on the stack and without a thread that waits.
     @inlinable
-    func hold<Observer: EntryObserver>(_ observer: Observer) -> Observer.Entry {
-        var entry = observer.asks(.read)
-        if Observer.isActive && !entrants.join(.read, isConcurrent: isConcurrent) {
-            observer.isBlocked(&entry)
-        }
-        sync(.read) { queue.suspend() }
-        observer.enters(&entry)
-        return entry
-    }
-
-    @inlinable
-    func release<Observer: EntryObserver>(_ observer: Observer, _ entry: Observer.Entry) {
-        observer.leaves(entry)
-        if Observer.isActive {
-            entrants.leave(.read)
-        }
-        queue.resume()
+    @inline(__always)
+    func isBarrier(_ mode: AccessMode) -> Bool {
+        isConcurrent && mode == .write
     }
 
     /// Submits `body` for writing and returns; `then` is called after it has left the section.
@@ -90,21 +73,49 @@ struct GuardQueue: Sendable {
         _ body: @escaping @Sendable () -> Result,
         then: @escaping @Sendable (Result) -> Void
     ) {
-        var entry = observer.asks(.write)
-        if Observer.isActive && !entrants.join(.write, isConcurrent: isConcurrent) {
-            observer.isBlocked(&entry)
-        }
-        let inside = { @Sendable [entry, entrants] in
+        let entry = ask(observer, .write)
+        let inside = { @Sendable [self] in
             var entry = entry
             observer.enters(&entry)
             let result = body()
-            observer.leaves(entry)
-            if Observer.isActive {
-                entrants.leave(.write)
-            }
+            leave(observer, .write, entry)
             then(result)
         }
         queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
+    }
+}
+
+/// A block on the queue suspends it. After the block has returned, nothing begins, so what was
+/// excluded stays excluded without a frame on the stack and without a thread that waits.
+extension AccessQueue: HoldableQueue {
+    @inlinable
+    func hold(_ mode: AccessMode) {
+        sync(mode) { queue.suspend() }
+    }
+
+    @usableFromInline
+    func enqueueHold(_ mode: AccessMode, _ entered: @escaping @Sendable () -> Void) {
+        queue.async(flags: isBarrier(mode) ? .barrier : []) { [queue] in
+            queue.suspend()
+            entered()
+        }
+    }
+
+    @usableFromInline
+    func release() {
+        queue.resume()
+    }
+}
+
+/// What a queue needs that applies submitted writes later.
+@usableFromInline
+struct Submissions: Sendable {
+    @usableFromInline let backlog: Backlog
+    @usableFromInline let completions = Completions.queue()
+
+    @usableFromInline
+    init(backlogMax: Int) {
+        backlog = Backlog(max: backlogMax)
     }
 }
 

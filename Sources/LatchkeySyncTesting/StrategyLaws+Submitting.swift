@@ -2,7 +2,10 @@ import Dispatch
 public import LatchkeySync
 import Synchronization
 
-// The laws of the submitting doors, and of the observer.
+// The laws of the submitting access functions, and of the observer.
+//
+// **Design.** Completions are counted where they run and awaited by the thread that submits. What
+// blocks inside a body is on a thread of the law's own.
 
 extension StrategyLaws {
     /// What one thread submits is applied in the order of submission, and each completion is

@@ -1,5 +1,8 @@
 // What tests of threads are written with. A test draws its interleaving in two columns and puts
 // a gate between the lines; it never sleeps and hopes.
+//
+// **Design.** A gate is a semaphore, arrivals are a count under a condition, a thread is the
+// system's. Every wait has an end, so that a strategy that hangs fails a law and not the process.
 
 public import Dispatch
 import Foundation
@@ -16,8 +19,10 @@ public struct Gate: Sendable {
     /// How long a test watches for what must not happen.
     public static let glance = DispatchTimeInterval.milliseconds(40)
 
+    /// Nobody has passed or arrived yet.
     public init() {}
 
+    /// Lets one thread pass.
     public func open() {
         semaphore.signal()
     }
@@ -41,14 +46,17 @@ public final class Arrivals: @unchecked Sendable {
     private let changed = NSCondition()
     private var count = 0
 
+    /// Nobody has passed or arrived yet.
     public init() {}
 
+    /// How many have arrived.
     public var value: Int {
         changed.lock()
         defer { changed.unlock() }
         return count
     }
 
+    /// Counts one arrival.
     public func arrive() {
         changed.lock()
         count += 1
@@ -75,6 +83,7 @@ public final class Arrivals: @unchecked Sendable {
 public struct TestThread: Sendable {
     private let ended = Gate()
 
+    /// Starts the thread.
     @discardableResult
     public init(_ body: @escaping @Sendable () -> Void) {
         Thread.detachNewThread { [ended] in
@@ -123,6 +132,7 @@ public struct TestThread: Sendable {
 
 /// Lets another thread run.
 public enum Yield {
+    /// Yields the processor.
     public static func now() {
         sched_yield()
     }

@@ -3,10 +3,12 @@ public import LatchkeySync
 
 /// Remembers every call, by access.
 public final class RecordingObserver: EntryObserver {
+    /// What is remembered of one access.
     public struct Entry: BitwiseCopyable, Sendable {
         let access: Int
     }
 
+    /// One call to the observer.
     public enum Call: Equatable, Sendable {
         case asks(AccessMode)
         case isBlocked
@@ -14,15 +16,18 @@ public final class RecordingObserver: EntryObserver {
         case leaves
     }
 
+    /// True.
     public static var isActive: Bool { true }
 
     private let calls = Guarded<[[Call]]>([])
 
+    /// Nothing was heard yet.
     public init() {}
 
     /// The calls of each access, in the order in which the accesses were asked for.
     public var accesses: [[Call]] { calls.with { $0 } }
 
+    /// Adds to ``accesses``.
     public func asks(_ mode: AccessMode) -> Entry {
         calls.with {
             $0.append([.asks(mode)])
@@ -30,14 +35,17 @@ public final class RecordingObserver: EntryObserver {
         }
     }
 
+    /// Adds to ``accesses``.
     public func isBlocked(_ entry: inout Entry) {
         record(.isBlocked, entry)
     }
 
+    /// Adds to ``accesses``.
     public func enters(_ entry: inout Entry) {
         record(.enters, entry)
     }
 
+    /// Adds to ``accesses``.
     public func leaves(_ entry: Entry) {
         record(.leaves, entry)
     }
@@ -54,10 +62,12 @@ public final class Guarded<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value
 
+    /// The value to begin with.
     public init(_ value: Value) {
         self.value = value
     }
 
+    /// Runs `body` while the lock is held.
     public func with<Result>(_ body: (inout Value) -> Result) -> Result {
         lock.lock()
         defer { lock.unlock() }

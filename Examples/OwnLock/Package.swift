@@ -1,0 +1,17 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "own-lock",
+    dependencies: [.package(name: "latchkey", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "OwnLock",
+            dependencies: [
+                .product(name: "LatchkeySync", package: "latchkey"),
+                .product(name: "LatchkeySyncTesting", package: "latchkey"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v6)]
+        )
+    ]
+)

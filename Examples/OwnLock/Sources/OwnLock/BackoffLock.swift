@@ -1,0 +1,54 @@
+import Foundation
+import LatchkeySync
+import Synchronization
+
+/// A lock of one's own: a word that waiters try again after longer and longer pauses.
+///
+/// Four members make it a `RawLock`; `traits` says what it promises beyond what all do.
+final class BackoffLock: RawLock {
+    static var traits: StrategyTraits { StrategyTraits(spins: true) }
+
+    private let isHeld = Atomic<Bool>(false)
+
+    func lock() {
+        var microseconds: UInt32 = 1
+        while !tryLock() {
+            usleep(microseconds)
+            microseconds = min(2 * microseconds, 256)
+        }
+    }
+
+    func tryLock() -> Bool {
+        !isHeld.exchange(true, ordering: .acquiring)
+    }
+
+    func unlock() {
+        isHeld.store(false, ordering: .releasing)
+    }
+}
+
+/// The same lock without the exchange: two threads can both find it free.
+///
+/// The laws say so.
+final class BrokenLock: RawLock {
+    private let isHeld = Atomic<Bool>(false)
+
+    func lock() {
+        while !tryLock() {
+            sched_yield()
+        }
+    }
+
+    func tryLock() -> Bool {
+        if isHeld.load(ordering: .acquiring) {
+            return false
+        }
+        sched_yield()
+        isHeld.store(true, ordering: .relaxed)
+        return true
+    }
+
+    func unlock() {
+        isHeld.store(false, ordering: .releasing)
+    }
+}

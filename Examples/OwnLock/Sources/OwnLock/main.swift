@@ -1,0 +1,31 @@
+import Foundation
+import LatchkeySync
+import LatchkeySyncTesting
+
+// A lock of one's own, used like those that come with the library and tried by the same laws.
+
+let scores = Synchronized<[String: Int], RawLockStrategy<BackoffLock>>([:])
+DispatchQueue.concurrentPerform(iterations: 4) { _ in
+    for _ in 0..<1000 {
+        scores.write { $0["ada", default: 0] += 1 }
+    }
+}
+print("backoff: ada has \(scores.read { $0["ada", default: 0] })")
+
+let counting = CountingStrategy<RawLockStrategy<BackoffLock>>()
+let counted = Synchronized(0, strategy: counting)
+for _ in 0..<10 {
+    counted.write { $0 += 1 }
+}
+print("backoff: \(counting.ownObserver.count) accesses counted")
+
+func report(_ name: String, _ violations: [String]) {
+    print("\(name): " + (violations.isEmpty ? "keeps the laws" : "breaks a law"))
+}
+
+report("backoff", StrategyLaws.violations { RawLockStrategy<BackoffLock>() })
+report("counting", StrategyLaws.violations { CountingStrategy<RawLockStrategy<BackoffLock>>() })
+
+// A race needs two threads to meet, so it is looked for more than once.
+let broken = StrategyLaws(blocking: { RawLockStrategy<BrokenLock>() })
+report("broken", (0..<50).lazy.map { _ in broken.noUpdateIsLost() }.first { $0 != [] } ?? [])

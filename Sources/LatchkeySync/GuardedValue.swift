@@ -1,0 +1,162 @@
+public import Synchronization
+
+/// A guarded value, as a strategy sees it.
+///
+/// ``Synchronized`` makes one and passes it to its strategy with each access. Only a strategy that
+/// is written in full calls ``read(_:)`` and ``write(_:)``; neither does any synchronization: that
+/// is what a strategy is.
+///
+/// **Design.** The object owns the memory at `address` and the value in it. Locks and queues use
+/// the memory in place and never change the address. ``SnapshotStrategy`` publishes a new address
+/// for each write and disposes of the old one itself.
+///
+/// SAFETY: `@safe` because the class alone allocates and frees the memory, which is initialized
+/// whenever a strategy lets nobody in for writing; whoever reads `address` has to say `unsafe`.
+/// `@unchecked Sendable` because every use of the memory is inside a strategy.
+@safe
+public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline let address: Atomic<UnsafeMutablePointer<Storage<Value>>>
+
+    /// A value to be guarded by one strategy.
+    @inlinable
+    public init(_ value: consuming Value) {
+        unsafe address = Atomic(GuardedValue.allocate(value))
+    }
+
+    @inlinable
+    deinit {
+        unsafe GuardedValue.free(address.load(ordering: .relaxed))
+    }
+
+    /// Lends the value to `body`, without copying it.
+    ///
+    /// The strategy keeps writers out meanwhile.
+    @inlinable
+    @inline(__always)
+    public func read<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // SAFETY: the strategy keeps writers out.
+        try unsafe place.pointee.read(body)
+    }
+
+    /// Lends the value to `body`, which may change it.
+    ///
+    /// The strategy keeps everybody else out meanwhile.
+    @inlinable
+    @inline(__always)
+    public func write<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // SAFETY: the strategy keeps everybody else out.
+        try unsafe place.pointee.write(body)
+    }
+
+    /// Where the value is, for a strategy that never publishes another address.
+    ///
+    /// Relaxed: the address never changes, and what is stored there is ordered by the strategy.
+    @inlinable var place: UnsafeMutablePointer<Storage<Value>> {
+        unsafe address.load(ordering: .relaxed)
+    }
+
+    /// Moves the value out: the memory must be filled again before anybody else is let in.
+    @inlinable
+    func take() -> Value {
+        unsafe place.move().taken()
+    }
+
+    /// Moves a value into memory from which one was taken.
+    @inlinable
+    func put(_ value: consuming Value) {
+        unsafe place.initialize(to: Storage(value))
+    }
+
+    @inlinable
+    static func allocate(_ value: consuming Value) -> UnsafeMutablePointer<Storage<Value>> {
+        let place = UnsafeMutablePointer<Storage<Value>>.allocate(capacity: 1)
+        unsafe place.initialize(to: Storage(value))
+        return unsafe place
+    }
+
+    @inlinable
+    static func free(_ place: UnsafeMutablePointer<Storage<Value>>) {
+        unsafe place.deinitialize(count: 1)
+        unsafe place.deallocate()
+    }
+}
+
+/// The former name of ``GuardedValue``.
+package typealias Cell = GuardedValue
+
+/// A value where only a borrow of it is ever handed out.
+///
+/// Not copyable on purpose: the compiler then passes the value in place to a body that reads it.
+/// A copyable one would be copied first, which for a dictionary or a string means two atomic
+/// operations on its reference count, on a line that all readers share. With this type a read
+/// costs nothing beyond the strategy itself.
+@usableFromInline
+struct Storage<Value>: ~Copyable {
+    @usableFromInline var value: Value
+
+    @inlinable
+    init(_ value: consuming Value) {
+        self.value = value
+    }
+
+    @inlinable
+    borrowing func read<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(value)
+    }
+
+    @inlinable
+    mutating func write<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(&value)
+    }
+
+    @inlinable
+    consuming func taken() -> Value {
+        value
+    }
+}
+
+/// Accesses to several values whose guards are all held.
+@usableFromInline
+enum SeveralValues {
+    /// Runs `body` with copies, which end before this returns: a writer who comes next must not
+    /// find its value shared, or it would copy it.
+    @inlinable
+    static func read<Value, Result, Failure: Error>(
+        _ cells: [GuardedValue<Value>],
+        _ body: ([Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(cells.map { $0.read { $0 } })
+    }
+
+    /// Runs `body` with the values themselves, moved out for the time of the call.
+    @inlinable
+    static func write<Value, Result, Failure: Error>(
+        _ cells: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var values = cells.map { $0.take() }
+        defer {
+            expect(values.count, of: cells.count)
+            for cell in cells.reversed() {
+                cell.put(values.removeLast())
+            }
+        }
+        return try body(&values)
+    }
+
+    @inlinable
+    static func expect(_ count: Int, of expected: Int) {
+        precondition(count == expected, "A body that writes several values keeps their number.")
+    }
+}
+
+/// The former name of a strategy whose lock can be tried.
+package typealias ExclusiveLockStrategy = LockingStrategy & TryingStrategy

@@ -1,0 +1,72 @@
+internal import CLatchkeySystem
+internal import Glibc
+public import Synchronization
+
+/// A fair spin lock: takers draw numbers and enter in that order.
+///
+/// **Design.** Two counters. A taker draws a number from `next` and waits until `serving` shows
+/// it; the holder adds one to `serving` when it leaves. Nobody is overtaken, so when the next in
+/// line has no processor, everybody behind it waits too. That is why a waiter pauses for a short
+/// time only and yields its processor from then on, at every look.
+///
+/// | `next` − `serving` | meaning                | who changes it                             |
+/// |--------------------|------------------------|--------------------------------------------|
+/// | 0                  | free                   | a taker, which adds one to `next`          |
+/// | n > 0              | held, n - 1 takers wait | a taker, `next`; the holder, `serving`     |
+///
+/// Both wrap around. That is harmless, as long as fewer than 2^32 threads wait.
+public final class TicketLock: RawLock {
+    /// How often a waiter looks before it yields: about a microsecond.
+    static let roundsMax = 64
+
+    @usableFromInline let next = Atomic<UInt32>(0)
+    @usableFromInline let serving = Atomic<UInt32>(0)
+
+    /// Makes a lock that is free.
+    @inlinable public init() {}
+
+    /// Draws a number and waits for it.
+    ///
+    /// Acquiring: pairs with the releasing store of ``unlock()``.
+    @inlinable
+    public func lock() {
+        let ticket = next.wrappingAdd(1, ordering: .relaxed).oldValue
+        if serving.load(ordering: .acquiring) != ticket {
+            wait(for: ticket)
+        }
+    }
+
+    /// Draws a number only if it is served at once.
+    ///
+    /// Acquiring: if nobody has drawn the number that is served, whoever let go stored it.
+    @inlinable
+    public func tryLock() -> Bool {
+        let ticket = serving.load(ordering: .acquiring)
+        return next.compareExchange(
+            expected: ticket,
+            desired: ticket &+ 1,
+            ordering: .relaxed
+        ).exchanged
+    }
+
+    /// Serves the next number.
+    ///
+    /// Only the holder stores, so the load can be relaxed.
+    @inlinable
+    public func unlock() {
+        serving.store(serving.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+    }
+
+    @usableFromInline
+    func wait(for ticket: UInt32) {
+        var rounds = 0
+        while serving.load(ordering: .acquiring) != ticket {
+            if rounds < Self.roundsMax {
+                rounds += 1
+                latchkey_system_pause()
+            } else {
+                sched_yield()
+            }
+        }
+    }
+}

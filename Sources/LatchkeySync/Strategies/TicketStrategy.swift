@@ -1,0 +1,31 @@
+/// `ticket`: a fair spin lock; threads enter in the order in which they asked.
+///
+/// See ``TicketLock``. Entering again on the same thread spins for ever.
+///
+/// - *Guarantees:* first come, first served: nobody enters twice while another thread waits.
+/// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
+///   thread has to get its share.
+/// - *Not when* threads outnumber processors.
+/// - *Trap:* the order is kept whatever happens. If the thread whose number is next has no
+///   processor, all others wait for it, although the lock is free. Alone it is as quick as `spin`;
+///   with more threads than processors each hand-over takes a trip through the scheduler.
+///
+/// ```sh
+/// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8
+/// ```
+public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+    /// The strategy's case.
+    public static let kind = StrategyKind.ticket
+
+    /// The strategy in one sentence.
+    public static let summary = "A fair spin lock: threads draw numbers and enter in that order."
+
+    /// What the strategy promises.
+    public static let traits = StrategyTraits(handsOffFairly: true, spins: true)
+
+    /// The lock.
+    public let rawLock: TicketLock
+
+    /// Makes a guard that nobody holds.
+    @inlinable public init() { rawLock = TicketLock() }
+}

@@ -1,0 +1,133 @@
+public import Synchronization
+
+/// A queue or an actor that can be kept, with the count of who is on it.
+///
+/// **Design.** What is submitted to several queues at once enters all of them in one step of the
+/// process: ``SeveralQueues`` adds one entry to each while it holds a lock. So two such accesses
+/// have the same order on every queue that they share and cannot wait for each other, and what a
+/// thread submits afterwards comes behind them. Each entry keeps its queue when it is reached. The
+/// last of them runs the body, and then all queues go on. Nothing blocks a thread meanwhile.
+@usableFromInline
+protocol HoldableQueue: Sendable {
+    var entrants: Entrants { get }
+
+    /// Whether readers share the queue.
+    var isConcurrent: Bool { get }
+
+    /// Adds an entry to the queue and returns; when it is reached, nothing else begins until
+    /// ``release()``, and `entered` is called, on any thread.
+    func enqueueHold(_ mode: AccessMode, _ entered: @escaping @Sendable () -> Void)
+
+    /// Lets the queue go on.
+    func release()
+}
+
+extension HoldableQueue {
+    /// Counts the caller and tells the observer whether it has to wait.
+    @inlinable
+    @inline(__always)
+    func ask<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode
+    ) -> Observer.Entry {
+        var entry = observer.asks(mode)
+        if Observer.isActive && !entrants.join(mode, isConcurrent: isConcurrent) {
+            observer.isBlocked(&entry)
+        }
+        return entry
+    }
+
+    /// Tells the observer that the caller leaves, and counts it no longer.
+    @inlinable
+    @inline(__always)
+    func leave<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode,
+        _ entry: Observer.Entry
+    ) {
+        observer.leaves(entry)
+        if Observer.isActive {
+            entrants.leave(mode)
+        }
+    }
+}
+
+/// An access to several queues at once.
+@usableFromInline
+struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
+    @usableFromInline let queues: [Queue]
+    @usableFromInline let observers: [Observer]
+    @usableFromInline let mode: AccessMode
+
+    @inlinable
+    init(_ queues: [Queue], _ observers: [Observer], _ mode: AccessMode) {
+        self.queues = queues
+        self.observers = observers
+        self.mode = mode
+    }
+
+    /// Enters all queues and calls `then`, inside all of them, on any thread.
+    ///
+    /// `then` gets what the observers remember, for ``run(_:_:)``.
+    @inlinable
+    func enter(then: @escaping @Sendable ([Observer.Entry]) -> Void) {
+        let entries = zip(queues, observers).map { $0.ask($1, mode) }
+        // One more than there are queues: the last step must not happen under the lock.
+        let missing = Countdown(queues.count + 1)
+        let entered = { @Sendable in
+            if missing.isLast() {
+                then(entries)
+            }
+        }
+        SeveralOrder.lock.lock()
+        for queue in queues {
+            queue.enqueueHold(mode, entered)
+        }
+        SeveralOrder.lock.unlock()
+        entered()
+    }
+
+    /// Runs `body` inside all queues, then lets them go on.
+    @inlinable
+    func run<Result, Failure: Error>(
+        _ entries: [Observer.Entry],
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var entries = entries
+        for index in queues.indices {
+            observers[index].enters(&entries[index])
+        }
+        defer {
+            for index in queues.indices.reversed() {
+                queues[index].leave(observers[index], mode, entries[index])
+                queues[index].release()
+            }
+        }
+        return try body()
+    }
+}
+
+/// The lock under which entries are added to several queues.
+///
+/// One for the process: it is held for as long as adding takes, and by nobody who adds one entry.
+@usableFromInline
+enum SeveralOrder {
+    @usableFromInline static let lock = AdaptiveLock()
+}
+
+/// Counts down, and finds the last.
+@usableFromInline
+final class Countdown: Sendable {
+    @usableFromInline let missing: Atomic<Int>
+
+    @inlinable
+    init(_ count: Int) {
+        missing = Atomic(count)
+    }
+
+    /// Acquiring and releasing: the last one sees what all others did before.
+    @inlinable
+    func isLast() -> Bool {
+        missing.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
+    }
+}

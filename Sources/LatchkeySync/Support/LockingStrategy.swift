@@ -1,0 +1,125 @@
+/// A strategy that is one raw lock: readers take its shared way in, writers its exclusive one.
+///
+/// All access functions follow from the lock. A strategy whose lock can be tried adds
+/// ``TryingStrategy`` to its conformances and nothing else.
+public protocol LockingStrategy: BlockingStrategy {
+    /// The type of the lock.
+    associatedtype Lock: RawLock
+
+    /// The lock.
+    var rawLock: Lock { get }
+}
+
+/// Any raw lock as a strategy.
+///
+/// ```swift
+/// let scores = Synchronized<[String: Int], RawLockStrategy<MyLock>>([:])
+/// ```
+public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, MakeableStrategy {
+    /// The name of the lock's type.
+    public static var name: String { "\(Lock.self)" }
+
+    /// Those of the lock.
+    @inlinable public static var traits: StrategyTraits { Lock.traits }
+
+    /// The lock.
+    public let rawLock: Lock
+
+    /// Makes the lock.
+    @inlinable public init() { rawLock = Lock() }
+}
+
+extension LockingStrategy {
+    /// Takes the lock, and tells the observer whether that had to wait.
+    @inlinable
+    @inline(__always)
+    func enter<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode
+    ) -> Observer.Entry {
+        var entry = observer.asks(mode)
+        if Observer.isActive && Lock.isTriedBeforeWaiting {
+            if !rawLock.tryLock(mode) {
+                observer.isBlocked(&entry)
+                rawLock.lock(mode)
+            }
+        } else {
+            rawLock.lock(mode)
+        }
+        observer.enters(&entry)
+        return entry
+    }
+
+    /// Takes the lock for writing if that is possible at once.
+    ///
+    /// A failed try is no access: the observer does not hear of it.
+    @inlinable
+    @inline(__always)
+    func tryEnter<Observer: EntryObserver>(_ observer: Observer) -> Observer.Entry? {
+        guard rawLock.tryLock() else {
+            return nil
+        }
+        var entry = observer.asks(.write)
+        observer.enters(&entry)
+        return entry
+    }
+
+    @inlinable
+    @inline(__always)
+    func leave<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode,
+        _ entry: Observer.Entry
+    ) {
+        observer.leaves(entry)
+        rawLock.unlock(mode)
+    }
+
+    /// Runs `body` while the calling thread shares the lock.
+    @inlinable
+    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let entry = enter(observer, .read)
+        defer { leave(observer, .read, entry) }
+        return try cell.read(body)
+    }
+
+    /// Runs `body` while the calling thread holds the lock.
+    @inlinable
+    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let entry = enter(observer, .write)
+        defer { leave(observer, .write, entry) }
+        return try cell.write(body)
+    }
+
+    /// Runs `body` while the calling thread holds the lock, if it is free.
+    @inlinable
+    public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        guard let entry = tryEnter(observer) else {
+            return nil
+        }
+        defer { leave(observer, .write, entry) }
+        return try cell.write(body)
+    }
+
+    /// Takes the lock and keeps it.
+    @inlinable
+    public func hold<Observer: EntryObserver>(
+        _ mode: AccessMode,
+        observer: Observer
+    ) -> Release {
+        let entry = enter(observer, mode)
+        return { leave(observer, mode, entry) }
+    }
+}

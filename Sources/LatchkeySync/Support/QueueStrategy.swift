@@ -1,0 +1,181 @@
+public import Dispatch
+
+/// A strategy that is one queue: what is submitted runs in its turn.
+///
+/// All access functions follow from the queue. If that has a backlog, submitted writes are applied
+/// later: each is accepted at once and applied in the order of submission, on a thread of
+/// Latchkey's. Its completion runs on another queue, so it may enter the value again, and
+/// completions come in the order in which the writes were applied. The blocking `write` is the
+/// synchronous form and takes its place behind what was submitted before.
+///
+/// **Design.** All that is shared is the queue, which ``AccessQueue`` describes. A thread that
+/// enters several queues in one step waits on a semaphore for the last of them.
+public protocol QueueStrategy: BlockingStrategy {
+    /// The queue.
+    var queue: AccessQueue { get }
+}
+
+extension QueueStrategy {
+    /// How many submitted writes are not applied yet.
+    @inlinable public var backlogCount: Int { queue.submissions?.backlog.count ?? 0 }
+
+    /// Runs `body` on the queue.
+    @inlinable
+    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try queue.run(observer, .read) { () throws(Failure) -> Result in
+            try cell.read(body)
+        }
+    }
+
+    /// Runs `body` on the queue, as a barrier where readers share it.
+    @inlinable
+    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ cell: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try queue.run(observer, .write) { () throws(Failure) -> Result in
+            try cell.write(body)
+        }
+    }
+
+    /// Keeps the queue: nothing on it begins until the release.
+    @inlinable
+    public func hold<Observer: EntryObserver>(
+        _ mode: AccessMode,
+        observer: Observer
+    ) -> Release {
+        var entry = queue.ask(observer, mode)
+        queue.hold(mode)
+        observer.enters(&entry)
+        return { [entry] in
+            queue.leave(observer, mode, entry)
+            queue.release()
+        }
+    }
+
+    /// Adds the write to the backlog if there is one.
+    @inlinable
+    public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
+        _ cell: GuardedValue<Value>,
+        observer: Observer,
+        _ body: @escaping @Sendable (inout Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        guard let submissions = queue.submissions else {
+            return completion(write(cell, observer: observer, body))
+        }
+        try submissions.backlog.accept()
+        queue.submit(
+            observer,
+            { cell.write(body) },
+            then: { result in
+                submissions.backlog.applied()
+                submissions.completions.async { completion(result) }
+            }
+        )
+    }
+}
+
+// Several queues at once. Where nothing is submitted that runs later, threads take one queue after
+// the other, which is the form of ``BlockingStrategy``; else all are entered in one step.
+
+extension QueueStrategy {
+    /// Runs `body` on the calling thread while it keeps all queues.
+    @inlinable
+    static func keeping<Observer: EntryObserver, Result, Failure: Error>(
+        _ mode: AccessMode,
+        _ strategies: [Self],
+        _ observers: [Observer],
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard traits.appliesWritesAsynchronously else {
+            return try holding(mode, strategies, observers, body)
+        }
+        let several = SeveralQueues(strategies.map(\.queue), observers, mode)
+        let inside = DispatchHandOver<[Observer.Entry]>()
+        several.enter { inside.give($0) }
+        return try several.run(inside.take(), body)
+    }
+
+    /// Enters all queues for reading.
+    @inlinable
+    public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: ([Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try keeping(.read, strategies, observers) { () throws(Failure) -> Result in
+            try SeveralValues.read(cells, body)
+        }
+    }
+
+    /// Enters all queues for writing.
+    @inlinable
+    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try keeping(.write, strategies, observers) { () throws(Failure) -> Result in
+            try SeveralValues.write(cells, body)
+        }
+    }
+
+    /// Adds the write to the backlogs if there are any.
+    @inlinable
+    public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
+        _ strategies: [Self],
+        _ cells: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let submissions = strategies.compactMap(\.queue.submissions)
+        guard submissions.count == strategies.count, let first = submissions.first else {
+            return completion(writeAll(strategies, cells, observers: observers, body))
+        }
+        try Backlog.accept(submissions.map(\.backlog))
+        let several = SeveralQueues(strategies.map(\.queue), observers, .write)
+        several.enter { entries in
+            let result = several.run(entries) { SeveralValues.write(cells, body) }
+            for submission in submissions {
+                submission.backlog.applied()
+            }
+            first.completions.async { completion(result) }
+        }
+    }
+}
+
+/// Hands a value from the thread that has it to one that waits for it.
+///
+/// SAFETY: `@unchecked Sendable` because the value is stored before the semaphore is signalled and
+/// read after it was waited for.
+@usableFromInline
+final class DispatchHandOver<Value: Sendable>: @unchecked Sendable {
+    private let given = DispatchSemaphore(value: 0)
+    private var value: Value?
+
+    @usableFromInline init() {}
+
+    @usableFromInline
+    func give(_ value: Value) {
+        self.value = value
+        given.signal()
+    }
+
+    @usableFromInline
+    func take() -> Value {
+        given.wait()
+        guard let value else {
+            preconditionFailure("The semaphore was signalled before the value was stored.")
+        }
+        return value
+    }
+}

@@ -1,0 +1,230 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Writes to several stripes at once.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct SeveralStripesTests {
+    /// Threads move amounts from stripe to stripe, others read all or write one: the sum of all
+    /// stripes is the same at every moment, and nobody waits for ever.
+    @Test(arguments: StrategyKind.allCases)
+    func `a write to several stripes is seen as a whole or not at all`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(Transfers()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `writes of one thread apply in order, those to several stripes included`(
+        kind: StrategyKind
+    ) async {
+        #expect(await TestThread.result { kind.accept(OrderOfSubmission()) } == Array(0..<300))
+    }
+
+    @Test(arguments: StrategyKind.allCases.filter(\.traits.appliesWritesAsynchronously))
+    func `several stripes may be submitted to from inside one of them`(
+        kind: StrategyKind
+    ) async {
+        #expect(await TestThread.result { kind.accept(SeveralFromInside()) })
+    }
+
+    @Test(arguments: StrategyKind.allCases.filter(\.traits.appliesWritesAsynchronously))
+    func `a write that one stripe refuses reaches none`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(RefusedByOne()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases.filter(\.traits.blocksCaller))
+    func `a body over several stripes that throws releases them`(kind: StrategyKind) {
+        let expected = kind.traits.readsDuringWrites ? [0, 1, 2, 3] : [0, 7, 2, 3]
+        #expect(kind.accept(ThrowsInside()) == expected)
+    }
+
+    @Test func `the observer hears of a write to each stripe`() {
+        let observer = RecordingObserver()
+        let values = Striped<Int, LockStrategy>(count: 4) { $0 }
+        values.write(several: [1, 3], observer: observer) { $0[0] += $0[1] }
+        #expect(values.readAll { $0 } == [0, 4, 2, 3])
+        #expect(observer.accesses == Array(repeating: [.asks(.write), .enters, .leaves], count: 2))
+    }
+
+    @Test func `values are moved to the body, not copied`() {
+        let values = Striped<[Int], LockStrategy>(count: 2) { Array(repeating: $0, count: 100) }
+        let before = (0..<2).map { values.read($0, Self.address) }
+        values.write(several: [0, 1]) { lists in
+            for index in lists.indices {
+                lists[index][0] = 7
+            }
+        }
+        #expect((0..<2).map { values.read($0, Self.address) } == before)
+    }
+
+    private static func address(_ list: [Int]) -> Int {
+        unsafe list.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
+    }
+
+    @Test(arguments: [[], [1, 0], [1, 1]])
+    func `stripes that are not ascending stop`(stripes: [Int]) async {
+        await #expect(processExitsWith: .failure) { [stripes] in
+            Striped<Int, LockStrategy>(count: 4) { $0 }.write(several: stripes) { _ in }
+        }
+    }
+
+    @Test func `a body that drops a value stops`() async {
+        await #expect(processExitsWith: .failure) {
+            Striped<Int, LockStrategy>(count: 4) { $0 }.write(several: [1, 2]) { $0.removeAll() }
+        }
+    }
+}
+
+private struct Transfers: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        let values = Striped<Int, Guard>(count: 8) { _ in 100 }
+        let (submitted, completed, torn) = (Arrivals(), Arrivals(), Arrivals())
+        let ended = TestThread.run(4) { thread in
+            for round in 0..<60 {
+                let from = (thread * 3 + round) % 7
+                submitted.arrive()
+                switch round % 3 {
+                case 0:
+                    values.submitReadAll(
+                        { if $0.reduce(0, +) != 800 { torn.arrive() } },
+                        completion: { completed.arrive() }
+                    )
+                case 1:
+                    try? values.submitWrite(from, { $0 += 0 }, completion: { completed.arrive() })
+                default:
+                    try? values.submitWrite(
+                        several: [from, 7],
+                        { values in
+                            values[0] -= 1
+                            Yield.now()
+                            values[1] += 1
+                        },
+                        completion: { completed.arrive() }
+                    )
+                }
+            }
+        }
+        var violations: [String] = []
+        if !ended || !completed.wait(for: submitted.value) {
+            violations.append("\(completed.value) of \(submitted.value) completed")
+        }
+        if torn.value != 0 {
+            violations.append("\(torn.value) reads saw a part of a write")
+        }
+        let seen = Guarded<[Int]>([])
+        let read = Gate()
+        values.submitReadAll(
+            { values in seen.with { $0 = values } },
+            completion: { read.open() }
+        )
+        read.pass()
+        let (sum, last) = seen.with { ($0.reduce(0, +), $0.last) }
+        if sum != 800 || last != 180 {
+            violations.append("the stripes hold \(seen.with { $0 })")
+        }
+        return violations
+    }
+}
+
+private struct OrderOfSubmission: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [Int] {
+        let values = Striped<[Int], Guard>(count: 4) { _ in [] }
+        let completed = Arrivals()
+        for number in 0..<300 {
+            if number.isMultiple(of: 2) {
+                try? values.submitWrite(
+                    several: [0, 1, 3],
+                    { $0[2].append(number) },
+                    completion: { completed.arrive() }
+                )
+            } else {
+                try? values.submitWrite(
+                    3,
+                    { $0.append(number) },
+                    completion: { completed.arrive() }
+                )
+            }
+        }
+        completed.wait(for: 300)
+        let seen = Guarded<[Int]>([])
+        let read = Gate()
+        values.submitRead(
+            3,
+            { list in seen.with { $0 = list } },
+            completion: { read.open() }
+        )
+        read.pass()
+        return seen.with { $0 }
+    }
+}
+
+private struct SeveralFromInside: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
+        let values = Striped<Int, Guard>(count: 4) { $0 }
+        let applied = Gate()
+        try? values.submitWrite(
+            2,
+            { _ in
+                try? values.submitWrite(
+                    several: [1, 2],
+                    { $0[1] += $0[0] },
+                    completion: { applied.open() }
+                )
+            },
+            completion: {}
+        )
+        return applied.pass()
+    }
+}
+
+private struct RefusedByOne: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
+        let values = Striped<Int, Guard>(
+            count: 2,
+            strategy: { Guard(backlogMax: 1) },
+            value: { _ in 0 }
+        )
+        let (inside, leave, applied) = (Gate(), Gate(), Arrivals())
+        // On a thread of its own: an actor that nobody uses runs on the thread that submits.
+        let holder = TestThread {
+            try? values.submitWrite(
+                1,
+                { _ in
+                    inside.open()
+                    leave.pass()
+                },
+                completion: { applied.arrive() }
+            )
+        }
+        inside.pass()
+        var violations: [String] = []
+        do throws(BacklogFull) {
+            try values.submitWrite(several: [0, 1], { $0[0] = 1 }, completion: {})
+            violations.append("a write above the bound was accepted")
+        } catch {}
+        if values.backlogCount != 1 {
+            violations.append("\(values.backlogCount) writes are in the backlog")
+        }
+        leave.open()
+        holder.join()
+        applied.wait(for: 1)
+        try? values.submitWrite(several: [0, 1], { $0[1] = 2 }, completion: { applied.arrive() })
+        if !applied.wait(for: 2) || values.backlogCount != 0 {
+            violations.append("the backlog was not worked off")
+        }
+        return violations
+    }
+}
+
+private struct ThrowsInside: StrategyVisitor {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [Int] { [] }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(_ strategy: Guard.Type) -> [Int] {
+        let values = Striped<Int, Guard>(count: 4) { $0 }
+        try? values.write(several: [1, 2]) { (values) throws(BacklogFull) in
+            values[0] = 7
+            throw BacklogFull()
+        }
+        values.write(2) { _ in }
+        return values.readAll { $0 }
+    }
+}

@@ -1,0 +1,94 @@
+import LatchkeySync
+
+/// A part of a file that says what the code says: it stands between two lines and is written by
+/// `make docs`.
+struct Generated: Sendable {
+    let path: String
+    /// The line before the part, and the one after it, without their indentation.
+    let opening: String
+    let closing: String
+    let lines: @Sendable (Tree) -> [String]
+
+    /// The file with the part as it should be; nil if the two lines are not there.
+    func applied(to file: SourceFile, in tree: Tree) -> SourceFile? {
+        guard let first = file.lines.firstIndex(where: { $0.hasSuffix(opening) }),
+            let last = file.lines[first...].dropFirst().firstIndex(where: { $0.hasSuffix(closing) })
+        else { return nil }
+        let parts = [Array(file.lines[...first]), lines(tree), Array(file.lines[last...])]
+        return SourceFile(path: path, text: parts.joined().joined(separator: "\n") + "\n")
+    }
+
+    static let all: [Generated] = [
+        Generated(path: "README.md", in: "strategies") { _ in
+            ["| Strategy | What it is |", "|---|---|"]
+                + StrategyKind.allCases.map { "| `\($0.rawValue)` | \($0.summary) |" }
+        },
+        Generated(path: "docs/strategies.md", in: "strategy traits") { _ in traitTable },
+        Generated(path: "docs/strategies.md", in: "strategy pages") { tree in
+            StrategyKind.allCases.flatMap { page(of: $0, in: tree) }
+        },
+        Generated(
+            path: "openapi.yaml",
+            opening: "# begin strategy names: make docs",
+            closing: "# end strategy names"
+        ) { _ in
+            StrategyKind.allCases.map { "        - \($0.rawValue)" }
+        },
+        Generated(
+            path: "docs/schemas/comparison-report.schema.json",
+            opening: "\"$comment\": \"The names are written by make docs.\", \"enum\": [",
+            closing: "]"
+        ) { _ in
+            StrategyKind.allCases.map { kind in
+                "        \"\(kind.rawValue)\"" + (kind == StrategyKind.allCases.last ? "" : ",")
+            }
+        },
+    ]
+}
+
+extension Generated {
+    /// A part of a Markdown file.
+    private init(
+        path: String,
+        in name: String,
+        lines: @escaping @Sendable (Tree) -> [String]
+    ) {
+        self.init(
+            path: path,
+            opening: "<!-- begin \(name): make docs -->",
+            closing: "<!-- end \(name) -->",
+            lines: lines
+        )
+    }
+
+    private static var traitTable: [String] {
+        let columns = StrategyTraits.columns
+        let head = ["Strategy"] + columns.map(\.text)
+        let rows = StrategyKind.allCases.map { kind in
+            ["`\(kind.rawValue)`"] + columns.map { $0.value(kind.traits) ? "yes" : "no" }
+        }
+        return ([head, head.map { _ in "---" }] + rows).map { cells in
+            "| " + cells.joined(separator: " | ") + " |"
+        }
+    }
+
+    /// What the strategy's own file says of it: the comment of the type whose kind it is.
+    private static func page(of kind: StrategyKind, in tree: Tree) -> [String] {
+        let file = tree.files(in: .swiftSources).first { file in
+            file.text.contains("static let kind = StrategyKind.\(kind)\n")
+        }
+        let end = file?.lines.firstIndex { $0.contains("struct") && $0.contains(": NamedStrategy") }
+        guard let file, let end else {
+            return ["", "### \(kind.rawValue)", "", "Its file has no `NamedStrategy`."]
+        }
+        let comment = file.lines[..<end].reversed().prefix { $0.hasPrefix("///") }.reversed()
+        let text = comment.map { String($0.dropFirst(4)) }
+        let paragraphs = text.split(separator: "", omittingEmptySubsequences: true)
+        // How it is built is not for the page.
+        let shown = paragraphs.filter { $0.first?.hasPrefix("**Design.**") == false }
+        return ["", "### \(kind.rawValue)", ""]
+            + Array(shown.joined(separator: [""])).map { line in
+                line.hasPrefix("```") ? line : line.replacing("``", with: "`")
+            }
+    }
+}
