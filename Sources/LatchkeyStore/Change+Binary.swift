@@ -80,7 +80,7 @@ extension Change.Step {
         }
         switch action {
         case .put(let value):
-            unsafe writer.add(value.bytes)
+            unsafe writer.add(value)
         case .increment(let step):
             writer.add(UInt64(bitPattern: (step << 1) ^ (step >> 63)))
         case .check, .delete:
@@ -106,7 +106,7 @@ extension Change.Step {
         case 0:
             action = .check
         case 1:
-            action = .put(unsafe Change.ValueBytes(try reader.bytes(), owner: reader.owner))
+            action = unsafe .put(try reader.bytes())
         case 2:
             action = .delete
         case 3:

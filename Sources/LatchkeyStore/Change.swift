@@ -29,7 +29,7 @@ package struct Change: Sendable {
         value: UnsafeRawBufferPointer,
         conditions: Conditions = .none
     ) -> Change {
-        Change(Step(name, .put(unsafe ValueBytes(value)), conditions))
+        Change(Step(name, unsafe .put(value), conditions))
     }
 
     package static func delete(
@@ -65,27 +65,17 @@ extension Change {
     }
 
     /// What a step does.
-    package enum Action: Sendable {
+    ///
+    /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the owner of
+    /// the step's name keeps them in place, or who made the change does.
+    @safe
+    package enum Action: @unchecked Sendable {
         /// Nothing: only the step's conditions count.
         case check
-        case put(ValueBytes)
+        /// Creates or replaces the property, whose value is these bytes of a JSON text.
+        case put(UnsafeRawBufferPointer)
         case delete
         case increment(by: Int64)
-    }
-
-    /// The bytes of a JSON text.
-    ///
-    /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read. The owner keeps
-    /// them in place, or who made the change does.
-    @safe
-    package struct ValueBytes: @unchecked Sendable {
-        package let bytes: UnsafeRawBufferPointer
-        private let owner: OwnedBytes?
-
-        package init(_ bytes: UnsafeRawBufferPointer, owner: OwnedBytes? = nil) {
-            unsafe self.bytes = bytes
-            self.owner = owner
-        }
     }
 
     /// Whether the change can make the store larger.
@@ -95,7 +85,7 @@ extension Change {
 
     /// The same steps without their conditions, in memory of their own.
     package func unconditionalCopy() -> Change {
-        Change(first.unconditionalCopy(), others.map { $0.unconditionalCopy() })
+        Change(first.copy(.none), others.map { $0.copy(.none) })
     }
 }
 
@@ -107,17 +97,15 @@ extension Change.Step {
         }
     }
 
-    fileprivate func unconditionalCopy() -> Self {
+    /// The same step under other conditions, in memory of its own.
+    package func copy(_ conditions: Conditions) -> Self {
         switch action {
         case .put(let value):
-            let owner = unsafe OwnedBytes(copying: name.bytes, value.bytes)
+            let owner = unsafe OwnedBytes(copying: name.bytes, value)
             let copy = unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[name.bytes.count...])
-            return Self(
-                PropertyName(name, in: owner),
-                .put(unsafe Change.ValueBytes(copy, owner: owner))
-            )
+            return Self(PropertyName(name, in: owner), unsafe .put(copy), conditions)
         case .check, .delete, .increment:
-            return Self(name.copy(), action)
+            return Self(name.copy(), action, conditions)
         }
     }
 
@@ -164,31 +152,44 @@ extension Change.Step {
         }
     }
 
-    /// The property of a put, made before the guarded section so that nothing is copied or
-    /// allocated while others wait.
-    fileprivate func prepare() -> Property? {
+    /// The property of a put.
+    @usableFromInline
+    func prepare() -> Property? {
         guard case .put(let value) = action else {
             return nil
         }
-        return unsafe Property(name: name, value: value.bytes)
+        return unsafe Property(name: name, value: value)
     }
 }
 
 /// A change with the properties that it puts.
 ///
-/// They are made anew for each execution, which stamps them: so a change can be executed again,
-/// and by several stores.
+/// They are made before the guarded section, so that nothing is copied or allocated while others
+/// wait, and anew for each execution, which stamps them: so a change can be executed again, and by
+/// several stores.
 @usableFromInline
 struct PreparedChange: Sendable {
-    let change: Change
-    let first: Property?
-    /// As many as the change has other steps.
-    let others: [Property?]
+    @usableFromInline let first: PreparedStep
+    @usableFromInline let others: [PreparedStep]
 
-    @usableFromInline
+    @inlinable
     init(_ change: Change) {
-        self.change = change
-        first = change.first.prepare()
-        others = change.others.isEmpty ? [] : change.others.map { $0.prepare() }
+        first = PreparedStep(change.first)
+        others = change.others.isEmpty ? [] : change.others.map { PreparedStep($0) }
+    }
+
+    var all: [PreparedStep] { [first] + others }
+}
+
+/// A step with the property that it puts, if it does.
+@usableFromInline
+struct PreparedStep: Sendable {
+    @usableFromInline let step: Change.Step
+    @usableFromInline let property: Property?
+
+    @inlinable
+    init(_ step: Change.Step) {
+        self.step = step
+        property = step.prepare()
     }
 }

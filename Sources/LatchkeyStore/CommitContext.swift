@@ -3,8 +3,8 @@
 final class CommitContext: Sendable {
     let revisions: RevisionSequence
     let room: StoreRoom
-    /// Withholds commits, if there is one.
-    @usableFromInline let hook: CommitHook?
+    /// The hook of a ``HookedStore``.
+    let hook: CommitHook?
 
     init(limits: StoreLimits, ordersPublication: Bool = false, hook: CommitHook? = nil) {
         revisions = RevisionSequence(ordersPublication: ordersPublication)

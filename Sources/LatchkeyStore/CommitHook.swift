@@ -1,7 +1,7 @@
 internal import LatchkeySync
 internal import Synchronization
 
-/// Is given every commit of a store, and says when it may be seen.
+/// Is given every commit of a ``HookedStore``, and says when it may be seen.
 ///
 /// **Design.** A journal, or a replicated log, stands behind it. It is given each commit once, with
 /// its revision, after the guarded section and before anybody else has seen it, on whatever thread

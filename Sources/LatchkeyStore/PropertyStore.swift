@@ -42,8 +42,7 @@ package protocol CommittingStore: Sendable {
 /// the strategy, so an operation on one property meets only the operations on the same stripe.
 /// Check and change are one step inside the guarded section. A listing holds all stripes.
 ///
-/// Nothing changes state but a commit, and each commit passes the hook, if there is one: see
-/// ``CommitHook``. Without one that is a branch for each operation.
+/// Nothing changes state but a commit. ``HookedStore`` passes each one to a hook.
 @usableFromInline
 package final class PropertyStore<Guard: Strategy>: CommittingStore {
     @usableFromInline let stripes: Striped<PropertyTable, Guard>
@@ -51,12 +50,28 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
     @usableFromInline let clock: StoreClock
 
     /// Makes an empty store, with a strategy of its own for each stripe.
-    package init(
+    package convenience init(
         limits: StoreLimits,
         stripeCount: Int,
         strategy: () -> Guard,
-        clock: StoreClock = .system,
-        hook: CommitHook? = nil
+        clock: StoreClock = .system
+    ) {
+        self.init(
+            limits: limits,
+            stripeCount: stripeCount,
+            strategy: strategy,
+            clock: clock,
+            hook: nil
+        )
+    }
+
+    /// Makes the store behind a ``HookedStore``, which alone uses it.
+    init(
+        limits: StoreLimits,
+        stripeCount: Int,
+        strategy: () -> Guard,
+        clock: StoreClock,
+        hook: CommitHook?
     ) {
         let context = CommitContext(
             limits: limits,
@@ -109,9 +124,6 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Property?) -> Void
     ) {
-        if let hook = context.hook {
-            return lookWithheld(name, hook, observer: observer, completion: completion)
-        }
         stripes.submitRead(
             index(name),
             observer: observer,
@@ -142,19 +154,8 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         let prepared = PreparedChange(change)
-        let stripe = stripe(of: change)
-        if let hook = context.hook {
-            return try executeWithheld(
-                prepared,
-                at: time,
-                stripe,
-                hook,
-                observer: observer,
-                completion: completion
-            )
-        }
         try submitWrite(
-            stripe,
+            stripe(of: change),
             observer: observer,
             { $0.execute(prepared, at: time) },
             completion: completion
@@ -175,14 +176,14 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
             index(name),
             observer: observer,
             { $0.evict(at: time) },
-            completion: context.passing(completion)
+            completion: completion
         )
     }
 
     /// Makes the change of a commit that was decided elsewhere, without deciding again.
     ///
     /// Commits are applied in the order of their revisions, one after the other, while nothing else
-    /// changes the store. A hook is not given them, and they are released.
+    /// changes the store.
     @inlinable
     package func apply(
         _ commit: Commit,
@@ -193,7 +194,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
             stripe(of: commit),
             observer: observer,
             { $0.apply(commit) },
-            completion: context.releasing(commit, completion)
+            completion: completion
         )
     }
 
@@ -233,7 +234,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         stripes.submitReadAll(
             observer: observer,
             { [context] in Page(request, tables: $0, context: context) },
-            completion: context.withholding(completion)
+            completion: completion
         )
     }
 

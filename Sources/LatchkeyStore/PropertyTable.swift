@@ -29,8 +29,9 @@ package struct PropertyTable: Sendable {
     mutating func execute(_ prepared: PreparedChange, at time: Timestamp) -> Decision {
         do throws(Refusal) {
             return .success(
-                prepared.change.others.isEmpty
-                    ? try executeOne(prepared, at: time) : try executeSeveral(prepared, at: time)
+                prepared.others.isEmpty
+                    ? try executeOne(prepared.first, at: time)
+                    : try executeSeveral(prepared, at: time)
             )
         } catch {
             return .failure(error)
@@ -38,18 +39,17 @@ package struct PropertyTable: Sendable {
     }
 
     private mutating func executeOne(
-        _ prepared: PreparedChange,
+        _ prepared: PreparedStep,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
-        let step = prepared.change.first
+        let step = prepared.step
         var draft = Draft(step.name, byName.find(step.name))
         try step.check(draft.former)
-        try draft.take(step, prepared.first)
+        try draft.take(prepared)
         try exchangeRoom(StoreSize(draft.former), for: StoreSize(draft.property))
         install(draft)
         let revision = context.revisions.next()
-        let effect = finish(draft, revision)
-        return Commit(revision: revision, time: time, first: effect)
+        return Commit(revision: revision, time: time, first: finish(draft, revision))
     }
 
     private mutating func executeSeveral(
@@ -57,16 +57,16 @@ package struct PropertyTable: Sendable {
         at time: Timestamp
     ) throws(Refusal) -> Commit {
         var drafts: [Draft] = []
-        for step in prepared.change.steps {
+        for step in prepared.all.map(\.step) {
             let former = byName.find(step.name)
             try step.check(former)
             if !drafts.contains(where: { $0.name == step.name }) {
                 drafts.append(Draft(step.name, former))
             }
         }
-        for (step, property) in zip(prepared.change.steps, [prepared.first] + prepared.others) {
-            for index in drafts.indices where drafts[index].name == step.name {
-                try drafts[index].take(step, property)
+        for prepared in prepared.all {
+            for index in drafts.indices where drafts[index].name == prepared.step.name {
+                try drafts[index].take(prepared)
             }
         }
         var (former, new) = (StoreSize(), StoreSize())
@@ -233,7 +233,7 @@ extension PropertyTable {
         if case .success(let commit) = decision {
             return Withheld(value: decision, revision: commit.revision)
         }
-        let revisions = prepared.change.steps.map { revision(of: $0.name) }
+        let revisions = prepared.all.map { revision(of: $0.step.name) }
         return Withheld(value: decision, revision: revisions.max() ?? 0)
     }
 }
@@ -253,11 +253,11 @@ private struct Draft {
         property = former
     }
 
-    mutating func take(_ step: Change.Step, _ prepared: Property?) throws(Refusal) {
-        let next = try step.property(from: property, prepared: prepared)
-        if case .check = step.action {
+    mutating func take(_ prepared: PreparedStep) throws(Refusal) {
+        if case .check = prepared.step.action {
             return
         }
+        let next = try prepared.step.property(from: property, prepared: prepared.property)
         isNew = isNew || property == nil
         property = next
         isChanged = true

@@ -51,8 +51,8 @@ struct ShadowStoreTests {
 
     private static func put(_ text: String, value: String? = nil) throws -> Change {
         let owner = OwnedBytes(Array((value ?? text).utf8))
-        let bytes = unsafe Change.ValueBytes(owner.bytes, owner: owner)
-        return Change(Change.Step(try name(text), .put(bytes)))
+        let change = unsafe Change.put(try name(text), value: owner.bytes)
+        return withExtendedLifetime(owner) { change.unconditionalCopy() }
     }
 
     private static func store() -> PropertyStore<LockStrategy> {

@@ -5,29 +5,14 @@ import Testing
 @testable import LatchkeyStore
 
 /// A store whose operations wait for their completion, so that a test reads from top to bottom.
-final class BlockingStore<Guard: Strategy>: Sendable {
-    let base: PropertyStore<Guard>
+final class BlockingStore<Store: CommittingStore>: Sendable {
+    let base: Store
 
-    init(
-        stripeCount: Int,
-        limits: StoreLimits = StoreLimits(),
-        hook: CommitHook? = nil,
-        strategy: () -> Guard
-    ) {
-        base = PropertyStore(
-            limits: limits,
-            stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
-            strategy: strategy,
-            clock: StoreClock { Timestamp(milliseconds: 0) },
-            hook: hook
-        )
+    init(_ base: Store) {
+        self.base = base
     }
 
-    convenience init(stripeCount: Int) where Guard: NamedStrategy {
-        self.init(stripeCount: stripeCount) { Guard() }
-    }
-
-    private func wait<Result: Sendable>(
+    func wait<Result: Sendable>(
         _ submit: (@escaping @Sendable (Result) -> Void) throws(BacklogFull) -> Void
     ) -> Result {
         let result = Synchronized<Result?, LockStrategy>(nil)
@@ -47,36 +32,20 @@ final class BlockingStore<Guard: Strategy>: Sendable {
         return value
     }
 
-    func execute(_ change: Change, at time: Timestamp = Timestamp(milliseconds: 0)) -> Decision {
+    func commit(_ change: Change) -> Decision {
         wait { (completion) throws(BacklogFull) in
-            try base.execute(change, at: time, completion: completion)
+            try base.commit(change, observer: NoObserver(), completion: completion)
         }
-    }
-
-    func apply(_ commit: Commit) {
-        let _: Bool = wait { (completion) throws(BacklogFull) in
-            try base.apply(commit) { completion(true) }
-        }
-    }
-
-    func evict(_ name: String) -> Commit? {
-        wait { (completion) throws(BacklogFull) in
-            try base.evict(inStripeOf: .owning(name), completion: completion)
-        }
-    }
-
-    var digest: UInt64 {
-        wait { base.digest(completion: $0) }
     }
 
     /// Adds 1 and returns the revision.
     @discardableResult
     func increment(_ name: String) -> Revision {
-        revision(of: execute(.increment(.owning(name), by: 1)))
+        revision(of: commit(.increment(.owning(name), by: 1)))
     }
 
     func delete(_ name: String) {
-        _ = revision(of: execute(.delete(.owning(name))))
+        _ = revision(of: commit(.delete(.owning(name))))
     }
 
     private func revision(of decision: Decision) -> Revision {
@@ -89,15 +58,11 @@ final class BlockingStore<Guard: Strategy>: Sendable {
     }
 
     func property(_ name: String) -> Property? {
-        wait { base.look(.owning(name), completion: $0) }
+        wait { base.look(.owning(name), observer: NoObserver(), completion: $0) }
     }
 
     func value(_ name: String) -> String? {
         property(name).map(text)
-    }
-
-    func stripe(of name: String) -> Int {
-        base.index(.owning(name))
     }
 
     func text(_ property: Property) -> String {
@@ -110,7 +75,70 @@ final class BlockingStore<Guard: Strategy>: Sendable {
             after: after.map { OwnedBytes(Array($0.utf8)) },
             limit: limit
         )
-        return wait { base.list(request, completion: $0) }
+        return wait { base.list(request, observer: NoObserver(), completion: $0) }
+    }
+}
+
+extension BlockingStore {
+    /// A store with the clock of the tests.
+    ///
+    /// An actor has one stripe.
+    convenience init<Guard: Strategy>(
+        stripeCount: Int,
+        limits: StoreLimits = StoreLimits(),
+        strategy: () -> Guard
+    ) where Store == PropertyStore<Guard> {
+        self.init(
+            PropertyStore(
+                limits: limits,
+                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                strategy: strategy,
+                clock: StoreClock { Timestamp(milliseconds: 0) }
+            )
+        )
+    }
+
+    convenience init<Guard: NamedStrategy>(
+        stripeCount: Int
+    ) where Store == PropertyStore<Guard> {
+        self.init(stripeCount: stripeCount) { Guard() }
+    }
+
+    convenience init<Guard: NamedStrategy>(
+        stripeCount: Int,
+        hook: CommitHook
+    ) where Store == HookedStore<Guard> {
+        self.init(
+            HookedStore(
+                limits: StoreLimits(),
+                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                strategy: { Guard() },
+                hook: hook
+            )
+        )
+    }
+
+    func execute<Guard: Strategy>(
+        _ change: Change,
+        at time: Timestamp
+    ) -> Decision where Store == PropertyStore<Guard> {
+        wait { (completion) throws(BacklogFull) in
+            try base.execute(change, at: time, completion: completion)
+        }
+    }
+
+    func apply<Guard: Strategy>(_ commit: Commit) where Store == PropertyStore<Guard> {
+        let _: Bool = wait { (completion) throws(BacklogFull) in
+            try base.apply(commit) { completion(true) }
+        }
+    }
+
+    func digest<Guard: Strategy>() -> UInt64 where Store == PropertyStore<Guard> {
+        wait { base.digest(completion: $0) }
+    }
+
+    func stripe<Guard: Strategy>(of name: String) -> Int where Store == PropertyStore<Guard> {
+        base.index(.owning(name))
     }
 }
 
@@ -131,9 +159,9 @@ extension Change.Step {
         _ value: String,
         _ conditions: Conditions = .none
     ) -> Self {
-        let owner = OwnedBytes(Array(value.utf8))
-        let bytes = unsafe Change.ValueBytes(owner.bytes, owner: owner)
-        return Self(.owning(name), .put(bytes), conditions)
+        let value = OwnedBytes(Array(value.utf8))
+        let step = Self(.owning(name), unsafe .put(value.bytes))
+        return withExtendedLifetime(value) { step.copy(conditions) }
     }
 
     static func delete(_ name: String, _ conditions: Conditions = .none) -> Self {

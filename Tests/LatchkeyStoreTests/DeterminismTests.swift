@@ -24,11 +24,11 @@ struct DeterminismTests {
 
     @Test func `the hash tells stores apart`() {
         func digest(_ changes: [Change]) -> UInt64 {
-            let store = BlockingStore<LockStrategy>(stripeCount: 4)
+            let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
             for change in changes {
-                _ = store.execute(change)
+                _ = store.commit(change)
             }
-            return store.digest
+            return store.digest()
         }
         let changes: [[Change]] = [
             [], [Change(.put("a", "1"))], [Change(.put("a", "2"))], [Change(.put("b", "1"))],
@@ -70,8 +70,8 @@ private struct Execution: StrategyVisitor {
                 applied.apply(commit)
             }
         }
-        result.digest = store.digest
-        result.digestOfApplied = applied.digest
+        result.digest = store.digest()
+        result.digestOfApplied = applied.digest()
         #expect(applied.base.usage == store.base.usage)
         return result
     }
