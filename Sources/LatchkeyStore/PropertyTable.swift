@@ -43,13 +43,18 @@ package struct PropertyTable: Sendable {
         at time: Timestamp
     ) throws(Refusal) -> Commit {
         let step = prepared.step
-        var draft = Draft(step.name, byName.find(step.name))
-        try step.check(draft.former)
-        try draft.take(prepared)
-        try exchangeRoom(StoreSize(draft.former), for: StoreSize(draft.property))
-        install(draft)
+        let former = byName.find(step.name)
+        try step.check(former)
+        if case .check = step.action {
+            return Commit(revision: context.revisions.next(), time: time, first: nil)
+        }
+        let property = try step.property(from: former, prepared: prepared.property)
+        try exchangeRoom(StoreSize(former), for: StoreSize(property))
+        install(step.name, former, property)
         let revision = context.revisions.next()
-        return Commit(revision: revision, time: time, first: finish(draft, revision))
+        stamp(step.name, property, created: former?.created ?? revision, revision)
+        let effect = Commit.Effect(from: former, to: property, .requested)
+        return Commit(revision: revision, time: time, first: effect)
     }
 
     private mutating func executeSeveral(
@@ -75,11 +80,15 @@ package struct PropertyTable: Sendable {
             new += StoreSize(draft.property)
         }
         try exchangeRoom(former, for: new)
-        for draft in drafts {
-            install(draft)
+        for draft in drafts where draft.isChanged {
+            install(draft.name, draft.former, draft.property)
         }
         let revision = context.revisions.next()
-        let effects = drafts.compactMap { finish($0, revision) }
+        let effects = drafts.filter(\.isChanged).compactMap { draft in
+            let created = draft.isNew ? revision : draft.former?.created ?? revision
+            stamp(draft.name, draft.property, created: created, revision)
+            return Commit.Effect(from: draft.former, to: draft.property, .requested)
+        }
         return Commit(
             revision: revision,
             time: time,
@@ -96,40 +105,36 @@ package struct PropertyTable: Sendable {
         }
     }
 
-    /// Puts a draft's property in the place of the former one.
-    private mutating func install(_ draft: Draft) {
-        guard draft.isChanged else {
-            return
-        }
-        switch (draft.former, draft.property) {
+    /// Puts a property in the place of the former one.
+    private mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?)
+    {
+        switch (former, property) {
         case (nil, nil):
             break
         case (nil, .some(let property)):
-            _ = byName.set(property, for: draft.name)
+            _ = byName.set(property, for: name)
             order.insert(property)
         case (.some, .some(let property)):
-            _ = byName.set(property, for: draft.name)
+            _ = byName.set(property, for: name)
             order.replace(property)
         case (.some, nil):
-            order.remove(draft.name)
-            _ = byName.remove(draft.name)
+            order.remove(name)
+            _ = byName.remove(name)
         }
     }
 
-    /// Stamps a draft that is installed.
-    private mutating func finish(_ draft: Draft, _ revision: Revision) -> Commit.Effect? {
-        guard draft.isChanged else {
-            return nil
-        }
-        if let property = draft.property {
-            property.assign(
-                revision: revision,
-                created: (draft.isNew ? nil : draft.former?.created) ?? revision
-            )
+    /// Stamps a property that is installed, or remembers that there is none.
+    private mutating func stamp(
+        _ name: PropertyName,
+        _ property: Property?,
+        created: Revision,
+        _ revision: Revision
+    ) {
+        if let property {
+            property.assign(revision: revision, created: created)
         } else {
-            noteDeletion(draft.name, revision)
+            noteDeletion(name, revision)
         }
-        return Commit.Effect(from: draft.former, to: draft.property, .requested)
     }
 
     /// Removes all properties, if there are any.
@@ -165,12 +170,10 @@ package struct PropertyTable: Sendable {
     mutating func apply(_ commit: Commit) {
         for effect in commit.effects {
             let name = PropertyName(of: effect.some)
-            var draft = Draft(name, byName.find(name))
-            draft.property = effect.property
-            draft.isChanged = true
-            context.room.giveBack(StoreSize(draft.former))
-            context.room.occupy(StoreSize(draft.property))
-            install(draft)
+            let former = byName.find(name)
+            context.room.giveBack(StoreSize(former))
+            context.room.occupy(StoreSize(effect.property))
+            install(name, former, effect.property)
         }
         let revision = context.revisions.next()
         precondition(

@@ -66,9 +66,11 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let change = unsafe call.exchange.body.withUnsafeBytes { value in
             unsafe Change.put(name, value: value, conditions: conditions)
         }
-        try commit(change, call) { effect, revision in
-            call.respond(effect?.former == nil ? .created : .noContent) {
-                $0.add("ETag", quoted: revision)
+        try commit(change, call) { decision in
+            if let commit = call.committed(decision) {
+                call.respond(commit.first?.former == nil ? .created : .noContent) {
+                    $0.add("ETag", quoted: commit.revision)
+                }
             }
         }
     }
@@ -77,8 +79,10 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         try call.noQuery()
         let name = try call.name(match.capture)
         let change = Change.delete(name, conditions: try call.conditions())
-        try commit(change, call) { _, _ in
-            call.respond(.noContent)
+        try commit(change, call) { decision in
+            if call.committed(decision) != nil {
+                call.respond(.noContent)
+            }
         }
     }
 
@@ -88,28 +92,24 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let conditions = try call.conditions()
         let step = try call.incrementStep(depthMax: depthMax)
         let change = Change.increment(name, by: step, conditions: conditions)
-        try commit(change, call) { effect, _ in
-            guard let property = effect?.property else {
-                preconditionFailure("An increment leaves a property.")
+        try commit(change, call) { decision in
+            if let property = call.committed(decision)?.first?.property {
+                call.respond(value: property)
             }
-            call.respond(value: property)
         }
     }
 
-    /// Commits a change of one property, and answers with what it did or with why not.
-    @inline(__always)
     private func commit(
         _ change: Change,
         _ call: Call,
-        answer: @escaping @Sendable (Commit.Effect?, Revision) -> Void
+        completion: @escaping @Sendable (Decision) -> Void
     ) throws(RequestFailure) {
         do {
-            try store.commit(change, observer: TimingObserver(timing: call.timing)) { decision in
-                switch decision {
-                case .success(let commit): answer(commit.first, commit.revision)
-                case .failure(let refusal): call.fail(refusal.failure)
-                }
-            }
+            try store.commit(
+                change,
+                observer: TimingObserver(timing: call.timing),
+                completion: completion
+            )
         } catch {
             throw RequestFailure(.backlogFull)
         }
@@ -117,6 +117,17 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
 }
 
 extension Call {
+    /// The commit of a change that was made; of one that was refused it answers why.
+    fileprivate func committed(_ decision: Decision) -> Commit? {
+        switch decision {
+        case .success(let commit):
+            return commit
+        case .failure(let refusal):
+            fail(refusal.failure)
+            return nil
+        }
+    }
+
     /// Answers with a property's value, whose bytes go to the network from where they are stored.
     fileprivate func respond(
         value property: Property,
