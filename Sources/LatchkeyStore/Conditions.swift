@@ -10,6 +10,15 @@ package struct Conditions: Sendable, Hashable {
         case oneOf([Revision])
     }
 
+    /// What the conditions say of a property.
+    package enum Verdict: Sendable, Hashable {
+        case pass
+        /// `If-Match` does not hold: no method goes ahead.
+        case noMatch
+        /// `If-None-Match` does not hold: the client has what it would read, and must not write.
+        case match
+    }
+
     package var ifMatch: Tags?
     package var ifNoneMatch: Tags?
 
@@ -20,21 +29,24 @@ package struct Conditions: Sendable, Hashable {
         self.ifNoneMatch = ifNoneMatch
     }
 
-    /// Whether a method that changes the property may go ahead, where the property has this
-    /// revision, or none if there is no property.
-    func allow(_ revision: Revision?) -> Bool {
+    /// What the conditions say where the property has this revision, or none if there is no
+    /// property.
+    ///
+    /// The order is that of RFC 9110, section 13.2.2. A method that changes the property goes ahead
+    /// only if they pass.
+    package func verdict(_ revision: Revision?) -> Verdict {
         if let ifMatch, !ifMatch.match(revision) {
-            return false
+            return .noMatch
         }
         if let ifNoneMatch, ifNoneMatch.match(revision) {
-            return false
+            return .match
         }
-        return true
+        return .pass
     }
 }
 
 extension Conditions.Tags {
-    package func match(_ revision: Revision?) -> Bool {
+    fileprivate func match(_ revision: Revision?) -> Bool {
         guard let revision else {
             return false
         }

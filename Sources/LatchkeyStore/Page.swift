@@ -1,27 +1,23 @@
 /// What a listing asks for.
-///
-/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the caller keeps
-/// them in place until the completion has been called.
-@safe
 @usableFromInline
-package struct PageRequest: @unchecked Sendable {
+package struct PageRequest: Sendable {
     package static let limitDefault = 100
     package static let limitMax = 1000
 
     /// Only names that begin with these bytes.
-    let prefix: UnsafeRawBufferPointer
+    let prefix: OwnedBytes
     /// Only names after this one, which need not exist.
-    let after: UnsafeRawBufferPointer?
+    let after: OwnedBytes?
     let limit: Int
 
     package init(
-        prefix: UnsafeRawBufferPointer,
-        after: UnsafeRawBufferPointer?,
+        prefix: OwnedBytes,
+        after: OwnedBytes?,
         limit: Int
     ) {
         precondition((1...Self.limitMax).contains(limit), "a page has 1 to 1000 properties")
-        unsafe self.prefix = prefix
-        unsafe self.after = after
+        self.prefix = prefix
+        self.after = after
         self.limit = limit
     }
 }
@@ -36,18 +32,19 @@ package struct Page: Sendable {
 }
 
 extension Page {
-    /// Merges the stripes' sorted names up to the limit: one walk for each stripe, the smallest
+    /// Merges the tables' sorted names up to the limit: one walk for each table, the smallest
     /// name first from a binary heap.
     ///
-    /// The caller holds every stripe, so the page is of one revision. Nothing of a stripe but the
+    /// The caller holds every stripe, so the page is of one revision. Nothing of a table but the
     /// listed properties outlives the call: a copy that is kept would make the next write to that
-    /// stripe copy it whole.
+    /// table copy it whole.
     @usableFromInline
-    init(_ request: PageRequest, stripes: [Stripe], ledger: Ledger) {
+    init(_ request: PageRequest, tables: [PropertyTable], context: CommitContext) {
+        let prefix = unsafe request.prefix.bytes
         var heap: [Head] = []
-        for stripe in stripes where stripe.count > 0 {
-            var walk = Self.walk(stripe.order, request)
-            if let property = walk.next(), unsafe property.nameBytes.begins(with: request.prefix) {
+        for table in tables where table.count > 0 {
+            var walk = Self.walk(table.order, request)
+            if let property = walk.next(), unsafe property.nameBytes.begins(with: prefix) {
                 heap.append(Head(property: property, walk: walk))
                 heap.siftUp()
             }
@@ -56,7 +53,7 @@ extension Page {
         while properties.count < request.limit, let first = heap.first {
             properties.append(first.property)
             if let next = heap[0].walk.next(),
-                unsafe next.nameBytes.begins(with: request.prefix)
+                unsafe next.nameBytes.begins(with: prefix)
             {
                 heap[0].property = next
             } else {
@@ -65,20 +62,21 @@ extension Page {
             }
             heap.siftDown()
         }
-        self.init(revision: ledger.revision, properties: properties, hasMore: !heap.isEmpty)
+        self.init(revision: context.revisions.last, properties: properties, hasMore: !heap.isEmpty)
     }
 
     /// Names with a common prefix stand together, so the walk begins at whichever of prefix and
     /// cursor comes later.
     private static func walk(_ order: NameOrder, _ request: PageRequest) -> NameOrder.Walk {
-        if let after = unsafe request.after, unsafe !after.precedes(request.prefix) {
-            return unsafe order.walk(from: after, including: false)
+        let prefix = unsafe request.prefix.bytes
+        if let after = request.after, unsafe !after.bytes.precedes(prefix) {
+            return unsafe order.walk(from: after.bytes, including: false)
         }
-        return unsafe order.walk(from: request.prefix, including: true)
+        return unsafe order.walk(from: prefix, including: true)
     }
 }
 
-/// The next property of one stripe, and the walk that yields those behind it.
+/// The next property of one table, and the walk that yields those behind it.
 private struct Head {
     var property: Property
     var walk: NameOrder.Walk

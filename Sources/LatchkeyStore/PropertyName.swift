@@ -30,16 +30,36 @@ package struct PropertyName: @unchecked Sendable {
         try unsafe Self.check(bytes)
         unsafe self.bytes = bytes
         self.owner = owner
-        var hasher = Hasher()
-        unsafe hasher.combine(bytes: bytes)
-        hash = UInt64(bitPattern: Int64(hasher.finalize()))
+        hash = unsafe Self.hash(bytes)
     }
 
-    /// The same name in the memory of a property that was made with it.
-    package init(_ name: PropertyName, of property: Property) {
+    /// The same name in memory that begins with its bytes.
+    init(_ name: PropertyName, in owner: OwnedBytes) {
+        unsafe bytes = UnsafeRawBufferPointer(rebasing: owner.bytes[..<name.bytes.count])
+        self.owner = owner
+        hash = name.hash
+    }
+
+    /// The name of a property, which keeps its bytes.
+    init(of property: Property) {
         unsafe bytes = property.nameBytes
         owner = property.owner
-        hash = name.hash
+        hash = unsafe Self.hash(property.nameBytes)
+    }
+
+    /// The same name in memory of its own.
+    package func copy() -> PropertyName {
+        PropertyName(self, in: unsafe OwnedBytes(copying: bytes))
+    }
+
+    static func == (one: PropertyName, other: PropertyName) -> Bool {
+        unsafe one.hash == other.hash && one.bytes.equals(other.bytes)
+    }
+
+    private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var hasher = Hasher()
+        unsafe hasher.combine(bytes: bytes)
+        return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
     package static func check(_ bytes: UnsafeRawBufferPointer) throws(InvalidName) {

@@ -1,32 +1,93 @@
 public import LatchkeySync
 
+/// What a store of properties is to those who use it: one way to look and one way to change.
+///
+/// Every operation takes a completion, because some strategies apply it later: it is called exactly
+/// once, outside the guarded section. A store whose strategy blocks, and which no hook holds back,
+/// calls it before the operation returns; any other may call it on another thread.
+@usableFromInline
+package protocol CommittingStore: Sendable {
+    /// Finds a property.
+    ///
+    /// The name's bytes stay in place until the completion has been called.
+    func look(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    )
+
+    /// Decides a change and makes it, or refuses it.
+    ///
+    /// The change's bytes stay in place until the completion has been called.
+    ///
+    /// - Throws: ``BacklogFull`` if as many changes wait as the strategy accepts. Nothing was
+    ///   submitted then.
+    func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull)
+
+    /// Lists properties in the order of their names, as of one revision.
+    func list(
+        _ request: PageRequest,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Page) -> Void
+    )
+}
+
 /// The properties, guarded by a strategy.
 ///
-/// **Design.** Names are spread over stripes by their hash; each stripe is a value of its own
-/// under the strategy, so an operation on one property meets only the operations on the same
-/// stripe. Check and change are one step inside the guarded section. A listing holds all stripes.
+/// **Design.** Names are spread over tables by their hash; each table is a value of its own under
+/// the strategy, so an operation on one property meets only the operations on the same stripe.
+/// Check and change are one step inside the guarded section. A listing holds all stripes.
 ///
-/// Every operation takes a completion, because some strategies apply it later: it is called
-/// exactly once, outside the guarded section, before the call returns if the strategy blocks and
-/// on another thread if not.
+/// Nothing changes state but a commit. ``HookedStore`` passes each one to a hook.
 @usableFromInline
-package final class PropertyStore<Guard: Strategy>: Sendable {
-    @usableFromInline let stripes: Striped<Stripe, Guard>
-    @usableFromInline let ledger: Ledger
+package final class PropertyStore<Guard: Strategy>: CommittingStore {
+    @usableFromInline let stripes: Striped<PropertyTable, Guard>
+    @usableFromInline let context: CommitContext
+    @usableFromInline let clock: StoreClock
 
     /// Makes an empty store, with a strategy of its own for each stripe.
-    package init(limits: StoreLimits, stripeCount: Int, strategy: () -> Guard) {
-        let ledger = Ledger(
+    package convenience init(
+        limits: StoreLimits,
+        stripeCount: Int,
+        strategy: () -> Guard,
+        clock: StoreClock = .system
+    ) {
+        self.init(
             limits: limits,
-            ordersPublication: Guard.traits.readsDuringWrites
+            stripeCount: stripeCount,
+            strategy: strategy,
+            clock: clock,
+            hook: nil
         )
-        self.ledger = ledger
-        stripes = Striped(count: stripeCount, strategy: strategy) { _ in Stripe(ledger: ledger) }
     }
 
-    package var usage: StoreUsage { ledger.usage }
+    /// Makes the store behind a ``HookedStore``, which alone uses it.
+    init(
+        limits: StoreLimits,
+        stripeCount: Int,
+        strategy: () -> Guard,
+        clock: StoreClock,
+        hook: CommitHook?
+    ) {
+        let context = CommitContext(
+            limits: limits,
+            ordersPublication: Guard.traits.readsDuringWrites,
+            hook: hook
+        )
+        self.context = context
+        self.clock = clock
+        stripes = Striped(count: stripeCount, strategy: strategy) { _ in
+            PropertyTable(context: context)
+        }
+    }
 
-    /// Writes that were accepted and are not yet applied.
+    package var usage: StoreUsage { context.usage }
+
+    /// Changes that were accepted and are not yet applied.
     package var backlogCount: Int { stripes.backlogCount }
 
     @inlinable
@@ -34,11 +95,31 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         stripes.index(hash: Int(truncatingIfNeeded: name.hash))
     }
 
-    /// Gets a property.
-    ///
-    /// The name's bytes stay in place until the completion has been called; so for the others.
+    /// The stripe of all properties that a change names.
     @inlinable
-    package func get(
+    func stripe(of change: Change) -> Int {
+        let stripe = index(change.first.name)
+        precondition(
+            change.others.isEmpty || change.others.allSatisfy { index($0.name) == stripe },
+            "A change of several properties has them in one stripe."
+        )
+        return stripe
+    }
+
+    /// The stripe of all properties that a commit changes: any if it changes none.
+    @inlinable
+    func stripe(of commit: Commit) -> Int {
+        let names = commit.names
+        let stripe = names.first.map { index($0) } ?? 0
+        precondition(
+            names.allSatisfy { index($0) == stripe },
+            "A commit of several properties has them in one stripe."
+        )
+        return stripe
+    }
+
+    @inlinable
+    package func look(
         _ name: PropertyName,
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Property?) -> Void
@@ -51,84 +132,83 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         )
     }
 
-    /// Creates or replaces a property, whose value must be a valid JSON text.
     @inlinable
-    package func put(
-        _ name: PropertyName,
-        value: UnsafeRawBufferPointer,
-        conditions: Conditions,
+    package func commit(
+        _ change: Change,
         observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (PutResult) -> Void
+        completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        // Made out here, so that nothing is copied or allocated while others wait.
-        let property = unsafe Property(name: name, value: value)
-        try submitWrite(
-            name,
-            observer: observer,
-            { $0.put(property, name: name, conditions: conditions) },
-            completion: completion
-        )
+        try execute(change, at: clock.now(), observer: observer, completion: completion)
     }
 
+    /// Decides a change as if it were this time, and makes it or refuses it.
+    ///
+    /// Deterministic: the same changes at the same times in the same order make the same store,
+    /// revisions and answers included, under every strategy and in every process. A change of
+    /// several properties must have them all in one stripe.
     @inlinable
-    package func delete(
-        _ name: PropertyName,
-        conditions: Conditions,
+    package func execute(
+        _ change: Change,
+        at time: Timestamp,
         observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (DeleteResult) -> Void
+        completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
+        let prepared = PreparedChange(change)
         try submitWrite(
-            name,
+            stripe(of: change),
             observer: observer,
-            { $0.delete(name, conditions: conditions) },
-            completion: completion
-        )
-    }
-
-    /// Adds to an integer; a property that does not exist counts from 0.
-    @inlinable
-    package func increment(
-        _ name: PropertyName,
-        by step: Int64,
-        conditions: Conditions,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (IncrementResult) -> Void
-    ) throws(BacklogFull) {
-        try submitWrite(
-            name,
-            observer: observer,
-            { $0.increment(name, by: step, conditions: conditions) },
+            { $0.execute(prepared, at: time) },
             completion: completion
         )
     }
 
     /// Removes all properties whose names hash to the same stripe as this one.
+    ///
+    /// That is a commit, unless there are none.
     @inlinable
-    package func removeAll(
+    package func evict(
         inStripeOf name: PropertyName,
         observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable () -> Void = {}
+        completion: @escaping @Sendable (Commit?) -> Void = { _ in }
     ) throws(BacklogFull) {
+        let time = clock.now()
         try submitWrite(
-            name,
+            index(name),
             observer: observer,
-            { $0.removeAll() },
+            { $0.evict(at: time) },
             completion: completion
         )
     }
 
-    /// Submits a write to the stripe of `name`.
+    /// Makes the change of a commit that was decided elsewhere, without deciding again.
     ///
-    /// Where readers do not wait for writers, the ledger is told when they see what it wrote.
+    /// Commits are applied in the order of their revisions, one after the other, while nothing else
+    /// changes the store.
+    @inlinable
+    package func apply(
+        _ commit: Commit,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable () -> Void
+    ) throws(BacklogFull) {
+        try submitWrite(
+            stripe(of: commit),
+            observer: observer,
+            { $0.apply(commit) },
+            completion: completion
+        )
+    }
+
+    /// Submits a write to a stripe.
+    ///
+    /// Where readers do not wait for writers, the context is told when they see what it wrote.
     @inlinable
     @inline(__always)
     func submitWrite<Result: Sendable>(
-        _ name: PropertyName,
+        _ stripe: Int,
         observer: some EntryObserver,
-        _ body: @escaping @Sendable (inout Stripe) -> Result,
+        _ body: @escaping @Sendable (inout PropertyTable) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let stripe = index(name)
         guard Guard.traits.readsDuringWrites else {
             return try stripes.submitWrite(
                 stripe,
@@ -139,13 +219,12 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
         }
         try stripes.submitWrite(
             stripe,
-            observer: PublicationObserver(observer, ledger),
+            observer: PublicationObserver(observer, context),
             body,
             completion: completion
         )
     }
 
-    /// Lists properties in the order of their names, as of one revision.
     @inlinable
     package func list(
         _ request: PageRequest,
@@ -154,7 +233,19 @@ package final class PropertyStore<Guard: Strategy>: Sendable {
     ) {
         stripes.submitReadAll(
             observer: observer,
-            { [ledger] in Page(request, stripes: $0, ledger: ledger) },
+            { [context] in Page(request, tables: $0, context: context) },
+            completion: completion
+        )
+    }
+
+    /// A hash of the whole store, which is the same in every process: of the names and values, and
+    /// of all revisions.
+    @inlinable
+    package func digest(
+        completion: @escaping @Sendable (UInt64) -> Void
+    ) {
+        stripes.submitReadAll(
+            { [context] in context.digest(of: $0) },
             completion: completion
         )
     }

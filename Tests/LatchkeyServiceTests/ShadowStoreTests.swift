@@ -44,15 +44,15 @@ struct ShadowStoreTests {
         #expect(Set(firsts).count == 14)
     }
 
-    private static func with(
-        _ text: String,
-        value: String? = nil,
-        _ body: (PropertyName, Property) -> Void
-    ) throws {
-        let (owner, value) = (OwnedBytes(Array(text.utf8)), OwnedBytes(Array((value ?? text).utf8)))
-        let name = try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
-        let copy = unsafe Property(name: name, value: value.bytes)
-        body(PropertyName(name, of: copy), copy)
+    private static func name(_ text: String) throws -> PropertyName {
+        let owner = OwnedBytes(Array(text.utf8))
+        return try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
+    }
+
+    private static func put(_ text: String, value: String? = nil) throws -> Change {
+        let owner = OwnedBytes(Array((value ?? text).utf8))
+        let change = unsafe Change.put(try name(text), value: owner.bytes)
+        return withExtendedLifetime(owner) { change.unconditionalCopy() }
     }
 
     private static func store() -> PropertyStore<LockStrategy> {
@@ -69,17 +69,15 @@ struct ShadowStoreTests {
             refusals: RefusalCount()
         )
         for text in ["1", "2", "3"] {
-            try Self.with(text) { shadow.apply(.put, $0, $1) }
+            shadow.commit(try Self.put(text))
         }
-        try Self.with("2") { shadow.apply(.delete, $0, $1) }
-        try Self.with("3") { shadow.apply(.increment(by: 4), $0, $1) }
-        try Self.with("4") { shadow.apply(.increment(by: 5), $0, $1) }
+        shadow.commit(.delete(try Self.name("2")))
+        shadow.commit(.increment(try Self.name("3"), by: 4))
+        shadow.commit(.increment(try Self.name("4"), by: 5))
         #expect(store.usage.propertyCount == 3)
         #expect(store.usage.revision == 6)
-        try Self.with("3") { name, _ in
-            store.get(name) { found in
-                #expect(found.map { unsafe Array($0.valueBytes) } == Array("7".utf8))
-            }
+        store.look(try Self.name("3")) { found in
+            #expect(found.map { unsafe Array($0.valueBytes) } == Array("7".utf8))
         }
     }
 
@@ -87,7 +85,7 @@ struct ShadowStoreTests {
         let (store, shadow) = Self.shadowOfNothing()
         var most = 0
         for number in 0..<5000 {
-            try Self.with("p\(number)") { shadow.apply(.put, $0, $1) }
+            shadow.commit(try Self.put("p\(number)"))
             most = max(most, store.usage.propertyCount)
         }
         // Once it is full, each stripe takes one more before it is emptied.
@@ -101,7 +99,7 @@ struct ShadowStoreTests {
         let value = String(repeating: "v", count: 100_000)
         var most = 0
         for number in 0..<100 {
-            try Self.with("p\(number)", value: value) { shadow.apply(.put, $0, $1) }
+            shadow.commit(try Self.put("p\(number)", value: value))
             most = max(most, store.usage.byteCount)
         }
         #expect(most > 100_000)

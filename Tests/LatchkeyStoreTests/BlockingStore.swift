@@ -5,22 +5,14 @@ import Testing
 @testable import LatchkeyStore
 
 /// A store whose operations wait for their completion, so that a test reads from top to bottom.
-final class BlockingStore<Guard: Strategy>: Sendable {
-    let base: PropertyStore<Guard>
+final class BlockingStore<Store: CommittingStore>: Sendable {
+    let base: Store
 
-    init(stripeCount: Int, strategy: () -> Guard) {
-        base = PropertyStore(
-            limits: StoreLimits(),
-            stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
-            strategy: strategy
-        )
+    init(_ base: Store) {
+        self.base = base
     }
 
-    convenience init(stripeCount: Int) where Guard: NamedStrategy {
-        self.init(stripeCount: stripeCount) { Guard() }
-    }
-
-    private func wait<Result: Sendable>(
+    func wait<Result: Sendable>(
         _ submit: (@escaping @Sendable (Result) -> Void) throws(BacklogFull) -> Void
     ) -> Result {
         let result = Synchronized<Result?, LockStrategy>(nil)
@@ -40,54 +32,37 @@ final class BlockingStore<Guard: Strategy>: Sendable {
         return value
     }
 
-    private func with<Result>(_ name: String, _ body: (PropertyName) -> Result) -> Result {
-        var name = name
-        return name.withUTF8 { bytes in
-            guard let name = try? unsafe PropertyName(borrowing: UnsafeRawBufferPointer(bytes))
-            else {
-                preconditionFailure("the test's names are valid")
-            }
-            return body(name)
+    func commit(_ change: Change) -> Decision {
+        wait { (completion) throws(BacklogFull) in
+            try base.commit(change, observer: NoObserver(), completion: completion)
         }
     }
 
     /// Adds 1 and returns the revision.
     @discardableResult
     func increment(_ name: String) -> Revision {
-        with(name) { name in
-            let result: IncrementResult = wait { (completion) throws(BacklogFull) in
-                try base.increment(name, by: 1, conditions: .none, completion: completion)
-            }
-            guard case .incremented(let property) = result else {
-                Issue.record("\(result)")
-                return 0
-            }
-            return property.revision
-        }
+        revision(of: commit(.increment(.owning(name), by: 1)))
     }
 
     func delete(_ name: String) {
-        with(name) { name in
-            let result: DeleteResult = wait { (completion) throws(BacklogFull) in
-                try base.delete(name, conditions: .none, completion: completion)
-            }
-            guard case .deleted = result else {
-                Issue.record("\(result)")
-                return
-            }
+        _ = revision(of: commit(.delete(.owning(name))))
+    }
+
+    private func revision(of decision: Decision) -> Revision {
+        do {
+            return try decision.get().revision
+        } catch {
+            Issue.record("\(error)")
+            return 0
         }
     }
 
     func property(_ name: String) -> Property? {
-        with(name) { name in wait { base.get(name, completion: $0) } }
+        wait { base.look(.owning(name), observer: NoObserver(), completion: $0) }
     }
 
     func value(_ name: String) -> String? {
         property(name).map(text)
-    }
-
-    func stripe(of name: String) -> Int {
-        with(name) { base.index($0) }
     }
 
     func text(_ property: Property) -> String {
@@ -95,17 +70,171 @@ final class BlockingStore<Guard: Strategy>: Sendable {
     }
 
     func list(prefix: String = "", after: String? = nil, limit: Int) -> Page {
-        let prefixBytes = Array(prefix.utf8)
-        let afterBytes = after.map { Array($0.utf8) }
-        return unsafe prefixBytes.withUnsafeBytes { prefix in
-            unsafe (afterBytes ?? []).withUnsafeBytes { after in
-                let request = unsafe PageRequest(
-                    prefix: prefix,
-                    after: afterBytes == nil ? nil : after,
-                    limit: limit
-                )
-                return wait { base.list(request, completion: $0) }
-            }
+        let request = PageRequest(
+            prefix: OwnedBytes(Array(prefix.utf8)),
+            after: after.map { OwnedBytes(Array($0.utf8)) },
+            limit: limit
+        )
+        return wait { base.list(request, observer: NoObserver(), completion: $0) }
+    }
+}
+
+extension BlockingStore {
+    /// A store with the clock of the tests.
+    ///
+    /// An actor has one stripe.
+    convenience init<Guard: Strategy>(
+        stripeCount: Int,
+        limits: StoreLimits = StoreLimits(),
+        strategy: () -> Guard
+    ) where Store == PropertyStore<Guard> {
+        self.init(
+            PropertyStore(
+                limits: limits,
+                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                strategy: strategy,
+                clock: StoreClock { Timestamp(milliseconds: 0) }
+            )
+        )
+    }
+
+    convenience init<Guard: NamedStrategy>(
+        stripeCount: Int
+    ) where Store == PropertyStore<Guard> {
+        self.init(stripeCount: stripeCount) { Guard() }
+    }
+
+    convenience init<Guard: NamedStrategy>(
+        stripeCount: Int,
+        hook: CommitHook
+    ) where Store == HookedStore<Guard> {
+        self.init(
+            HookedStore(
+                limits: StoreLimits(),
+                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                strategy: { Guard() },
+                hook: hook
+            )
+        )
+    }
+
+    func execute<Guard: Strategy>(
+        _ change: Change,
+        at time: Timestamp
+    ) -> Decision where Store == PropertyStore<Guard> {
+        wait { (completion) throws(BacklogFull) in
+            try base.execute(change, at: time, completion: completion)
         }
+    }
+
+    func apply<Guard: Strategy>(_ commit: Commit) where Store == PropertyStore<Guard> {
+        let _: Bool = wait { (completion) throws(BacklogFull) in
+            try base.apply(commit) { completion(true) }
+        }
+    }
+
+    func digest<Guard: Strategy>() -> UInt64 where Store == PropertyStore<Guard> {
+        wait { base.digest(completion: $0) }
+    }
+
+    func stripe<Guard: Strategy>(of name: String) -> Int where Store == PropertyStore<Guard> {
+        base.index(.owning(name))
+    }
+}
+
+extension PropertyName {
+    /// A valid name that keeps its bytes.
+    static func owning(_ text: String) -> PropertyName {
+        let owner = OwnedBytes(Array(text.utf8))
+        guard let name = try? unsafe PropertyName(borrowing: owner.bytes, owner: owner) else {
+            preconditionFailure("the test's names are valid")
+        }
+        return name
+    }
+}
+
+extension Change.Step {
+    static func put(
+        _ name: String,
+        _ value: String,
+        _ conditions: Conditions = .none
+    ) -> Self {
+        let value = OwnedBytes(Array(value.utf8))
+        let step = Self(.owning(name), unsafe .put(value.bytes))
+        return withExtendedLifetime(value) { step.copy(conditions) }
+    }
+
+    static func delete(_ name: String, _ conditions: Conditions = .none) -> Self {
+        Self(.owning(name), .delete, conditions)
+    }
+
+    static func increment(
+        _ name: String,
+        by step: Int64 = 1,
+        _ conditions: Conditions = .none
+    ) -> Self {
+        Self(.owning(name), .increment(by: step), conditions)
+    }
+
+    static func check(_ name: String, _ conditions: Conditions) -> Self {
+        Self(.owning(name), .check, conditions)
+    }
+}
+
+/// What became of a change of one property, without its values.
+enum Outcome: Hashable {
+    case created(Revision)
+    case replaced(Revision)
+    case deleted(Revision)
+    case unchanged(Revision)
+    case refused(Refusal)
+
+    init(_ decision: Decision) {
+        switch decision {
+        case .success(let commit):
+            let revision = commit.revision
+            self =
+                switch (commit.first?.former, commit.first?.property) {
+                case (nil, nil): .unchanged(revision)
+                case (nil, .some): .created(revision)
+                case (.some, .some): .replaced(revision)
+                case (.some, nil): .deleted(revision)
+                }
+        case .failure(let refusal):
+            self = .refused(refusal)
+        }
+    }
+}
+
+extension PropertyTable {
+    mutating func run(_ steps: Change.Step...) -> Outcome {
+        let change = Change(steps[0], Array(steps.dropFirst()))
+        return Outcome(execute(PreparedChange(change), at: Timestamp(milliseconds: 0)))
+    }
+
+    mutating func put(
+        _ name: PropertyName,
+        _ value: String,
+        _ conditions: Conditions = .none
+    ) -> Outcome {
+        run(.put(name.text, value, conditions))
+    }
+
+    mutating func delete(_ name: PropertyName, _ conditions: Conditions = .none) -> Outcome {
+        run(.delete(name.text, conditions))
+    }
+
+    mutating func increment(
+        _ name: PropertyName,
+        by step: Int64,
+        _ conditions: Conditions = .none
+    ) -> Outcome {
+        run(.increment(name.text, by: step, conditions))
+    }
+}
+
+extension PropertyName {
+    var text: String {
+        unsafe String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -83,7 +83,9 @@ private struct LateWriter: StrategyVisitor {
     }
 
     /// Two names in different stripes.
-    private static func names<Guard>(of store: BlockingStore<Guard>) -> (String, String) {
+    private static func names<Guard>(
+        of store: BlockingStore<PropertyStore<Guard>>
+    ) -> (String, String) {
         let other = (0...).lazy.map { "b\($0)" }.first {
             store.stripe(of: $0) != store.stripe(of: "a")
         }
@@ -93,7 +95,10 @@ private struct LateWriter: StrategyVisitor {
 
 extension Witness {
     /// Whether the reader knows of a commit after the one that is held back.
-    fileprivate func isShown<Guard>(by store: BlockingStore<Guard>, _ name: String) -> Bool {
+    fileprivate func isShown<Guard>(
+        by store: BlockingStore<PropertyStore<Guard>>,
+        _ name: String
+    ) -> Bool {
         switch self {
         case .value: store.property(name) != nil
         case .absence: store.property(name) == nil

@@ -27,7 +27,7 @@ struct PropertyStoreTests {
 /// Four threads count on seven names; one of them is everybody's.
 private struct CountingConcurrently: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = BlockingStore<Guard>(stripeCount: 8)
+        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 8)
         let threadCount = 4
         let stepCount = 500
         let haveEnded = TestThread.run(threadCount) { thread in
@@ -55,7 +55,7 @@ private struct CountingConcurrently: StrategyVisitor {
 /// At any one moment `a` is equal to `b` or one ahead.
 private struct ListingWhileWriting: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = BlockingStore<Guard>(stripeCount: 16)
+        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 16)
         let names = (0..<8).map { "p\($0)" }
         let isDone = Arrivals()
         TestThread {
@@ -92,7 +92,7 @@ private struct ListingWhileWriting: StrategyVisitor {
 
 private struct Paging: StrategyVisitor {
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = BlockingStore<Guard>(stripeCount: 4)
+        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 4)
         var names = (0..<250).map { "a/\($0)" } + ["a", "a/", "b", "é", "日本"]
         for name in names.shuffled() {
             store.increment(name)

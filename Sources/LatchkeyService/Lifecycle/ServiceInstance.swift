@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import LatchkeyContention
 package import LatchkeyHTTP
 internal import LatchkeyMetrics
@@ -109,13 +110,10 @@ private struct StateRoutes: StrategyVisitor {
 
     private func serve<Guard: Strategy>(_ store: PropertyStore<Guard>) -> Output {
         var table = table
-        let shadows = shadows(of: store)
-        PropertyRoutes(
-            store: store,
-            shadows: shadows,
-            depthMax: configuration.storeLimits.depthMax
-        ).add(to: &table)
-        ListRoutes(store: store, shadows: shadows).add(to: &table)
+        let shadowed = ShadowedStore(base: store, shadows: shadows(of: store))
+        PropertyRoutes(store: shadowed, depthMax: configuration.storeLimits.depthMax)
+            .add(to: &table)
+        ListRoutes(store: shadowed).add(to: &table)
         return (table, { store.usage })
     }
 
@@ -125,7 +123,11 @@ private struct StateRoutes: StrategyVisitor {
                 ShadowMaker(configuration: configuration, board: board) { store.usage }
             )
         }
-        return Shadows(stores, ShadowSampler(interval: configuration.shadowInterval))
+        return Shadows(
+            stores,
+            ShadowSampler(interval: configuration.shadowInterval),
+            nanoseconds: { latchkey_system_nanoseconds() }
+        )
     }
 }
 

@@ -138,25 +138,6 @@ extension PercentDecodingError {
     }
 }
 
-/// Bytes in a place of their own, for names that had to be decoded.
-///
-/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are written once, before anybody
-/// else has the object, and freed with it.
-@safe
-final class OwnedBytes: @unchecked Sendable {
-    let bytes: UnsafeRawBufferPointer
-
-    init(_ content: [UInt8]) {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: content.count, alignment: 1)
-        unsafe memory.copyBytes(from: content)
-        unsafe bytes = UnsafeRawBufferPointer(memory)
-    }
-
-    deinit {
-        unsafe bytes.deallocate()
-    }
-}
-
 extension Query {
     /// A parameter that is true or false.
     static func flag(

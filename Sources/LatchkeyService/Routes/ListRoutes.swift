@@ -1,12 +1,10 @@
 internal import Foundation
 internal import LatchkeyHTTP
 internal import LatchkeyStore
-internal import LatchkeySync
 
 /// The route to the sorted list of properties.
-struct ListRoutes<Guard: Strategy>: Sendable {
-    let store: PropertyStore<Guard>
-    let shadows: Shadows?
+struct ListRoutes<Store: CommittingStore>: Sendable {
+    let store: Store
 
     func add(to table: inout RouteTable) {
         table.add(.get, "/v1/properties", statuses: [200, 400]) { call, _ throws(RequestFailure) in
@@ -28,15 +26,10 @@ struct ListRoutes<Guard: Strategy>: Sendable {
         }
         let limit = try Self.limit(query["limit"])
         let includesValues = try Query.flag(query["values"], name: "values", default: true)
-        let request = unsafe PageRequest(prefix: prefix.bytes, after: after?.bytes, limit: limit)
-        let sampled = shadows?.sample(call, request, owners: [prefix] + [after].compactMap(\.self))
+        let request = PageRequest(prefix: prefix, after: after, limit: limit)
         store.list(request, observer: TimingObserver(timing: call.timing)) { page in
-            // The request reads the bytes until here.
-            withExtendedLifetime((prefix, after)) {
-                call.respond(json: page.json(includesValues: includesValues))
-            }
+            call.respond(json: page.json(includesValues: includesValues))
         }
-        sampled?.apply()
     }
 
     private static func limit(_ text: String?) throws(RequestFailure) -> Int {

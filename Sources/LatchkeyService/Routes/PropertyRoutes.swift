@@ -3,9 +3,8 @@ internal import LatchkeyStore
 internal import LatchkeySync
 
 /// The routes to single properties.
-struct PropertyRoutes<Guard: Strategy>: Sendable {
-    let store: PropertyStore<Guard>
-    let shadows: Shadows?
+struct PropertyRoutes<Store: CommittingStore>: Sendable {
+    let store: Store
     let depthMax: Int
 
     func add(to table: inout RouteTable) {
@@ -36,27 +35,23 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         try call.noQuery()
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
-        let sampled = shadows?.sample(call, .get, name)
-        store.get(name, observer: TimingObserver(timing: call.timing)) { property in
+        store.look(name, observer: TimingObserver(timing: call.timing)) { property in
             guard let property else {
                 call.fail(.notFound) { $0.mustBeRevalidated() }
                 return
             }
-            // RFC 9110 section 13.2.2: If-Match first, then If-None-Match.
-            if let ifMatch = conditions.ifMatch, !ifMatch.match(property.revision) {
+            switch conditions.verdict(property.revision) {
+            case .pass:
+                call.respond(value: property) { $0.mustBeRevalidated() }
+            case .noMatch:
                 call.fail(.preconditionFailed)
-            } else if let ifNoneMatch = conditions.ifNoneMatch,
-                ifNoneMatch.match(property.revision)
-            {
+            case .match:
                 call.respond(.notModified) { answer in
                     answer.add("ETag", quoted: property.revision)
                     answer.mustBeRevalidated()
                 }
-            } else {
-                call.respond(value: property) { $0.mustBeRevalidated() }
             }
         }
-        sampled?.apply()
     }
 
     private func put(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
@@ -67,52 +62,28 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
             throw RequestFailure(.partialPut)
         }
         try call.jsonBody(depthMax: depthMax)
-        let sampled = shadows.flatMap { shadows in
-            unsafe call.exchange.body.withUnsafeBytes { value in
-                unsafe shadows.samplePut(call, name, value: value)
-            }
+        // The request stays in place until the answer.
+        let change = unsafe call.exchange.body.withUnsafeBytes { value in
+            unsafe Change.put(name, value: value, conditions: conditions)
         }
-        try submitting { () throws(BacklogFull) in
-            try unsafe call.exchange.body.withUnsafeBytes { (value) throws(BacklogFull) in
-                try unsafe store.put(
-                    name,
-                    value: value,
-                    conditions: conditions,
-                    observer: TimingObserver(timing: call.timing)
-                ) { result in
-                    switch result {
-                    case .created(let revision):
-                        call.respond(.created) { $0.add("ETag", quoted: revision) }
-                    case .replaced(let revision):
-                        call.respond(.noContent) { $0.add("ETag", quoted: revision) }
-                    case .preconditionFailed: call.fail(.preconditionFailed)
-                    case .full(let bound): call.fail(bound.failure)
-                    }
+        try commit(change, call) { decision in
+            if let commit = call.committed(decision) {
+                call.respond(commit.first?.former == nil ? .created : .noContent) {
+                    $0.add("ETag", quoted: commit.revision)
                 }
             }
         }
-        sampled?.apply()
     }
 
     private func delete(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
         try call.noQuery()
         let name = try call.name(match.capture)
-        let conditions = try call.conditions()
-        let sampled = shadows?.sample(call, .delete, name)
-        try submitting { () throws(BacklogFull) in
-            try store.delete(
-                name,
-                conditions: conditions,
-                observer: TimingObserver(timing: call.timing)
-            ) { result in
-                switch result {
-                case .deleted: call.respond(.noContent)
-                case .missing: call.fail(.notFound)
-                case .preconditionFailed: call.fail(.preconditionFailed)
-                }
+        let change = Change.delete(name, conditions: try call.conditions())
+        try commit(change, call) { decision in
+            if call.committed(decision) != nil {
+                call.respond(.noContent)
             }
         }
-        sampled?.apply()
     }
 
     private func increment(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
@@ -120,31 +91,25 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
         let name = try call.name(match.capture)
         let conditions = try call.conditions()
         let step = try call.incrementStep(depthMax: depthMax)
-        let sampled = shadows?.sample(call, .increment(by: step), name)
-        try submitting { () throws(BacklogFull) in
-            try store.increment(
-                name,
-                by: step,
-                conditions: conditions,
-                observer: TimingObserver(timing: call.timing)
-            ) { result in
-                switch result {
-                case .incremented(let property): call.respond(value: property)
-                case .preconditionFailed: call.fail(.preconditionFailed)
-                case .notAnInteger: call.fail(.notAnInteger)
-                case .overflow: call.fail(.overflow)
-                case .full(let bound): call.fail(bound.failure)
-                }
+        let change = Change.increment(name, by: step, conditions: conditions)
+        try commit(change, call) { decision in
+            if let property = call.committed(decision)?.first?.property {
+                call.respond(value: property)
             }
         }
-        sampled?.apply()
     }
 
-    private func submitting(
-        _ submit: () throws(BacklogFull) -> Void
+    private func commit(
+        _ change: Change,
+        _ call: Call,
+        completion: @escaping @Sendable (Decision) -> Void
     ) throws(RequestFailure) {
         do {
-            try submit()
+            try store.commit(
+                change,
+                observer: TimingObserver(timing: call.timing),
+                completion: completion
+            )
         } catch {
             throw RequestFailure(.backlogFull)
         }
@@ -152,6 +117,17 @@ struct PropertyRoutes<Guard: Strategy>: Sendable {
 }
 
 extension Call {
+    /// The commit of a change that was made; of one that was refused it answers why.
+    fileprivate func committed(_ decision: Decision) -> Commit? {
+        switch decision {
+        case .success(let commit):
+            return commit
+        case .failure(let refusal):
+            fail(refusal.failure)
+            return nil
+        }
+    }
+
     /// Answers with a property's value, whose bytes go to the network from where they are stored.
     fileprivate func respond(
         value property: Property,
@@ -165,11 +141,21 @@ extension Call {
     }
 }
 
-extension StoreFull {
+extension Refusal {
     fileprivate var failure: RequestFailure {
         switch self {
-        case .properties: RequestFailure(.storeFull, "There are as many properties as allowed.")
-        case .bytes: RequestFailure(.storeFull, "Names and values have as many bytes as allowed.")
+        case .missing:
+            RequestFailure(.notFound)
+        case .preconditionFailed:
+            RequestFailure(.preconditionFailed)
+        case .notAnInteger:
+            RequestFailure(.notAnInteger)
+        case .overflow:
+            RequestFailure(.overflow)
+        case .full(.properties):
+            RequestFailure(.storeFull, "There are as many properties as allowed.")
+        case .full(.bytes):
+            RequestFailure(.storeFull, "Names and values have as many bytes as allowed.")
         }
     }
 }

@@ -44,35 +44,30 @@ struct ShadowStore<Guard: Strategy>: Sendable {
 
     /// The store without its type.
     var shadow: Shadow {
-        Shadow(apply: { apply($0, $1, $2) }, list: { list($0, owners: $1) })
+        Shadow(look: { look($0) }, commit: { commit($0) }, list: { list($0) })
     }
 
-    func apply(_ operation: ShadowOperation, _ name: PropertyName, _ copy: Property) {
+    func look(_ name: PropertyName) {
+        guard begin() else { return }
+        store.look(name) { _ in end() }
+    }
+
+    func commit(_ change: Change) {
         guard begin() else { return }
         do throws(BacklogFull) {
-            switch operation {
-            case .get:
-                store.get(name) { _ in end() }
-            case .put:
-                try makeRoom(name)
-                try unsafe store.put(name, value: copy.valueBytes, conditions: .none) { _ in end() }
-            case .delete:
-                try store.delete(name, conditions: .none) { _ in end() }
-            case .increment(let step):
-                try makeRoom(name)
-                try store.increment(name, by: step, conditions: .none) { _ in end() }
+            if change.canGrow {
+                try makeRoom(change.first.name)
             }
+            try store.commit(change) { _ in end() }
         } catch {
             refusals.add()
             end()
         }
     }
 
-    func list(_ request: PageRequest, owners: [OwnedBytes]) {
+    func list(_ request: PageRequest) {
         guard begin() else { return }
-        store.list(request) { _ in
-            withExtendedLifetime(owners) { end() }
-        }
+        store.list(request) { _ in end() }
     }
 
     private func makeRoom(_ name: PropertyName) throws(BacklogFull) {
@@ -80,7 +75,7 @@ struct ShadowStore<Guard: Strategy>: Sendable {
         let countMax = 2 * serving.propertyCount + Self.slackCount * stripeCount
         let byteCountMax = 2 * serving.byteCount + Self.slackByteCount * stripeCount
         if own.propertyCount > countMax || own.byteCount > byteCountMax {
-            try store.removeAll(inStripeOf: name)
+            try store.evict(inStripeOf: name)
         }
     }
 

@@ -1,4 +1,3 @@
-internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// The stores that are given a share of the live operations, each under a strategy of its own.
@@ -13,82 +12,39 @@ internal import LatchkeyStore
 struct Shadows: Sendable {
     private let stores: [Shadow]
     private let sampler: ShadowSampler
+    private let nanoseconds: @Sendable () -> UInt64
 
     /// The shadows of a service, `nil` if it has none.
-    init?(_ stores: [Shadow], _ sampler: ShadowSampler) {
+    ///
+    /// - Parameters:
+    ///   - stores: The shadows.
+    ///   - sampler: Which moments are sampled.
+    ///   - nanoseconds: A clock that never goes back.
+    init?(
+        _ stores: [Shadow],
+        _ sampler: ShadowSampler,
+        nanoseconds: @escaping @Sendable () -> UInt64
+    ) {
         guard !stores.isEmpty else { return nil }
         self.stores = stores
         self.sampler = sampler
+        self.nanoseconds = nanoseconds
     }
 
-    /// Copies the operation of a request that is about to be served, if it is sampled.
-    func sample(_ call: Call, _ operation: ShadowOperation, _ name: PropertyName) -> Sampled? {
-        unsafe sample(
-            call,
-            operation,
-            name,
-            value: UnsafeRawBufferPointer(start: nil, count: 0)
-        )
-    }
-
-    /// The same for a put of a value.
-    func samplePut(
-        _ call: Call,
-        _ name: PropertyName,
-        value: UnsafeRawBufferPointer
-    ) -> Sampled? {
-        unsafe sample(call, .put, name, value: value)
-    }
-
-    private func sample(
-        _ call: Call,
-        _ operation: ShadowOperation,
-        _ name: PropertyName,
-        value: UnsafeRawBufferPointer
-    ) -> Sampled? {
-        draw(call).map { number in
-            let copy = unsafe Property(name: name, value: value)
-            return Sampled(shadows: self, number: number) { shadow in
-                shadow.apply(operation, PropertyName(name, of: copy), copy)
+    /// Copies an operation that is about to be served, if it is sampled.
+    ///
+    /// - Returns: what applies it to all shadows.
+    func sample(_ copy: () -> (Shadow) -> Void) -> (() -> Void)? {
+        sampler.draw(at: nanoseconds()).map { number in
+            let operation = copy()
+            return {
+                let first = Int(truncatingIfNeeded: number) % stores.count
+                for index in stores.indices {
+                    operation(stores[(first + index) % stores.count])
+                }
             }
         }
     }
-
-    /// The same for a listing, whose request borrows from the owners' bytes.
-    func sample(_ call: Call, _ request: PageRequest, owners: [OwnedBytes]) -> Sampled? {
-        draw(call).map { number in
-            Sampled(shadows: self, number: number) { $0.list(request, owners) }
-        }
-    }
-
-    private func draw(_ call: Call) -> UInt64? {
-        sampler.draw(at: call.exchange.startedNanoseconds)
-    }
-
-    /// A sampled operation, to be applied when the request has been served.
-    struct Sampled {
-        fileprivate let shadows: Shadows
-        fileprivate let number: UInt64
-        fileprivate let body: (Shadow) -> Void
-
-        func apply() {
-            let stores = shadows.stores
-            let first = Int(truncatingIfNeeded: number) % stores.count
-            for index in stores.indices {
-                body(stores[(first + index) % stores.count])
-            }
-        }
-    }
-}
-
-/// What a shadow is asked to do to a property.
-///
-/// Without the request's conditions: they name revisions of the serving store.
-enum ShadowOperation: Sendable {
-    case get
-    case put
-    case delete
-    case increment(by: Int64)
 }
 
 /// A store under a strategy that is tried out.
@@ -97,14 +53,13 @@ enum ShadowOperation: Sendable {
 /// it, as the serving store's are. The witnesses of a generic type would not be, and would hold the
 /// guard for longer than the serving store does.
 struct Shadow: Sendable {
-    /// Applies an operation to the property of this name.
-    ///
-    /// The copy keeps the name's bytes, and has the value of a put.
-    let apply:
-        @Sendable (_ operation: ShadowOperation, _ name: PropertyName, _ copy: Property) -> Void
+    /// Finds the property of a name that owns its bytes.
+    let look: @Sendable (_ name: PropertyName) -> Void
+
+    /// Commits a change that owns its bytes, without conditions: they name revisions of the serving
+    /// store.
+    let commit: @Sendable (_ change: Change) -> Void
 
     /// Lists properties.
-    ///
-    /// The request's bytes are the owners'.
-    let list: @Sendable (_ request: PageRequest, _ owners: [OwnedBytes]) -> Void
+    let list: @Sendable (_ request: PageRequest) -> Void
 }

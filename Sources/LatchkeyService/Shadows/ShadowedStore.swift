@@ -1,0 +1,44 @@
+internal import LatchkeyStore
+internal import LatchkeySync
+
+/// The serving store, whose sampled operations are applied to the shadows, too.
+struct ShadowedStore<Base: CommittingStore>: CommittingStore {
+    let base: Base
+    let shadows: Shadows?
+
+    func look(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        let apply = shadows?.sample {
+            let copy = name.copy()
+            return { $0.look(copy) }
+        }
+        base.look(name, observer: observer, completion: completion)
+        apply?()
+    }
+
+    func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        let apply = shadows?.sample {
+            let copy = change.unconditionalCopy()
+            return { $0.commit(copy) }
+        }
+        try base.commit(change, observer: observer, completion: completion)
+        apply?()
+    }
+
+    func list(
+        _ request: PageRequest,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Page) -> Void
+    ) {
+        let apply = shadows?.sample { { $0.list(request) } }
+        base.list(request, observer: observer, completion: completion)
+        apply?()
+    }
+}

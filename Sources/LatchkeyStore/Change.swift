@@ -1,0 +1,195 @@
+/// A change of state: steps on one or several properties, each with what must hold before.
+///
+/// A plain value. It is decided as a whole: first the conditions of all steps, against the
+/// properties as they were, then the steps in their order, each on what those before it left. If
+/// one cannot be done, none is.
+///
+/// The names and values usually borrow the memory of a request: whoever makes a change keeps them
+/// in place until the completion has been called. See ``unconditionalCopy()`` and
+/// ``init(decoding:)`` for changes that own their memory.
+@usableFromInline
+package struct Change: Sendable {
+    @usableFromInline package let first: Step
+    /// The steps after the first one.
+    ///
+    /// None for a change of one property, which so costs no allocation.
+    @usableFromInline package let others: [Step]
+
+    @usableFromInline
+    package init(_ first: Step, _ others: [Step] = []) {
+        self.first = first
+        self.others = others
+    }
+
+    package var steps: [Step] { [first] + others }
+
+    /// Creates or replaces a property, whose value must be a valid JSON text.
+    package static func put(
+        _ name: PropertyName,
+        value: UnsafeRawBufferPointer,
+        conditions: Conditions = .none
+    ) -> Change {
+        Change(Step(name, unsafe .put(value), conditions))
+    }
+
+    package static func delete(
+        _ name: PropertyName,
+        conditions: Conditions = .none
+    ) -> Change {
+        Change(Step(name, .delete, conditions))
+    }
+
+    /// Adds to an integer; a property that does not exist counts from 0.
+    package static func increment(
+        _ name: PropertyName,
+        by step: Int64,
+        conditions: Conditions = .none
+    ) -> Change {
+        Change(Step(name, .increment(by: step), conditions))
+    }
+}
+
+extension Change {
+    /// One step of a change.
+    @usableFromInline
+    package struct Step: Sendable {
+        @usableFromInline package let name: PropertyName
+        package let action: Action
+        package let conditions: Conditions
+
+        package init(_ name: PropertyName, _ action: Action, _ conditions: Conditions = .none) {
+            self.name = name
+            self.action = action
+            self.conditions = conditions
+        }
+    }
+
+    /// What a step does.
+    ///
+    /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the owner of
+    /// the step's name keeps them in place, or who made the change does.
+    @safe
+    package enum Action: @unchecked Sendable {
+        /// Nothing: only the step's conditions count.
+        case check
+        /// Creates or replaces the property, whose value is these bytes of a JSON text.
+        case put(UnsafeRawBufferPointer)
+        case delete
+        case increment(by: Int64)
+    }
+
+    /// Whether the change can make the store larger.
+    package var canGrow: Bool {
+        first.canGrow || others.contains(where: \.canGrow)
+    }
+
+    /// The same steps without their conditions, in memory of their own.
+    package func unconditionalCopy() -> Change {
+        Change(first.copy(.none), others.map { $0.copy(.none) })
+    }
+}
+
+extension Change.Step {
+    fileprivate var canGrow: Bool {
+        switch action {
+        case .check, .delete: false
+        case .put, .increment: true
+        }
+    }
+
+    /// The same step under other conditions, in memory of its own.
+    package func copy(_ conditions: Conditions) -> Self {
+        switch action {
+        case .put(let value):
+            let owner = unsafe OwnedBytes(copying: name.bytes, value)
+            let copy = unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[name.bytes.count...])
+            return Self(PropertyName(name, in: owner), unsafe .put(copy), conditions)
+        case .check, .delete, .increment:
+            return Self(name.copy(), action, conditions)
+        }
+    }
+
+    /// Checks the conditions, where the property was this before the change.
+    func check(_ former: Property?) throws(Refusal) {
+        guard conditions.verdict(former?.revision) != .pass else {
+            return
+        }
+        if case .delete = action, former == nil {
+            throw .missing
+        }
+        throw .preconditionFailed
+    }
+
+    /// The property that the step leaves of `current`; `prepared` is that of a put.
+    func property(
+        from current: Property?,
+        prepared: Property?
+    ) throws(Refusal) -> Property? {
+        switch action {
+        case .check:
+            return current
+        case .put:
+            return prepared
+        case .delete where current == nil:
+            throw .missing
+        case .delete:
+            return nil
+        case .increment(let step):
+            var number: Int64 = 0
+            if let current {
+                guard let integer = unsafe JSONInteger.parse(current.valueBytes) else {
+                    throw .notAnInteger
+                }
+                number = integer
+            }
+            let (sum, overflows) = number.addingReportingOverflow(step)
+            guard !overflows else {
+                throw .overflow
+            }
+            return unsafe JSONInteger.withBytes(of: sum) { bytes in
+                unsafe Property(name: name, value: bytes)
+            }
+        }
+    }
+
+    /// The property of a put.
+    @usableFromInline
+    func prepare() -> Property? {
+        guard case .put(let value) = action else {
+            return nil
+        }
+        return unsafe Property(name: name, value: value)
+    }
+}
+
+/// A change with the properties that it puts.
+///
+/// They are made before the guarded section, so that nothing is copied or allocated while others
+/// wait, and anew for each execution, which stamps them: so a change can be executed again, and by
+/// several stores.
+@usableFromInline
+struct PreparedChange: Sendable {
+    @usableFromInline let first: PreparedStep
+    @usableFromInline let others: [PreparedStep]
+
+    @inlinable
+    init(_ change: Change) {
+        first = PreparedStep(change.first)
+        others = change.others.isEmpty ? [] : change.others.map { PreparedStep($0) }
+    }
+
+    var all: [PreparedStep] { [first] + others }
+}
+
+/// A step with the property that it puts, if it does.
+@usableFromInline
+struct PreparedStep: Sendable {
+    @usableFromInline let step: Change.Step
+    @usableFromInline let property: Property?
+
+    @inlinable
+    init(_ step: Change.Step) {
+        self.step = step
+        property = step.prepare()
+    }
+}

@@ -1,0 +1,36 @@
+/// What the tables of one store share.
+@usableFromInline
+final class CommitContext: Sendable {
+    let revisions: RevisionSequence
+    let room: StoreRoom
+    /// The hook of a ``HookedStore``.
+    let hook: CommitHook?
+
+    init(limits: StoreLimits, ordersPublication: Bool = false, hook: CommitHook? = nil) {
+        revisions = RevisionSequence(ordersPublication: ordersPublication)
+        room = StoreRoom(limits: limits)
+        self.hook = hook
+    }
+
+    /// How full the store is, and the latest revision that may be shown.
+    var usage: StoreUsage {
+        let used = room.used
+        let last = revisions.last
+        return StoreUsage(
+            revision: hook.map { min($0.released, last) } ?? last,
+            propertyCount: used.propertyCount,
+            byteCount: used.byteCount
+        )
+    }
+
+    /// The digest of a store of these tables, which the caller holds.
+    @usableFromInline
+    func digest(of tables: [PropertyTable]) -> UInt64 {
+        tables.reduce(revisions.last &* 0x9E37_79B9_7F4A_7C15) { $0 &+ $1.digest }
+    }
+
+    @usableFromInline
+    func published() {
+        revisions.published()
+    }
+}

@@ -1,0 +1,119 @@
+public import LatchkeySync
+
+/// A store whose every commit passes a hook, and is seen by nobody before the hook releases it.
+///
+/// **Design.** A type of its own, and not a question that each operation of ``PropertyStore`` asks:
+/// what waits must be kept, so a completion that may have to wait is allocated. A store without a
+/// hook, compiled for its strategy, allocates nothing for a read.
+@usableFromInline
+package struct HookedStore<Guard: Strategy>: CommittingStore {
+    private let base: PropertyStore<Guard>
+    private let hook: CommitHook
+
+    /// Makes an empty store, with a strategy of its own for each stripe.
+    package init(
+        limits: StoreLimits,
+        stripeCount: Int,
+        strategy: () -> Guard,
+        clock: StoreClock = .system,
+        hook: CommitHook
+    ) {
+        self.hook = hook
+        base = PropertyStore(
+            limits: limits,
+            stripeCount: stripeCount,
+            strategy: strategy,
+            clock: clock,
+            hook: hook
+        )
+    }
+
+    /// How full the store is, and the latest revision that is released.
+    package var usage: StoreUsage { base.usage }
+
+    /// Changes that were accepted and are not yet applied.
+    package var backlogCount: Int { base.backlogCount }
+
+    @usableFromInline
+    package func look(
+        _ name: PropertyName,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        base.stripes.submitRead(
+            base.index(name),
+            observer: observer,
+            { $0.find(name) },
+            completion: { answer in
+                hook.whenReleased(answer.revision) { completion(answer.value) }
+            }
+        )
+    }
+
+    @usableFromInline
+    package func commit(
+        _ change: Change,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        try execute(change, at: base.clock.now(), observer: observer, completion: completion)
+    }
+
+    /// As ``PropertyStore/execute(_:at:observer:completion:)``.
+    package func execute(
+        _ change: Change,
+        at time: Timestamp,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        let prepared = PreparedChange(change)
+        try base.submitWrite(
+            base.stripe(of: change),
+            observer: observer,
+            { $0.executeWithheld(prepared, at: time) },
+            completion: { answer in
+                if case .success(let commit) = answer.value {
+                    hook.pass(commit)
+                }
+                hook.whenReleased(answer.revision) { completion(answer.value) }
+            }
+        )
+    }
+
+    /// As ``PropertyStore/evict(inStripeOf:observer:completion:)``.
+    package func evict(
+        inStripeOf name: PropertyName,
+        completion: @escaping @Sendable (Commit?) -> Void = { _ in }
+    ) throws(BacklogFull) {
+        try base.evict(inStripeOf: name) { commit in
+            if let commit {
+                hook.pass(commit)
+            }
+            hook.whenReleased(commit?.revision ?? 0) { completion(commit) }
+        }
+    }
+
+    /// As ``PropertyStore/apply(_:observer:completion:)``.
+    ///
+    /// The hook is not given the commit, which is released.
+    package func apply(
+        _ commit: Commit,
+        completion: @escaping @Sendable () -> Void
+    ) throws(BacklogFull) {
+        try base.apply(commit) {
+            hook.release(through: commit.revision)
+            completion()
+        }
+    }
+
+    @usableFromInline
+    package func list(
+        _ request: PageRequest,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Page) -> Void
+    ) {
+        base.list(request, observer: observer) { page in
+            hook.whenReleased(page.revision) { completion(page) }
+        }
+    }
+}

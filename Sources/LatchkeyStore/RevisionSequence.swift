@@ -1,0 +1,89 @@
+internal import Glibc
+public import LatchkeySync
+internal import Synchronization
+
+/// The revisions of a store: one for each commit, without a gap.
+///
+/// **Design.** The tables are guarded one by one, so the number that belongs to all of them is an
+/// atomic. A revision is taken inside the guarded section of the commit that it numbers: whoever
+/// holds all tables sees no revision that is taken and not yet visible.
+///
+/// **Order of commits.** Whoever was shown a revision sees all commits up to it, on every property.
+/// Where readers wait for the writer of a stripe, that follows: a revision is taken while readers
+/// of its stripe are kept out. Where they do not wait (``StrategyTraits/readsDuringWrites``), a
+/// later revision of another stripe could be visible before an earlier one. There, `publication`
+/// is held from taking a revision to ``published()``, so that commits become visible one after the
+/// other, in the order of their revisions, and `last` is that of the last visible one. A commit
+/// takes its revision last, so the lock is held for the exchange of a pointer, not for the copy of
+/// a table.
+struct RevisionSequence: ~Copyable, Sendable {
+    private let lastRevision = Atomic<Revision>(0)
+    private let ordersPublication: Bool
+    private let publication = AdaptiveLock()
+    /// The thread that holds `publication`, or 0.
+    ///
+    /// Relaxed: a thread only asks whether it is the one, and only it writes its own identifier.
+    private let publisher = Atomic<UInt>(0)
+
+    /// - Parameter ordersPublication: Whether each commit is ended with ``published()``.
+    init(ordersPublication: Bool) {
+        self.ordersPublication = ordersPublication
+    }
+
+    /// The revision of the latest commit, 0 before the first one.
+    ///
+    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that who is
+    /// shown a revision finds its stripe taken, or its commit visible.
+    var last: Revision { lastRevision.load(ordering: .acquiring) }
+
+    /// Takes the next revision.
+    ///
+    /// Called inside the guarded section only, at most once in each, and after all that takes time.
+    func next() -> Revision {
+        guard ordersPublication else {
+            return lastRevision.add(1, ordering: .acquiringAndReleasing).newValue
+        }
+        publication.lock()
+        publisher.store(UInt(pthread_self()), ordering: .relaxed)
+        return lastRevision.load(ordering: .relaxed) + 1
+    }
+
+    /// Says that readers see what the calling thread has committed.
+    ///
+    /// Called on the thread of the commit, which may have taken no revision.
+    func published() {
+        guard publisher.load(ordering: .relaxed) == UInt(pthread_self()) else {
+            return
+        }
+        publisher.store(0, ordering: .relaxed)
+        lastRevision.store(lastRevision.load(ordering: .relaxed) + 1, ordering: .releasing)
+        publication.unlock()
+    }
+}
+
+/// Ends the publication of a commit when its write leaves the guarded section.
+///
+/// Readers see it by then. Another observer is told of everything.
+@usableFromInline
+struct PublicationObserver<Base: EntryObserver>: EntryObserver {
+    @usableFromInline static var isActive: Bool { Base.isActive }
+
+    @usableFromInline let base: Base
+    @usableFromInline let context: CommitContext
+
+    @inlinable
+    init(_ base: Base, _ context: CommitContext) {
+        self.base = base
+        self.context = context
+    }
+
+    @inlinable func asks(_ mode: AccessMode) -> Base.Entry { base.asks(mode) }
+    @inlinable func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
+    @inlinable func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
+
+    @inlinable
+    func leaves(_ entry: Base.Entry) {
+        context.published()
+        base.leaves(entry)
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+
+@testable import LatchkeyStore
+
+/// The binary form of changes.
+struct ChangeBinaryTests {
+    private static let change = Change(
+        .put("a", "[1]", Conditions(ifMatch: .oneOf([1, 300]), ifNoneMatch: .any)),
+        [
+            .increment("é", by: -2, Conditions(ifNoneMatch: .oneOf([]))),
+            .delete("b"),
+            .check("c", Conditions(ifMatch: .any)),
+            .increment("m", by: .min),
+            .increment("n", by: .max),
+        ]
+    )
+
+    private static let bytes: [UInt8] = [
+        1, 6,
+        1, 0b0110, 1, 0x61, 2, 1, 0xAC, 0x02, 3, 0x5B, 0x31, 0x5D,
+        3, 0b1000, 2, 0xC3, 0xA9, 0, 3,
+        2, 0, 1, 0x62,
+        0, 0b0001, 1, 0x63,
+        3, 0, 1, 0x6D, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
+        3, 0, 1, 0x6E, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
+    ]
+
+    @Test func `a change is written and read`() throws {
+        #expect(Self.change.encoded() == Self.bytes)
+        let read = try Change(decoding: Self.bytes)
+        #expect(read.encoded() == Self.bytes)
+        #expect(read.steps.map(\.name.text) == ["a", "é", "b", "c", "m", "n"])
+        #expect(read.first.conditions == Self.change.first.conditions)
+    }
+
+    @Test func `what is cut off, or has more behind it, is no change`() {
+        for count in Self.bytes.indices {
+            #expect(throws: InvalidChange()) {
+                try Change(decoding: Array(Self.bytes[..<count]))
+            }
+        }
+        #expect(throws: InvalidChange()) {
+            try Change(decoding: Self.bytes + [0])
+        }
+    }
+
+    @Test(
+        arguments: [
+            [2, 1, 2, 0, 1, 0x61], [1, 0], [1, 1, 4, 0, 1, 0x61], [1, 1, 2, 3, 1, 0x61],
+            [1, 1, 2, 16, 1, 0x61], [1, 1, 2, 0, 0], [1, 1, 2, 0, 1, 0x07],
+            [1, 1, 2, 0, 0x81, 0, 0x61],
+            [1, 0x81, 0x01, 2, 0, 1, 0x61],
+        ] as [[UInt8]]
+    )
+    func `bytes with a wrong part are no change`(bytes: [UInt8]) {
+        #expect(throws: InvalidChange()) {
+            try Change(decoding: bytes)
+        }
+    }
+
+    @Test func `bytes that are changed anywhere are read as themselves or refused`() {
+        for index in Self.bytes.indices {
+            for bit in 0..<8 {
+                var bytes = Self.bytes
+                bytes[index] ^= 1 << UInt8(bit)
+                if let change = try? Change(decoding: bytes) {
+                    #expect(change.encoded() == bytes)
+                }
+            }
+        }
+    }
+}

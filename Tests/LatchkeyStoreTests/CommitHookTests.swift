@@ -1,0 +1,207 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyStore
+
+/// What a hook sees, and what it holds back.
+@Suite(.timeLimit(.minutes(2)))
+struct CommitHookTests {
+    @Test(arguments: StrategyKind.allCases, [1, 8])
+    func `answers that depend on a commit wait for its release, and no others`(
+        kind: StrategyKind,
+        stripeCount: Int
+    ) async throws {
+        try await offPool { kind.accept(ReleasingLate(stripeCount: stripeCount)) }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `each commit passes the hook once, and no read shows what is not released`(
+        kind: StrategyKind
+    ) async throws {
+        try await offPool { kind.accept(ReadingReleased()) }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `an eviction is a commit`(kind: StrategyKind) async throws {
+        try await offPool { kind.accept(Evicting()) }
+    }
+}
+
+/// A hook of which the test says when it releases.
+///
+///     commits          released   answered
+///     -------          --------   --------
+///     1 old, 2 gone    2          both
+///     3 new                       nothing that depends on new
+///     4 gone deleted              nothing that depends on gone, no page
+///                      3          what depends on new
+///                      4          the rest
+private struct ReleasingLate: StrategyVisitor {
+    let stripeCount: Int
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+        let commits = Arrivals()
+        let hook = CommitHook { _ in commits.arrive() }
+        let store = BlockingStore<HookedStore<Guard>>(stripeCount: stripeCount, hook: hook)
+        let answers = Answers(store)
+        let exists = Conditions(ifNoneMatch: .any)
+
+        answers.commit("1", Change(.put("old", "1")))
+        answers.commit("2", Change(.put("gone", "1")))
+        #expect(commits.wait(for: 2))
+        hook.release(through: 2)
+        #expect(answers.wait(for: ["1 done", "2 done"]))
+
+        answers.commit("3", Change(.put("new", "1")))
+        answers.commit("4", Change(.delete("gone")))
+        #expect(commits.wait(for: 4))
+        answers.look("new")
+        answers.look("gone")
+        answers.commit("new again", Change(.put("new", "2", exists)))
+        answers.commit("gone again", Change(.delete("gone")))
+        answers.list()
+        answers.commit("old again", Change(.put("old", "2", exists)))
+        answers.look("never")
+        answers.look("old")
+        let atOnce = ["1 done", "2 done", "old again preconditionFailed", "never -", "old 1"]
+        #expect(answers.wait(for: atOnce))
+        #expect(store.base.usage.revision == 2)
+
+        hook.release(through: 3)
+        let later = ["3 done", "new 1", "new again preconditionFailed"]
+        #expect(answers.wait(for: atOnce + later))
+        #expect(store.base.usage.revision == 3)
+
+        hook.release(through: 4)
+        let last = ["4 done", "gone -", "gone again missing", "page 4: 2"]
+        #expect(answers.wait(for: atOnce + later + last))
+        #expect(store.property("new")?.revision == 3)
+    }
+}
+
+/// The answers of a store, as they come.
+private final class Answers<Guard: Strategy>: Sendable {
+    private let store: BlockingStore<HookedStore<Guard>>
+    private let texts = Synchronized<[String], LockStrategy>([])
+    private let arrivals = Arrivals()
+
+    init(_ store: BlockingStore<HookedStore<Guard>>) {
+        self.store = store
+    }
+
+    private func add(_ text: String) {
+        texts.write { $0.append(text) }
+        arrivals.arrive()
+    }
+
+    /// Waits for as many answers, which must be these in any order.
+    func wait(for expected: [String]) -> Bool {
+        let haveCome = arrivals.wait(for: expected.count)
+        let found = texts.read { $0 }
+        #expect(found.sorted() == expected.sorted())
+        return haveCome
+    }
+
+    func commit(_ title: String, _ change: Change) {
+        do {
+            try store.base.commit(change) { [self] decision in
+                switch decision {
+                case .success: add("\(title) done")
+                case .failure(let refusal): add("\(title) \(refusal)")
+                }
+            }
+        } catch {
+            Issue.record("a few changes do not fill a backlog")
+        }
+    }
+
+    func look(_ name: String) {
+        store.base.look(.owning(name)) { [self] property in
+            add("\(name) \(property.map(store.text) ?? "-")")
+        }
+    }
+
+    func list() {
+        let request = PageRequest(prefix: OwnedBytes([]), after: nil, limit: 10)
+        store.base.list(request) { [self] page in
+            add("page \(page.revision): \(page.properties.count)")
+        }
+    }
+}
+
+/// Writers count; a journal releases what it has without a gap, late and in pieces.
+private struct ReadingReleased: StrategyVisitor {
+    private static let (writerCount, stepCount, nameCount) = (3, 100, 5)
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+        let passed = Synchronized<[Revision], LockStrategy>([])
+        let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }
+        let store = BlockingStore<HookedStore<Guard>>(stripeCount: 8, hook: hook)
+        let writers = Arrivals()
+        let commitCount = Revision(Self.writerCount * Self.stepCount)
+        let journal = TestThread {
+            while hook.released < commitCount {
+                let known = Set(passed.read { $0 })
+                let next = (hook.released + 1...commitCount + 1).first { !known.contains($0) }
+                hook.release(through: (next ?? 1) - 1)
+                Yield.now()
+            }
+        }
+        let ended = TestThread.run(Self.writerCount + 2) { thread in
+            if thread < Self.writerCount {
+                for step in 0..<Self.stepCount {
+                    let revision = store.increment("n\((thread + step) % Self.nameCount)")
+                    #expect(revision <= hook.released)
+                }
+                writers.arrive()
+            } else {
+                var name = thread
+                while writers.value < Self.writerCount {
+                    name = (name + 1) % Self.nameCount
+                    let revision = store.property("n\(name)")?.revision ?? 0
+                    #expect(revision <= hook.released)
+                    let page = store.list(limit: 10)
+                    #expect(page.revision <= hook.released)
+                }
+            }
+        }
+        #expect(ended && journal.join())
+        #expect(passed.read { $0.sorted() } == Array(1...commitCount))
+    }
+}
+
+private struct Evicting: StrategyVisitor {
+    private func evict<Guard: Strategy>(
+        _ store: BlockingStore<HookedStore<Guard>>,
+        _ name: String
+    ) -> Commit? {
+        store.wait { (completion) throws(BacklogFull) in
+            try store.base.evict(inStripeOf: .owning(name), completion: completion)
+        }
+    }
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+        let passed = Synchronized<[Commit], LockStrategy>([])
+        let hook = CommitHook { commit in passed.write { $0.append(commit) } }
+        hook.release(through: 10)
+        let store = BlockingStore<HookedStore<Guard>>(stripeCount: 1, hook: hook)
+        let copy = BlockingStore<PropertyStore<Guard>>(stripeCount: 1)
+        #expect(evict(store, "a") == nil)
+        store.increment("a")
+        store.increment("b")
+        let eviction = evict(store, "x")
+        #expect(eviction?.revision == 3)
+        #expect(eviction?.effects.map { PropertyName(of: $0.some).text } == ["a", "b"])
+        #expect(eviction?.effects.allSatisfy { $0.reason == .evicted } == true)
+        #expect(store.property("a") == nil)
+        #expect(store.base.usage == StoreUsage(revision: 3, propertyCount: 0, byteCount: 0))
+        let commits = passed.read { $0 }
+        #expect(commits.map(\.revision) == [1, 2, 3])
+        for commit in commits {
+            copy.apply(commit)
+        }
+        #expect(copy.base.usage == store.base.usage)
+        #expect(copy.property("b") == nil)
+    }
+}

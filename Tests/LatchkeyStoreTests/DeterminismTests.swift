@@ -1,0 +1,125 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyStore
+
+/// The same changes in the same order make the same store under every strategy.
+@Suite(.timeLimit(.minutes(2)))
+struct DeterminismTests {
+    @Test(arguments: StrategyKind.allCases, [1, 2, 3] as [UInt64])
+    func `the same changes make the same revisions, answers and hash`(
+        kind: StrategyKind,
+        seed: UInt64
+    ) async throws {
+        try await offPool {
+            let expected = Execution(seed: seed, stripeCount: 1).visit(LockStrategy.self)
+            let found = kind.accept(Execution(seed: seed, stripeCount: 8))
+            #expect(found.answers == expected.answers)
+            #expect(found.digest == expected.digest)
+            #expect(found.digest == found.digestOfApplied, "commits applied without deciding")
+            #expect(Set(expected.answers.map { $0.prefix(4) }).count >= 5, "all kinds of answers")
+        }
+    }
+
+    @Test func `the hash tells stores apart`() {
+        func digest(_ changes: [Change]) -> UInt64 {
+            let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+            for change in changes {
+                _ = store.commit(change)
+            }
+            return store.digest()
+        }
+        let changes: [[Change]] = [
+            [], [Change(.put("a", "1"))], [Change(.put("a", "2"))], [Change(.put("b", "1"))],
+            [Change(.put("a1", "1"))], [Change(.put("a", "11"))],
+            [Change(.put("a", "1")), Change(.put("a", "1"))],
+            [Change(.put("a", "1")), Change(.delete("a"))],
+            [Change(.put("a", "1")), Change(.delete("a")), Change(.put("a", "1"))],
+            [Change(.put("a", "1")), Change(.put("a", "1")), Change(.put("a", "1"))],
+        ]
+        #expect(Set(changes.map(digest)).count == changes.count)
+    }
+}
+
+/// Executes changes that follow from the seed, and applies their commits to a second store.
+private struct Execution: StrategyVisitor {
+    struct Result: Sendable {
+        var answers: [String] = []
+        var digest: UInt64 = 0
+        var digestOfApplied: UInt64 = 0
+    }
+
+    let seed: UInt64
+    let stripeCount: Int
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Result {
+        let limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
+        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
+        let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
+        var random = SeededGenerator(seed: seed)
+        var result = Result()
+        for number in 0..<1500 {
+            var change = Self.change(&random)
+            if number % 2 == 0, let decoded = try? Change(decoding: change.encoded()) {
+                change = decoded
+            }
+            let decision = store.execute(change, at: Timestamp(milliseconds: Int64(number)))
+            result.answers.append(Self.text(decision))
+            if case .success(let commit) = decision {
+                applied.apply(commit)
+            }
+        }
+        result.digest = store.digest()
+        result.digestOfApplied = applied.digest()
+        #expect(applied.base.usage == store.base.usage)
+        return result
+    }
+
+    private static func change(_ random: inout SeededGenerator) -> Change {
+        let name = "n\(Int.random(in: 0..<45, using: &random))"
+        var conditions = Conditions.none
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: conditions.ifMatch = .any
+        case 1: conditions.ifNoneMatch = .any
+        case 2:
+            let revision = Revision.random(in: 1...900, using: &random)
+            conditions.ifNoneMatch = .oneOf([revision, revision + 1])
+        case 3 where Bool.random(using: &random): conditions.ifMatch = .oneOf(Array(1...400))
+        default: break
+        }
+        let number = Int64.random(in: -5...5, using: &random)
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<4:
+            let value = Bool.random(using: &random) ? "\(number)" : "\"text \(number)\""
+            return Change(.put(name, value, conditions))
+        case 4..<6:
+            return Change(.delete(name, conditions))
+        case 6..<9:
+            let by = number == 5 ? Int64.max : number
+            return Change(.increment(name, by: by, conditions))
+        default:
+            return Change(
+                .check(name, conditions),
+                [.put(name, "\(number)"), .increment(name, by: 7)]
+            )
+        }
+    }
+
+    private static func text(_ decision: Decision) -> String {
+        switch decision {
+        case .failure(let refusal):
+            return "\(refusal)"
+        case .success(let commit):
+            let effects = commit.effects.map { effect in
+                let properties = [effect.former, effect.property].map { property in
+                    property.map {
+                        unsafe "\(String(decoding: $0.valueBytes, as: UTF8.self)) \($0.created)"
+                    } ?? "-"
+                }
+                return "\(PropertyName(of: effect.some).text): \(properties)"
+            }
+            return "done \(commit.revision) \(commit.time.milliseconds) \(effects)"
+        }
+    }
+}

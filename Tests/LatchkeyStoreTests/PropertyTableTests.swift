@@ -1,0 +1,245 @@
+import Testing
+
+@testable import LatchkeyStore
+
+/// One table against a model that is too simple to be wrong, and the rules of single operations.
+struct PropertyTableTests {
+    private static func name(_ text: String) -> PropertyName {
+        .owning(text)
+    }
+
+    private static func table(_ limits: StoreLimits = StoreLimits()) -> PropertyTable {
+        PropertyTable(context: CommitContext(limits: limits))
+    }
+
+    private static func names(_ table: PropertyTable) -> [String] {
+        var walk = unsafe table.order.walk(
+            from: UnsafeRawBufferPointer(start: nil, count: 0),
+            including: true
+        )
+        var names: [String] = []
+        while let property = walk.next() {
+            names.append(unsafe String(decoding: property.nameBytes, as: UTF8.self))
+        }
+        return names
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `it behaves as a dictionary and a sorted list`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var table = Self.table()
+        var model: [String: (value: String, revision: Revision, created: Revision)] = [:]
+        var revision: Revision = 0
+        for _ in 0..<20_000 {
+            let text = "k\(Int.random(in: 0..<3000, using: &random))"
+            let name = Self.name(text)
+            if Int.random(in: 0..<10, using: &random) < 6 {
+                let value = "\(Int.random(in: 0..<1000, using: &random))"
+                _ = table.put(name, value)
+                revision += 1
+                model[text] = (value, revision, model[text]?.created ?? revision)
+            } else {
+                let result = table.delete(name)
+                if model.removeValue(forKey: text) == nil {
+                    #expect(result == .refused(.missing))
+                } else {
+                    revision += 1
+                    #expect(result == .deleted(revision))
+                }
+            }
+        }
+        #expect(table.count == model.count)
+        #expect(
+            Self.names(table) == model.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        )
+        for number in 0..<3000 {
+            let found = table.get(Self.name("k\(number)"))
+            let expected = model["k\(number)"]
+            #expect(found?.revision == expected?.revision)
+            #expect(found?.created == expected?.created)
+            let value = found.map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) }
+            #expect(value == expected?.value)
+        }
+    }
+
+    @Test func `names that arrive in order, backwards and around each other stay sorted`() {
+        let numbers = [
+            Array(0..<2000), (0..<2000).reversed(), (0..<2000).map { ($0 * 7919) % 2000 },
+        ]
+        for order in numbers {
+            var table = Self.table()
+            for number in order {
+                let name = Self.name("n\(10_000 + number)")
+                _ = table.put(name, "1")
+            }
+            #expect(Self.names(table) == (0..<2000).map { "n\(10_000 + $0)" })
+        }
+    }
+
+    @Test func `a property that comes back has a new creation revision`() {
+        var table = Self.table()
+        let name = Self.name("a")
+        #expect(table.put(name, "1") == .created(1))
+        #expect(table.put(name, "2") == .replaced(2))
+        #expect(table.get(name)?.created == 1)
+        #expect(table.delete(name) == .deleted(3))
+        #expect(table.put(name, "3") == .created(4))
+        #expect(table.get(name)?.created == 4)
+    }
+
+    @Test func `conditions are checked before anything changes`() {
+        var table = Self.table()
+        let name = Self.name("a")
+        let onlyNew = Conditions(ifNoneMatch: .any)
+        let first = Conditions(ifMatch: .oneOf([1]))
+        let some = Conditions(ifMatch: .any)
+        #expect(
+            table.put(name, "0", some)
+                == .refused(.preconditionFailed)
+        )
+        #expect(table.delete(name, first) == .refused(.missing))
+        #expect(
+            table.put(name, "1", onlyNew) == .created(1)
+        )
+        #expect(
+            table.put(name, "2", onlyNew)
+                == .refused(.preconditionFailed)
+        )
+        #expect(table.put(name, "2", first) == .replaced(2))
+        #expect(
+            table.put(name, "3", first)
+                == .refused(.preconditionFailed)
+        )
+        #expect(table.delete(name, first) == .refused(.preconditionFailed))
+        #expect(
+            table.increment(name, by: 1, first) == .refused(.preconditionFailed),
+            "an increment ignores its condition"
+        )
+        #expect(table.get(name)?.revision == 2)
+        #expect(
+            table.delete(name, Conditions(ifMatch: .oneOf([7, 2]))) == .deleted(3)
+        )
+    }
+
+    @Test func `an increment counts within 64 bits and changes nothing beyond`() {
+        var table = Self.table()
+        let name = Self.name("n")
+        func value() -> String? {
+            table.get(name).map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) }
+        }
+        _ = table.increment(name, by: 5)
+        #expect(value() == "5")
+        _ = table.increment(name, by: -7)
+        #expect(value() == "-2")
+        _ = table.put(name, "\(Int64.max)")
+        #expect(table.increment(name, by: 1) == .refused(.overflow), "the sum does not fit")
+        #expect(value() == "\(Int64.max)")
+        _ = table.increment(name, by: .min)
+        #expect(value() == "-1")
+        for text in ["1.0", "1e2", "\"1\"", "null", "[1]", "9223372036854775808"] {
+            _ = table.put(name, text)
+            #expect(
+                table.increment(name, by: 1) == .refused(.notAnInteger),
+                "\(text) is no integer of 64 bits"
+            )
+            #expect(value() == text)
+        }
+        _ = table.put(name, " -9223372036854775808\n")
+        _ = table.increment(name, by: 0)
+        #expect(value() == "-9223372036854775808")
+    }
+
+    @Test func `the bounds hold at the bound and refuse above it`() {
+        var table = Self.table(StoreLimits(propertyCountMax: 2, byteCountMax: 10))
+        let a = Self.name("a")
+        let b = Self.name("b")
+        let c = Self.name("c")
+        #expect(table.put(a, "1234") == .created(1))
+        #expect(table.put(b, "12345") == .refused(.full(.bytes)))
+        #expect(table.get(b) == nil)
+        #expect(table.put(b, "1234") == .created(2))
+        #expect(table.put(c, "1") == .refused(.full(.properties)))
+        #expect(table.put(a, "12345") == .refused(.full(.bytes)))
+        #expect(table.get(a)?.revision == 1)
+        #expect(table.put(a, "1") == .replaced(3))
+        #expect(table.put(b, "1234567") == .replaced(4))
+        #expect(table.delete(b) == .deleted(5))
+        #expect(table.put(c, "1234567") == .created(6))
+    }
+
+    @Test func `a change of several steps is made as a whole or not at all`() {
+        var table = Self.table(StoreLimits(propertyCountMax: 3, byteCountMax: 100))
+        func values() -> [String] {
+            Self.names(table).map { name in
+                guard let property = table.get(Self.name(name)) else {
+                    return name
+                }
+                let value = unsafe String(decoding: property.valueBytes, as: UTF8.self)
+                return "\(name)=\(value)@\(property.revision)"
+            }
+        }
+        #expect(table.run(.put("a", "1"), .put("b", "2"), .increment("a", by: 4)) == .created(1))
+        #expect(values() == ["a=5@1", "b=2@1"])
+        let refused: [(Refusal, [Change.Step])] = [
+            (.missing, [.put("a", "6"), .delete("c")]),
+            (.preconditionFailed, [.put("a", "6"), .check("b", Conditions(ifMatch: .oneOf([7])))]),
+            // Conditions are about what was before, whatever step comes first.
+            (.preconditionFailed, [.put("c", "6"), .increment("c", Conditions(ifMatch: .any))]),
+            (.missing, [.put("a", "6"), .delete("c", Conditions(ifMatch: .any))]),
+            (.notAnInteger, [.delete("b"), .put("a", "[]"), .increment("a")]),
+            (.overflow, [.put("a", "\(Int64.max)"), .increment("a")]),
+            (.full(.properties), [.put("c", "1"), .put("d", "1")]),
+            (.full(.bytes), [.delete("a"), .put("c", String(repeating: "1", count: 100))]),
+        ]
+        for (refusal, steps) in refused {
+            let change = Change(steps[0], Array(steps.dropFirst()))
+            let decision = table.execute(PreparedChange(change), at: Timestamp(milliseconds: 0))
+            #expect(Outcome(decision) == .refused(refusal))
+            #expect(values() == ["a=5@1", "b=2@1"])
+        }
+        #expect(
+            table.run(.delete("a"), .put("a", "9"), .put("c", "1"), .put("d", "1"), .delete("b"))
+                == .replaced(2)
+        )
+        #expect(values() == ["a=9@2", "c=1@2", "d=1@2"])
+        #expect(table.get(Self.name("a"))?.created == 2)
+        #expect(table.run(.put("e", "1"), .delete("e"), .delete("d")) == .deleted(3))
+        #expect(table.run(.check("a", Conditions(ifMatch: .any))) == .unchanged(4))
+        #expect(values() == ["a=9@2", "c=1@2"])
+    }
+
+    @Test func `a change can be executed again, and elsewhere`() {
+        var (one, other) = (Self.table(), Self.table())
+        let change = Change(.put("a", "1"))
+        let now = Timestamp(milliseconds: 0)
+        _ = other.run(.put("b", "1"))
+        #expect(Outcome(one.execute(PreparedChange(change), at: now)) == .created(1))
+        #expect(Outcome(other.execute(PreparedChange(change), at: now)) == .created(2))
+        #expect(Outcome(one.execute(PreparedChange(change), at: now)) == .replaced(2))
+        #expect(one.get(Self.name("a"))?.created == 1)
+        #expect(other.get(Self.name("a"))?.created == 2)
+    }
+}
+
+extension Optional where Wrapped == Property {
+    fileprivate static func == (left: Property?, right: Never?) -> Bool {
+        if case .none = left { true } else { false }
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014), so that a failure can be repeated.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
