@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LatchkeyComparison
 
 /// Files that reports are read from and written to.
 ///
