@@ -18,7 +18,8 @@ FLOOR := Benchmarks/build/floor
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
-# Options for `latchkey serve`, as in `make run ARGS="--strategy spin --stripes 1"`.
+# Options for `latchkey serve` or `latchkey compare`, as in
+# `make run ARGS="--strategy spin --stripes 1"`.
 ARGS ?=
 
 ## Use it
@@ -33,9 +34,9 @@ build: ## build the release binary
 	$(SWIFT_BUILD) $(RELEASE) --product latchkey
 
 .PHONY: load
-load: build ## drive every strategy with wrk and print one table (minutes)
+load: build ## every strategy in both thread modes over HTTP, with wrk (minutes; ARGS="--threads 32")
 	scripts/require load
-	Benchmarks/load.py --binary $(RELEASE_BINARY)
+	$(RELEASE_BINARY) compare --transport http $(ARGS)
 
 .PHONY: bench
 bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
@@ -65,7 +66,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build contract hostile-quick load-quick
+	    build contract hostile-quick
 
 .PHONY: lint
 lint: ## format of the Swift and C sources
@@ -115,11 +116,6 @@ hostile: build ## hostile clients against the running service (10 minutes)
 hostile-quick: build ## `make hostile` in under 40 seconds
 	scripts/require load
 	Tests/hostile/run.py --binary $(RELEASE_BINARY) --quick
-
-.PHONY: load-quick
-load-quick: build ## `make load` in under 30 seconds
-	scripts/require load
-	Benchmarks/load.py --binary $(RELEASE_BINARY) --quick
 
 ## Keep it
 
