@@ -1,23 +1,29 @@
-internal import Glibc
+internal import Foundation
 internal import LatchkeyComparison
 
 /// Files that reports are read from and written to.
 ///
-/// A report is written whole or not at all: the bytes go to a temporary file in the same folder,
-/// which is synced and then renamed. A reader sees the old file or the new one, also after a full
-/// disk or a loss of power. What is no regular file, such as a pipe, is written as it is.
+/// A report is written whole or not at all, by way of a temporary file in the same folder: a reader
+/// sees the old file or the new one, also after a full disk or a loss of power. What is no regular
+/// file, such as a pipe, is written as it is.
 package enum ReportFile {
     /// Far more than a report has; less than what harms.
     static let byteCountMax = 1 << 28
 
     package static func write(_ bytes: [UInt8], to path: String) throws(ReportFileError) {
-        if let target = target(of: path) {
-            try replace(target, with: bytes, named: path)
-        } else {
-            let descriptor = try open(path, O_WRONLY, "written")
-            var error = writeAll(bytes, descriptor)
-            if close(descriptor) != 0, error == 0 { error = errno }
-            guard error == 0 else { throw failure("written", path, error) }
+        do {
+            if let target = target(of: path) {
+                // Foundation syncs the temporary file before it renames it.
+                try Data(bytes).write(to: URL(filePath: target), options: .atomic)
+            } else {
+                let file = try open(path, O_WRONLY, "written")
+                try file.write(contentsOf: bytes)
+                try file.close()
+            }
+        } catch let error as ReportFileError {
+            throw error
+        } catch {
+            throw failure("written", path, code(of: error))
         }
     }
 
@@ -55,26 +61,18 @@ package enum ReportFile {
     }
 
     package static func read(_ path: String) throws(ReportFileError) -> [UInt8] {
-        let descriptor = try open(path, O_RDONLY, "read")
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { chunk in
-                unsafe Glibc.read(descriptor, chunk.baseAddress, chunk.count)
-            }
-            if count == 0 {
-                guard !bytes.isEmpty else { throw ReportFileError(message: "\(path) is empty.") }
-                return bytes
-            }
-            guard count > 0 else {
-                if errno == EINTR { continue }
-                throw failure("read", path, errno)
-            }
-            bytes += chunk[..<count]
-            guard bytes.count <= byteCountMax else {
+        do {
+            let file = try open(path, O_RDONLY, "read")
+            let data = try file.read(upToCount: byteCountMax + 1) ?? Data()
+            guard !data.isEmpty else { throw ReportFileError(message: "\(path) is empty.") }
+            guard data.count <= byteCountMax else {
                 throw ReportFileError(message: "\(path) is too long to be a report.")
             }
+            return Array(data)
+        } catch let error as ReportFileError {
+            throw error
+        } catch {
+            throw failure("read", path, code(of: error))
         }
     }
 
@@ -96,15 +94,15 @@ package enum ReportFile {
         _ path: String,
         _ flags: Int32,
         _ verb: String
-    ) throws(ReportFileError) -> Int32 {
-        let descriptor = unsafe Glibc.open(path, flags | O_NONBLOCK | O_CLOEXEC)
+    ) throws(ReportFileError) -> FileHandle {
+        let descriptor = unsafe Foundation.open(path, flags | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(verb, path, errno) }
         guard fcntl(descriptor, F_SETFL, flags) == 0 else {
             let error = errno
             close(descriptor)
             throw failure(verb, path, error)
         }
-        return descriptor
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
     private static func kind(of path: String) -> mode_t? {
@@ -112,63 +110,10 @@ package enum ReportFile {
         return unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
     }
 
-    private static func replace(
-        _ target: String,
-        with bytes: [UInt8],
-        named path: String
-    ) throws(ReportFileError) {
-        // Not longer for a longer name, which may have as many characters as a name can have.
-        var name = Array((folder(of: target) + "/.latchkey.XXXXXX").utf8CString)
-        let descriptor = unsafe name.withUnsafeMutableBufferPointer { name in
-            unsafe name.baseAddress.map { unsafe mkstemp($0) } ?? -1
-        }
-        guard descriptor >= 0 else { throw failure("written", path, errno) }
-        let temporary = String(
-            decoding: name.dropLast().map(UInt8.init(bitPattern:)),
-            as: UTF8.self
-        )
-        var error = writeAll(bytes, descriptor)
-        // mkstemp makes files that only their owner can read.
-        if error == 0, fchmod(descriptor, 0o666 & ~fileModeMask()) != 0 { error = errno }
-        if error == 0, fsync(descriptor) != 0 { error = errno }
-        if close(descriptor) != 0, error == 0 { error = errno }
-        if error == 0, unsafe rename(temporary, target) != 0 { error = errno }
-        guard error == 0 else {
-            unsafe unlink(temporary)
-            throw failure("written", path, error)
-        }
-        syncFolder(of: target)
-    }
-
-    private static func writeAll(_ bytes: [UInt8], _ descriptor: Int32) -> Int32 {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { bytes in
-                unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-            }
-            guard count >= 0 || errno == EINTR else { return errno }
-            rest = rest.dropFirst(max(0, count))
-        }
-        return 0
-    }
-
-    /// The mask can only be read by setting it.
-    ///
-    /// No other thread makes files at that time: reports are written after the run.
-    private static func fileModeMask() -> mode_t {
-        let mask = umask(0o077)
-        umask(mask)
-        return mask
-    }
-
-    /// Makes the new name durable.
-    ///
-    /// The file is whole without it, so a folder that cannot be synced is no failure.
-    private static func syncFolder(of path: String) {
-        let descriptor = unsafe Glibc.open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        fsync(descriptor)
-        close(descriptor)
+    /// The error of the system call behind an error of Foundation.
+    private static func code(of error: any Error) -> Int32 {
+        let cause = ((error as? CocoaError)?.underlying ?? error) as NSError
+        return cause.domain == NSPOSIXErrorDomain ? Int32(cause.code) : EIO
     }
 
     private static func failure(_ verb: String, _ path: String, _ error: Int32) -> ReportFileError {
