@@ -18,7 +18,8 @@ FLOOR := Benchmarks/build/floor
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
-# Options for `latchkey serve`, as in `make run ARGS="--strategy spin --stripes 1"`.
+# Options for `latchkey serve` or `latchkey compare`, as in
+# `make run ARGS="--strategy spin --stripes 1"`.
 ARGS ?=
 
 ## Use it
@@ -33,9 +34,9 @@ build: ## build the release binary
 	$(SWIFT_BUILD) $(RELEASE) --product latchkey
 
 .PHONY: load
-load: build ## drive every strategy with wrk and print one table (minutes)
+load: build ## every strategy over HTTP in both thread modes, with wrk (20 minutes)
 	scripts/require load
-	Benchmarks/load.py --binary $(RELEASE_BINARY)
+	$(RELEASE_BINARY) compare --transport http $(ARGS)
 
 .PHONY: bench
 bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
@@ -65,7 +66,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build contract hostile-quick load-quick
+	    build contract hostile-quick
 
 .PHONY: lint
 lint: ## format of the Swift and C sources
@@ -122,11 +123,6 @@ hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 
 	$(SWIFT_BUILD) --sanitize=address --scratch-path .build-asan --product latchkey
 	ASAN_OPTIONS=detect_leaks=0 Tests/hostile/run.py --binary .build-asan/debug/latchkey \
 	    --only drain-storm --repeats 40
-
-.PHONY: load-quick
-load-quick: build ## `make load` in under 30 seconds
-	scripts/require load
-	Benchmarks/load.py --binary $(RELEASE_BINARY) --quick
 
 ## Keep it
 

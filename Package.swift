@@ -44,12 +44,18 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CYajl", "LatchkeyContention", "LatchkeySync"]
+            dependencies: ["CYajl", "LatchkeySync"]
         ),
         .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP"]),
         .target(
             name: "LatchkeyComparison",
             dependencies: ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"]
+        ),
+        .target(
+            name: "LatchkeyReport",
+            dependencies: ["CLatchkeySystem", "LatchkeyComparison", "LatchkeySync"],
+            // The page is one file, script and style sheet included.
+            resources: [.embedInCode("page.html")]
         ),
         .target(
             name: "LatchkeyService",
@@ -64,8 +70,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
-                "LatchkeySync",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
+                "LatchkeyStore", "LatchkeySync",
             ]
         ),
         .executableTarget(
@@ -89,7 +95,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyMetricsTests",
-            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeyTestSupport"]
+            dependencies: ["CLatchkeySystem", "LatchkeyMetrics"]
         ),
         .testTarget(
             name: "LatchkeyContentionTests",
@@ -100,35 +106,34 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyStoreTests",
-            dependencies: [
-                "LatchkeyContention", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
-            ]
+            dependencies: ["LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",
-            dependencies: ["LatchkeyHTTP", "LatchkeyTestSupport"]
+            dependencies: ["LatchkeyHTTP"]
         ),
         .testTarget(
             name: "LatchkeyServiceTests",
-            dependencies: [
-                "LatchkeyService", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
-            ]
+            dependencies: ["LatchkeyService", "LatchkeyStore", "LatchkeySync"]
         ),
         .testTarget(
             name: "LatchkeyComparisonTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeySync", "LatchkeyTestSupport",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeySync",
+                "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
             name: "LatchkeyReportTests",
-            dependencies: ["LatchkeyComparison", "LatchkeySync", "LatchkeyTestSupport"]
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyReport", "LatchkeySync", "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyService", "LatchkeySync", "LatchkeyTestSupport",
-                "latchkey",
+                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySync",
+                "LatchkeyTestSupport", "latchkey",
             ]
         ),
         // The documents are compared with the strategies themselves.

@@ -75,10 +75,14 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         clockSource = Self.line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         )
-        loadAverage =
-            Self.line("/proc/loadavg").map { line in
-                line.split(separator: " ").prefix(3).compactMap { Double($0) }
-            } ?? []
+        loadAverage = Self.loadAverage
+    }
+
+    /// Of the last 1, 5 and 15 minutes, now.
+    package static var loadAverage: [Double] {
+        line("/proc/loadavg").map { line in
+            line.split(separator: " ").prefix(3).compactMap { Double($0) }
+        } ?? []
     }
 
     static var configuration: String {
@@ -104,14 +108,15 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         #endif
     }
 
-    private static func line(_ path: String) -> String? {
+    /// The first line of a small file of the system.
+    package static func line(_ path: String) -> String? {
         SystemFile.text(path)?.split(separator: "\n").first.map {
             $0.trimmingCharacters(in: .whitespaces)
         }
     }
 
     /// The value on the first line whose name is `name`.
-    private static func field(_ name: String, _ separator: Character, in path: String) -> String? {
+    package static func field(_ name: String, _ separator: Character, in path: String) -> String? {
         for line in SystemFile.text(path)?.split(separator: "\n") ?? [] {
             let sides = line.split(separator: separator, maxSplits: 1)
             if sides.count == 2, sides[0].trimmingCharacters(in: .whitespaces) == name {

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyComparison
+internal import LatchkeyReport
 internal import LatchkeyService
 internal import Synchronization
 
@@ -199,7 +200,7 @@ enum CompareCommand {
         }
         write("json") { () throws(ReportFileError) in try report.json() }
         write("csv") { report.csv() }
-        write("html") { ReportPage(report).html }
+        write("html") { () throws(ReportFileError) in try ReportPage(report).html() }
         say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
         if !isWritten { exit(2) }
     }

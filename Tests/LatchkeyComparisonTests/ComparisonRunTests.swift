@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ComparisonRunTests {

@@ -3,6 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 /// Runs with the least and the greatest that settings accept.
 @Suite(.timeLimit(.minutes(3)), .serialized)

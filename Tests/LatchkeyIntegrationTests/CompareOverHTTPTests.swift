@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyComparison
+import LatchkeyReport
 import LatchkeyTestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyComparison
+import LatchkeyReport
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing

@@ -155,31 +155,4 @@ struct PropertyTests {
             }
         }
     }
-
-    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
-    func `concurrent increments end at the number of answers`(
-        place: Place,
-        flags: [String]
-    ) async throws {
-        for kind in [StrategyKind.lock, .serialQueueAsync, .actor, .snapshot] {
-            try await place.serve(flags + ["--strategy", kind.rawValue]) { site in
-                let answers = Arrivals()
-                let haveEnded = TestThread.run(4) { _ in
-                    guard let client = try? site.client() else {
-                        return
-                    }
-                    for _ in 0..<100 {
-                        let answer = try? client.request("POST", "/v1/properties/n/increment")
-                        if answer?.status == 200 {
-                            answers.arrive()
-                        }
-                    }
-                }
-                #expect(haveEnded)
-                #expect(answers.value == 400)
-                let count = try site.ask("GET", "/v1/properties/n").text
-                #expect(count == "400")
-            }
-        }
-    }
 }

@@ -2,6 +2,7 @@ import LatchkeySync
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 /// What is recommended, and what is said about it.
 struct RecommendationTests {

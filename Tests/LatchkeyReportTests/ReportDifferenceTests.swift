@@ -2,6 +2,7 @@ import LatchkeySync
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 /// Two reports, and what is said to have changed between them.
 struct ReportDifferenceTests {

@@ -4,6 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 struct ReportFileTests {
     private let report = SampleReport(strategies: [.lock, .spin], threads: [1, 2]).make()

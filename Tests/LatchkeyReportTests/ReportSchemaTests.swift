@@ -3,6 +3,7 @@ import LatchkeySync
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 /// The documented schema and the reports that are written, against each other.
 struct ReportSchemaTests {

@@ -2,6 +2,7 @@ import Foundation
 import LatchkeySync
 
 @testable import LatchkeyComparison
+@testable import LatchkeyReport
 
 /// Reports made by hand: what strategies do is a formula, and the noise on it has a seed.
 struct SampleReport {

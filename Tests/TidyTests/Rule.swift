@@ -40,8 +40,9 @@ struct Rule: Sendable, CustomTestStringConvertible {
     }
 
     static let all: [Rule] = [
-        arrows, cIncludes, lineLength, functionLength, fileLength, forcing, sleeping, markers,
-        designs, safety, cSymbols, machinePaths, registryHosts, links, strategyNames, changelog,
+        arrows, usedArrows, cIncludes, lineLength, functionLength, fileLength, forcing, sleeping,
+        markers, designs, safety, cSymbols, machinePaths, registryHosts, links, strategyNames,
+        changelog,
         testNames,
     ]
 }

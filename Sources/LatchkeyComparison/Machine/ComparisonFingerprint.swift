@@ -1,4 +1,3 @@
-import Foundation
 import LatchkeyContention
 
 extension ComparisonReport.Fingerprint {
@@ -20,7 +19,7 @@ extension ComparisonReport.Fingerprint {
             processorsOnline: found.processorsOnline,
             processorsAllowed: found.processorsAllowed,
             processorQuota: found.processorQuota,
-            frequencyGovernor: Self.line(
+            frequencyGovernor: LatchkeyContention.Fingerprint.line(
                 "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
             ),
             memoryBytes: found.memoryBytes,
@@ -32,13 +31,8 @@ extension ComparisonReport.Fingerprint {
 
     /// The maker of the virtual machine, or `yes` if the processor only says that it is one.
     private static var hypervisor: String? {
-        let flags = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
-        guard flags.contains(" hypervisor") else { return nil }
-        return line("/sys/class/dmi/id/sys_vendor") ?? "yes"
-    }
-
-    private static func line(_ path: String) -> String? {
-        (try? String(contentsOfFile: path, encoding: .utf8))?
-            .split(separator: "\n").first.map(String.init)
+        let flags = LatchkeyContention.Fingerprint.field("flags", ":", in: "/proc/cpuinfo")
+        guard flags?.contains(" hypervisor") == true else { return nil }
+        return LatchkeyContention.Fingerprint.line("/sys/class/dmi/id/sys_vendor") ?? "yes"
     }
 }

@@ -1,5 +1,4 @@
 import CLatchkeySystem
-import Foundation
 import Glibc
 import LatchkeyContention
 
@@ -22,13 +21,11 @@ struct MachineReading: Sendable, Equatable {
         var reading = MachineReading()
         reading.nanoseconds = latchkey_system_nanoseconds()
         reading.ownSeconds = Double(Usage.process.processorNanoseconds) / 1e9
-        if let text = try? String(contentsOfFile: "/proc/stat", encoding: .utf8) {
+        if let text = LatchkeyContention.Fingerprint.line("/proc/stat") {
             reading.read(stat: text, ticksPerSecond: Double(sysconf(Int32(_SC_CLK_TCK))))
         }
         reading.throttledSeconds = ControlGroup().throttledSeconds
-        if let text = try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8) {
-            reading.loadAverage = text.split(separator: " ").prefix(3).compactMap { Double($0) }
-        }
+        reading.loadAverage = LatchkeyContention.Fingerprint.loadAverage
         return reading
     }
 

@@ -1,6 +1,7 @@
 import CLatchkeySystem
 import Dispatch
 import Foundation
+import LatchkeyContention
 import Synchronization
 
 extension ComparisonReport.MutexObservation {
@@ -43,7 +44,7 @@ extension ComparisonReport.MutexObservation {
             let thread = subject.waiter.load(ordering: .acquiring)
             guard thread != 0 else { continue }
             let path = "/proc/self/task/\(thread)/syscall"
-            guard let line = try? String(contentsOfFile: path, encoding: .utf8) else {
+            guard let line = LatchkeyContention.Fingerprint.line(path) else {
                 last = "the kernel does not show what a thread waits in"
                 continue
             }

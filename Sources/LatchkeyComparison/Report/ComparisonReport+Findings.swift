@@ -102,5 +102,19 @@ extension ComparisonReport {
         package var flip: String
         /// What throughput alone does not say, a sentence each.
         package var notes: [String]
+
+        package init(
+            outcome: Outcome,
+            strategies: [String],
+            sentence: String,
+            flip: String,
+            notes: [String]
+        ) {
+            self.outcome = outcome
+            self.strategies = strategies
+            self.sentence = sentence
+            self.flip = flip
+            self.notes = notes
+        }
     }
 }

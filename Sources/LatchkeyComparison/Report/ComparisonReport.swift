@@ -46,7 +46,7 @@ extension ComparisonReport {
     /// The baseline over the wire: requests that touch no property, which is what HTTP alone costs.
     package static let httpAlone = "http-alone"
 
-    static func isBaseline(_ name: String) -> Bool {
+    package static func isBaseline(_ name: String) -> Bool {
         Baseline(rawValue: name) != nil || name == httpAlone
     }
 

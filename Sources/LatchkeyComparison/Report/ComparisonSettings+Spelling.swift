@@ -91,6 +91,6 @@ extension Arrival: Spelled {
 extension StrategyKind: Codable {}
 
 /// A number without the `.0` of a whole one.
-func shortText(_ number: Double) -> String {
+package func shortText(_ number: Double) -> String {
     Int(exactly: number).map(String.init) ?? "\(number)"
 }

@@ -31,12 +31,23 @@ protocol Operator: SendableMetatype {
     mutating func drain()
 }
 
+/// Where nothing is refused, and an operation has ended when it returns.
+extension Operator {
+    var refusedCount: Int { 0 }
+
+    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        let result = perform(operation)
+        timing.end()
+        return result
+    }
+
+    mutating func drain() {}
+}
+
 /// Enters through the blocking doors.
 struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
     let striped: Striped<Value, Guard>
     let cost: OperationCost
-
-    var refusedCount: Int { 0 }
 
     init(_ striped: Striped<Value, Guard>, _ cost: OperationCost) {
         self.striped = striped
@@ -56,14 +67,6 @@ struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
             $0.read(slot, work: cost.work, steps: cost.sectionSteps)
         }
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        let result = perform(operation)
-        timing.end()
-        return result
-    }
-
-    mutating func drain() {}
 }
 
 /// Enters the only stripe there is, through the blocking doors.
@@ -73,8 +76,6 @@ struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
 struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
     let guarded: Synchronized<Value, Guard>
     let cost: OperationCost
-
-    var refusedCount: Int { 0 }
 
     init(_ guarded: Synchronized<Value, Guard>, _ cost: OperationCost) {
         self.guarded = guarded
@@ -90,14 +91,6 @@ struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
         }
         return guarded.read { $0.read(slot, work: cost.work, steps: cost.sectionSteps) }
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        let result = perform(operation)
-        timing.end()
-        return result
-    }
-
-    mutating func drain() {}
 }
 
 /// Enters through the submitting doors, with a bounded number of operations under way.
@@ -184,8 +177,6 @@ struct UnguardedOperator<Value: Slots>: Operator {
     private(set) var stripes: [Value]
     let cost: OperationCost
 
-    var refusedCount: Int { 0 }
-
     init(stripes: [Value], _ cost: OperationCost) {
         self.stripes = stripes
         self.cost = cost
@@ -199,12 +190,4 @@ struct UnguardedOperator<Value: Slots>: Operator {
         }
         return stripes[stripe].read(slot, work: cost.work, steps: cost.sectionSteps)
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        let result = perform(operation)
-        timing.end()
-        return result
-    }
-
-    mutating func drain() {}
 }

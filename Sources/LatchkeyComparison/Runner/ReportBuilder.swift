@@ -154,7 +154,7 @@ extension ComparisonReport.Case {
 
 extension ComparisonReport.Conditions {
     /// The fewest repeats that can be told from chance.
-    static let repeatsMin = 3
+    package static let repeatsMin = 3
 
     /// Adds reasons why the figures cannot be ranked.
     fileprivate mutating func add(_ findings: [String], isForced: Bool) {

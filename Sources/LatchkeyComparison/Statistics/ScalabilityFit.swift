@@ -6,7 +6,7 @@ import Foundation
 /// n/X(n) is linear in 1, n − 1 and n(n − 1), which makes the fit a linear one. It minimizes the
 /// *relative* errors, so that a collapsed case counts as much as a fast one. σ and κ are kept from
 /// below 0, where they would mean nothing.
-struct ScalabilityCurve: Sendable, Equatable {
+package struct ScalabilityCurve: Sendable, Equatable {
     /// λ, in operations per second.
     var single: Double
     /// σ, as a share.
@@ -28,14 +28,14 @@ struct ScalabilityCurve: Sendable, Equatable {
     /// Whether the curve goes by all of the points.
     ///
     /// It cannot where throughput falls off a cliff: the law knows slopes only.
-    func describes(_ points: [(threads: Double, throughput: Double)]) -> Bool {
+    package func describes(_ points: [(threads: Double, throughput: Double)]) -> Bool {
         points.allSatisfy { point in
             abs(log(throughput(point.threads) / point.throughput)) <= log(Self.missFactorMax)
         }
     }
 
     /// Where the curve is highest: 1 if it never rises, `nil` if it never ceases to.
-    var peakThreads: Double? {
+    package var peakThreads: Double? {
         guard contention < 1 else { return 1 }
         guard coherency > 0 else { return nil }
         return max(1, ((1 - contention) / coherency).squareRoot())
@@ -144,7 +144,7 @@ extension ComparisonReport.ScalingFit {
         )
     }
 
-    var curve: ScalabilityCurve {
+    package var curve: ScalabilityCurve {
         ScalabilityCurve(
             single: singleThreadOperationsPerSecond.value,
             contention: contention.value,

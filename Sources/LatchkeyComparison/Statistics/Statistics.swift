@@ -129,3 +129,11 @@ package struct Modes: Sendable, Equatable {
         sorted[index] / sorted[index - 1]
     }
 }
+
+extension Sequence where Element: Hashable {
+    /// The elements without those that were there before.
+    package func uniqued() -> [Element] {
+        var seen: Set<Element> = []
+        return filter { seen.insert($0).inserted }
+    }
+}

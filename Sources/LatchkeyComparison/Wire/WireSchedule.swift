@@ -20,7 +20,8 @@ struct WireSchedule {
             let name =
                 isBaseline
                 ? ComparisonReport.httpAlone : service.strategy.rawValue
-            return "\(name), \(WorkloadText.threads(connections, workload)) "
+            return "\(name), over "
+                + "\(FigureText.counted(connections, "connection")) "
                 + "(\(service.mode.rawValue))"
         }
     }

@@ -11,17 +11,18 @@ extension Rule {
         "LatchkeySyncTesting": ["LatchkeySync"],
         "LatchkeyMetrics": ["CLatchkeySystem"],
         "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
-        "LatchkeyStore": ["CYajl", "LatchkeyContention", "LatchkeySync"],
+        "LatchkeyStore": ["CYajl", "LatchkeySync"],
         "LatchkeyHTTP": ["CLatchkeyHTTP"],
         "LatchkeyComparison": ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"],
+        "LatchkeyReport": ["CLatchkeySystem", "LatchkeyComparison", "LatchkeySync"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
             "LatchkeyStore", "LatchkeySync",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
-            "LatchkeyComparison", "LatchkeyContention", "LatchkeyService", "LatchkeyStore",
-            "LatchkeySync",
+            "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
+            "LatchkeyStore", "LatchkeySync",
         ],
     ]
 
@@ -51,6 +52,103 @@ extension Rule {
             return (index + 1, "\(target) may not import \(module)")
         }
     }
+
+    static let usedArrows = Rule(
+        "an arrow that Package.swift declares is used",
+        broken: [
+            Tree([
+                "Package.swift": """
+                .target(
+                    name: "LatchkeyStore",
+                    dependencies: ["CYajl", "LatchkeySync"]
+                ),
+
+                """,
+                "Sources/LatchkeyStore/A.swift": "internal import CYajl\n// import LatchkeySync\n",
+            ]),
+            Tree([
+                "Package.swift": """
+                .target(name: "Bench", dependencies: ["LatchkeySync"], path: "Benchmarks/Bench"),
+
+                """,
+                "Sources/Bench/main.swift": "import LatchkeySync\n",
+            ]),
+        ],
+        kept: [
+            Tree([
+                "Package.swift": """
+                .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
+                .testTarget(
+                    name: "LatchkeyStoreTests",
+                    dependencies: [
+                        "LatchkeyStore",
+                    ]
+                ),
+
+                """,
+                "Sources/CLatchkeyHTTP/a.c": "#include <microhttpd.h>\n",
+                "Tests/LatchkeyStoreTests/A.swift": "@testable import LatchkeyStore\n",
+            ])
+        ]
+    ) { tree in
+        guard let package = tree.file("Package.swift") else { return [] }
+        return declaredArrows(package).filter { arrow in
+            !tree.files.contains { file in
+                file.path.hasPrefix(arrow.folder + "/")
+                    && file.code.contains {
+                        importedModule($0) == arrow.module
+                            || includedLibrary($0) == arrow.module
+                    }
+            }
+        }.map { arrow in
+            Finding(
+                path: package.path,
+                line: arrow.line,
+                message: "nothing in \(arrow.folder) imports \(arrow.module)"
+            )
+        }
+    }
+
+    private struct DeclaredArrow {
+        var line: Int
+        var folder: String
+        var module: String
+    }
+
+    /// The dependencies of all targets, in the layout that the formatter gives them.
+    private static func declaredArrows(_ package: SourceFile) -> [DeclaredArrow] {
+        var found: [DeclaredArrow] = []
+        var first = 0
+        var folder = ""
+        var isInside = false
+        for (index, line) in package.lines.enumerated() {
+            let quoted = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+                .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+            if line.contains("arget("), !line.contains("Library") { first = found.count }
+            if line.contains("name: \""), let name = quoted.first {
+                folder = (name.hasSuffix("Tests") ? "Tests/" : "Sources/") + name
+            }
+            if line.contains("dependencies: [") { isInside = true }
+            if isInside {
+                let list = quoted.drop { line.contains("name: \"") && folder.hasSuffix("/" + $0) }
+                for module in list where !module.contains("/") {
+                    found.append(DeclaredArrow(line: index + 1, folder: folder, module: module))
+                }
+                isInside = !line.contains("]")
+            }
+            if line.contains("path: \""), let path = quoted.last {
+                for place in first..<found.count { found[place].folder = path }
+            }
+        }
+        return found
+    }
+
+    /// The system library that a line of C includes.
+    private static func includedLibrary(_ line: String) -> String? {
+        libraries.first { line.hasPrefix("#include <\($0.key)>") }?.value
+    }
+
+    private static let libraries = ["microhttpd.h": "CMicrohttpd", "yajl/yajl_parse.h": "CYajl"]
 
     static let cIncludes = Rule(
         "a C target includes its own headers and the one library it wraps",
@@ -86,7 +184,6 @@ extension Rule {
 
     private static func badIncludes(of file: SourceFile, in tree: Tree) -> [Finding] {
         let target = file.target ?? ""
-        let libraries = ["microhttpd.h": "CMicrohttpd", "yajl/yajl_parse.h": "CYajl"]
         return file.lines.enumerated().compactMap { index, line in
             guard line.hasPrefix("#include") else { return nil }
             let name = line.split { "<>\"".contains($0) }.dropFirst().first.map(String.init) ?? ""

@@ -105,7 +105,26 @@ extension Rule {
             Tree([
                 "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
                 "openapi.yaml": "info:\n  version: 1.0.0\n",
-            ])
+            ]),
+            Tree([
+                "CHANGELOG.md": """
+                # Changelog
+
+                ## Unreleased
+
+                ### Added
+
+                - B.
+
+                ## 1.0.0
+
+                ### Added
+
+                - A.
+
+                """,
+                "openapi.yaml": "info:\n  version: 1.0.0\n",
+            ]),
         ]
     ) { tree in
         guard let file = tree.file("CHANGELOG.md") else { return [] }
@@ -120,8 +139,10 @@ extension Rule {
         if headings.count < 2 * releases.count || releases.isEmpty {
             findings.append(Finding(path: file.path, line: 1, message: "a release without a list"))
         }
-        // The newest release stands first, and is what the contract and the program say they are.
-        for version in versions(in: tree) where releases.first?.dropFirst(3) != version {
+        // The newest release stands first, but for what is not released yet, and is what the
+        // contract and the program say they are.
+        let newest = releases.first { $0 != "## Unreleased" }?.dropFirst(3)
+        for version in versions(in: tree) where newest != version {
             findings.append(Finding(path: file.path, line: 1, message: "not first: \(version)"))
         }
         return findings

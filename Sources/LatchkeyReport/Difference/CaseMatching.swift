@@ -1,3 +1,4 @@
+internal import LatchkeyComparison
 import LatchkeySync
 
 /// Which case of one report is which of another.

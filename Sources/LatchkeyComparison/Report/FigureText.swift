@@ -4,34 +4,29 @@ internal import LatchkeyContention
 /// Figures as people read them: three significant digits and a unit.
 ///
 /// All reports write figures with these, so that the terminal and the page agree.
-enum FigureText {
+package enum FigureText {
+    /// What is known of the shortest waits and holds is that they are not longer.
+    package static let quantileNanosecondsMin = Double(DurationBuckets.quantileNanosecondsMin)
+
     /// `50.4M`, `719k`, `62.1`.
-    static func count(_ value: Double) -> String {
+    package static func count(_ value: Double) -> String {
         scaled(value, [("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
     }
 
     /// `12.3 ns`, `1.20 ms`.
-    static func duration(nanoseconds: Double) -> String {
+    package static func duration(nanoseconds: Double) -> String {
         scaled(nanoseconds, [(" ns", 1), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)])
     }
 
     /// A quantile of waits or holds: `1.20 ms`, or `≤100 ns` for whatever is in the first bucket.
-    static func quantile(nanoseconds: Double) -> String {
-        let bound = Double(DurationBuckets.quantileNanosecondsMin)
-        return nanoseconds <= bound
-            ? "≤" + duration(nanoseconds: bound) : duration(nanoseconds: nanoseconds)
-    }
-
-    /// The figure of a tick, which is round: `10M` for `10.0M`.
-    static func tick(_ text: String) -> String {
-        let number = text.prefix { $0.isNumber || $0 == "." }
-        guard number.contains(".") else { return text }
-        let kept = number.reversed().drop { $0 == "0" }
-        return String(kept.drop { $0 == "." }.reversed()) + text.dropFirst(number.count)
+    package static func quantile(nanoseconds: Double) -> String {
+        nanoseconds <= quantileNanosecondsMin
+            ? "≤" + duration(nanoseconds: quantileNanosecondsMin)
+            : duration(nanoseconds: nanoseconds)
     }
 
     /// `1 min 20 s`, for people who wait.
-    static func waitingTime(seconds: Double) -> String {
+    package static func waitingTime(seconds: Double) -> String {
         let whole = Int(max(0, seconds).rounded(.up))
         if whole < 60 { return "\(whole) s" }
         if whole < 3_600 { return "\(whole / 60) min \(whole % 60) s" }
@@ -39,22 +34,22 @@ enum FigureText {
     }
 
     /// `12 %`, `0.5 %`.
-    static func percent(_ ratio: Double) -> String {
+    package static func percent(_ ratio: Double) -> String {
         let percent = ratio * 100
         return fixed(percent, abs(percent) < 9.95 && percent != percent.rounded() ? 1 : 0) + " %"
     }
 
     /// `+12 %`, `−8 %`.
-    static func change(_ ratio: Double) -> String {
+    package static func change(_ ratio: Double) -> String {
         (ratio < 0 ? "−" : "+") + percent(abs(ratio))
     }
 
-    static func fixed(_ value: Double, _ digits: Int) -> String {
+    package static func fixed(_ value: Double, _ digits: Int) -> String {
         value.isFinite ? String(format: "%.\(digits)f", value) : "–"
     }
 
     /// Names in a sentence: `a`, `b` and `c`, each in backquotes.
-    static func names(_ names: [String]) -> String {
+    package static func names(_ names: [String]) -> String {
         let quoted = names.map { "`\($0)`" }
         guard let last = quoted.last else { return "" }
         guard quoted.count > 1 else { return last }
@@ -62,12 +57,12 @@ enum FigureText {
     }
 
     /// `1 thread`, `4 threads`.
-    static func counted(_ count: Int, _ noun: String) -> String {
+    package static func counted(_ count: Int, _ noun: String) -> String {
         "\(count) " + plural(noun, Double(count))
     }
 
     /// The noun as it stands after a number.
-    static func plural(_ noun: String, _ number: Double) -> String {
+    package static func plural(_ noun: String, _ number: Double) -> String {
         if number == 1 { return noun }
         return noun.hasSuffix("y") ? noun.dropLast() + "ies" : noun + "s"
     }

@@ -1,4 +1,6 @@
 internal import Foundation
+internal import LatchkeyComparison
+internal import LatchkeySync
 
 /// Which strategies are ahead of which, and which cannot be told apart.
 ///
@@ -122,10 +124,15 @@ extension Ranking.Standing {
     }
 }
 
-extension Sequence where Element: Hashable {
-    /// The elements without those that were there before.
-    func uniqued() -> [Element] {
-        var seen: Set<Element> = []
-        return filter { seen.insert($0).inserted }
+/// The order in which strategies stand everywhere in a report: the best first, then what is not
+/// ranked, then the baselines.
+///
+/// Where ranking is refused, the order they were named in.
+enum StrategyOrder {
+    static func names(_ report: ComparisonReport) -> [String] {
+        let isRanked = report.conditions.ranking != .refused
+        let ranked = isRanked ? Ranking(report).overall.map(\.strategy) : []
+        let named = report.settings.strategies.map(\.rawValue)
+        return (ranked + named + report.baselines.map(\.strategy)).uniqued()
     }
 }

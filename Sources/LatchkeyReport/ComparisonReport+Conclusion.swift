@@ -1,3 +1,4 @@
+package import LatchkeyComparison
 internal import LatchkeySync
 
 extension ComparisonReport {

@@ -1,4 +1,5 @@
 internal import Foundation
+package import LatchkeyComparison
 
 extension ComparisonReport {
     /// The report as CSV (RFC 4180, with a header): a line for each repeat of each case and

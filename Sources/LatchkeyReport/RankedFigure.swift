@@ -1,3 +1,5 @@
+internal import LatchkeyComparison
+
 /// The figure by which strategies are ranked.
 ///
 /// Where an operation begins when the last one has ended, that is throughput. In an open loop

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyComparison
 
 /// Tells differences between two sets of repeated measurements from noise, over many cases at once.
 ///

@@ -1,3 +1,5 @@
+internal import LatchkeyComparison
+
 extension ReportDifference {
     private static let rowCountMax = 40
 

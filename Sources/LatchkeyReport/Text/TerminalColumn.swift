@@ -1,3 +1,5 @@
+internal import LatchkeyComparison
+
 extension TerminalReport {
     /// A column of the terminal's table beside the ranked figure.
     struct Column {

@@ -1,4 +1,5 @@
 internal import Foundation
+package import LatchkeyComparison
 
 /// A report file that cannot be read or written, in a sentence.
 ///
@@ -14,11 +15,19 @@ extension ComparisonReport {
 
     /// The report as JSON text, its fields in alphabetical order.
     package func json() throws(ReportFileError) -> [UInt8] {
+        try Self.json(self, .prettyPrinted) + Array("\n".utf8)
+    }
+
+    /// A report, or a part of one, as JSON text.
+    static func json(
+        _ value: some Encodable,
+        _ formatting: JSONEncoder.OutputFormatting = []
+    ) throws(ReportFileError) -> [UInt8] {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.outputFormatting = formatting.union([.sortedKeys, .withoutEscapingSlashes])
         encoder.dateEncodingStrategy = .iso8601
         do {
-            return try Array(encoder.encode(self)) + Array("\n".utf8)
+            return try Array(encoder.encode(value))
         } catch {
             throw ReportFileError(message: "the report cannot be written as JSON: \(error).")
         }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyComparison
 
 /// Student's distribution, for judging the mean of a few values.
 struct StudentDistribution {

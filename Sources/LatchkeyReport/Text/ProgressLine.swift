@@ -1,3 +1,5 @@
+package import LatchkeyComparison
+
 /// Progress on standard error: a bar that is drawn over itself on a terminal, otherwise a plain
 /// line now and then.
 package struct ProgressLine {

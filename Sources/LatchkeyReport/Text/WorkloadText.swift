@@ -1,3 +1,5 @@
+internal import LatchkeyComparison
+
 /// Workloads in words.
 enum WorkloadText {
     typealias Workload = ComparisonReport.Workload
@@ -77,7 +79,7 @@ enum WorkloadText {
             + "`\(crossing.fasterBelow)`\(workload)."
     }
 
-    private static func threadNoun(_ workload: Workload) -> String {
+    static func threadNoun(_ workload: Workload) -> String {
         workload.threadMode == nil ? "thread" : "connection"
     }
 

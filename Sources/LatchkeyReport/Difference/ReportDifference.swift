@@ -1,4 +1,5 @@
 internal import Foundation
+package import LatchkeyComparison
 
 /// What changed between two reports, beyond the noise: `latchkey compare --from a --against b`.
 ///

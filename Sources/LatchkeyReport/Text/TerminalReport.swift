@@ -1,3 +1,5 @@
+package import LatchkeyComparison
+
 /// The report for a terminal of at most 160 columns, the tables for 80 and more.
 ///
 /// One table for each workload: what strategies are ranked by for every number of threads, and the

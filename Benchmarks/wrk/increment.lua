@@ -1,4 +1,0 @@
--- Increments the counter that the URL names.
-wrk.method = "POST"
-
-dofile(debug.getinfo(1, "S").source:match("^@(.*/)") .. "report.lua")
