@@ -1,43 +1,25 @@
-internal import CDispatch
 public import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Makes dispatch queues whose submitted blocks run on threads that no other code uses.
+/// Makes dispatch queues whose submitted blocks do not wait for the threads that everybody uses.
 ///
 /// **Design.** A queue takes its threads from the global queue that it targets. If that were the
 /// one that everybody uses, blocks there which wait for a write of ours would hold the threads that
 /// the write needs. A private serial queue without a target gets a thread of its own as soon as it
-/// is busy: with 128 stripes, over two hundred threads. So the target is the global queue of a
-/// class that `DispatchQoS` has no name for. Its threads are bounded by the processors, and what
-/// runs there are the bodies of writes, which do not block. On Linux the class has no influence on
-/// a thread's priority. `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
+/// is busy: with 128 stripes, over two hundred threads. So the target is the global queue of the
+/// class that programs use least. Its threads are bounded by the processors, and what runs there
+/// are the bodies of writes, which do not block.
+/// `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
 @usableFromInline
 enum PrivateQueue {
-    /// `QOS_CLASS_MAINTENANCE`.
-    private static let maintenance = 0x05
-
     @usableFromInline
     static func make(label: String, isConcurrent: Bool) -> DispatchQueue {
-        let queue = DispatchQueue(
+        DispatchQueue(
             label: label,
-            attributes: isConcurrent ? [.concurrent, .initiallyInactive] : .initiallyInactive
+            attributes: isConcurrent ? .concurrent : [],
+            target: .global(qos: .userInteractive)
         )
-        // `DispatchQueue` offers no global queue of that class, so the target is set below it, on
-        // the queue that it wraps.
-        let wrapped = unsafe Mirror(reflecting: queue).descendant("__wrapped") as? dispatch_queue_t
-        if let wrapped = unsafe wrapped {
-            // SAFETY: the queue is not active yet, which is when its target may be set.
-            unsafe dispatch_set_target_queue(
-                dispatch_object_t(_dq: wrapped),
-                dispatch_get_global_queue(maintenance, 0)
-            )
-        } else {
-            // A toolchain that wraps it otherwise: the next best is a class that few programs use.
-            queue.setTarget(queue: .global(qos: .utility))
-        }
-        queue.activate()
-        return queue
     }
 }
 
