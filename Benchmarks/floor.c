@@ -41,6 +41,7 @@ static struct MHD_Response *make_response(bool is_get) {
     }
     if (is_get) {
         MHD_add_response_header(response, "Content-Type", "application/json");
+        MHD_add_response_header(response, "Cache-Control", "no-cache");
     }
     MHD_add_response_header(response, "ETag", "\"1\"");
     return response;

@@ -115,6 +115,9 @@ struct BoundTests {
     ) async throws {
         try await place.serve(flags + ["--max-connections", "3"]) { site in
             let silent = try (0..<3).map { _ in try site.client() }
+            for client in silent {
+                #expect(try client.request("GET", "/healthz").status == 200, "accepted by now")
+            }
             for _ in 0..<2 {
                 let health = try site.client()
                 let alive = try health.request("GET", "/healthz")
