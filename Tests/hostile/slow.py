@@ -58,7 +58,7 @@ def queues(port):
 def unread(run, mode):
     """Little is held for a client that reads nothing, and not for long."""
     count = 100 if run.quick else 1000
-    with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count,
+    with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count + 8,
                  *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", "/v1/properties/large", VALUE)
         peers = [Mute(loop, service.address) for _ in range(count)]
@@ -89,7 +89,7 @@ def trickle(run, mode):
     """An answer has a least rate."""
     count = 20 if run.quick else 100
     seconds = 6 if run.quick else 30
-    with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count,
+    with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count + 8,
                  *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", "/v1/properties/large", VALUE)
         peers = [Mute(loop, service.address) for _ in range(count)]
