@@ -126,8 +126,11 @@ def churn(run, mode):
             loop.run(0.15 + 0.003 * (i % 40))
             service.terminate()
             loop.run(4, lambda: service.ended_within(0))
-            endings[say_status(service.wait(0)) + (" and a panic" if service.crash() else "")] += 1
-    if set(endings) - {"status 0"}:
+            ending = say_status(service.wait(0)) + (" and a panic" if service.crash() else "")
+            if ending == "status 1" and service.says_cut():
+                ending = "status 1 with its reason"
+            endings[ending] += 1
+    if set(endings) - {"status 0", "status 1 with its reason"}:
         raise Failure(str(dict(endings)))
     return str(dict(endings))
 
