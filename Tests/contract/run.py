@@ -9,7 +9,6 @@ Needs what `scripts/require test` installs. Everything is random with a fixed se
 import argparse
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
