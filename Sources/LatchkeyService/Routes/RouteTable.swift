@@ -39,9 +39,9 @@ struct RouteTable {
         routes.append(route)
     }
 
-    /// The router. It answers requests that match no route with a problem.
+    /// The router, which answers requests that match no route with a problem.
     ///
-    /// - Parameter hosts: The hosts that are served; nil serves all.
+    /// Requests for other hosts than `hosts` are refused; nil allows all hosts.
     func router(hosts: AllowedHosts?) -> Router {
         let series = HTTPMethod.allCases.map { method in
             metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
