@@ -66,17 +66,27 @@ package struct HookedStore<Guard: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        let prepared = PreparedChange(change)
+        let answer = { @Sendable [hook] (answer: Withheld<Decision>) in
+            if case .success(let commit) = answer.value {
+                hook.pass(commit)
+            }
+            hook.whenReleased(answer.revision) { completion(answer.value) }
+        }
+        guard change.others.isEmpty else {
+            let prepared = base.prepare(change)
+            return try base.submitWrite(
+                prepared.tables,
+                observer: observer,
+                { $0.executeWithheld(prepared, at: time) },
+                completion: answer
+            )
+        }
+        let prepared = PreparedStep(change.first)
         try base.submitWrite(
-            base.stripe(of: change),
+            base.index(change.first.name),
             observer: observer,
             { $0.executeWithheld(prepared, at: time) },
-            completion: { answer in
-                if case .success(let commit) = answer.value {
-                    hook.pass(commit)
-                }
-                hook.whenReleased(answer.revision) { completion(answer.value) }
-            }
+            completion: answer
         )
     }
 
