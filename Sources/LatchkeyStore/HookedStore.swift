@@ -81,11 +81,12 @@ package struct HookedStore<Guard: Strategy>: CommittingStore {
                 completion: answer
             )
         }
-        let prepared = PreparedStep(change.first)
+        let step = change.first
+        let property = step.prepare()
         try base.submitWrite(
-            base.index(change.first.name),
+            base.index(step.name),
             observer: observer,
-            { $0.executeWithheld(prepared, at: time) },
+            { $0.executeWithheld(step, property, at: time) },
             completion: answer
         )
     }

@@ -140,11 +140,12 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
                 completion: completion
             )
         }
-        let prepared = PreparedStep(change.first)
+        let step = change.first
+        let property = step.prepare()
         try submitWrite(
-            index(change.first.name),
+            index(step.name),
             observer: observer,
-            { $0.execute(prepared, at: time) },
+            { $0.execute(step, property, at: time) },
             completion: completion
         )
     }

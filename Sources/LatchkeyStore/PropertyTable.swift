@@ -39,26 +39,35 @@ package struct PropertyTable: Sendable {
     }
 
     /// Decides a change of one step and makes it, or refuses it.
+    ///
+    /// - Parameters:
+    ///   - step: The step.
+    ///   - prepared: The property of a put.
+    ///   - time: When the change was submitted.
     @usableFromInline
-    mutating func execute(_ prepared: PreparedStep, at time: Timestamp) -> Decision {
+    mutating func execute(
+        _ step: Change.Step,
+        _ prepared: Property?,
+        at time: Timestamp
+    ) -> Decision {
         do throws(Refusal) {
-            return .success(try decide(prepared, at: time))
+            return .success(try decide(step, prepared, at: time))
         } catch {
             return .failure(error)
         }
     }
 
     private mutating func decide(
-        _ prepared: PreparedStep,
+        _ step: Change.Step,
+        _ prepared: Property?,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
-        let step = prepared.step
         let former = byName.find(step.name)
         try step.check(former)
         if case .check = step.action {
             return Commit(revision: context.revisions.next(), time: time, first: nil)
         }
-        let property = try step.property(from: former, prepared: prepared.property)
+        let property = try step.property(from: former, prepared: prepared)
         try context.exchangeRoom(StoreSize(former), for: StoreSize(property))
         install(step.name, former, property)
         let revision = context.revisions.next()
@@ -69,18 +78,16 @@ package struct PropertyTable: Sendable {
 
     /// Puts a property in the place of the former one.
     mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?) {
-        switch (former, property) {
-        case (nil, nil):
-            break
-        case (nil, .some(let property)):
-            _ = byName.set(property, for: name)
-            order.insert(property)
-        case (.some, .some(let property)):
-            _ = byName.set(property, for: name)
-            order.replace(property)
-        case (.some, nil):
+        if let property {
+            byName.set(property, for: name)
+            if former == nil {
+                order.insert(property)
+            } else {
+                order.replace(property)
+            }
+        } else if former != nil {
             order.remove(name)
-            _ = byName.remove(name)
+            byName.remove(name)
         }
     }
 
@@ -180,11 +187,12 @@ extension PropertyTable {
     /// That of the commit, or the newest one that a refusal was decided by.
     @usableFromInline
     mutating func executeWithheld(
-        _ prepared: PreparedStep,
+        _ step: Change.Step,
+        _ prepared: Property?,
         at time: Timestamp
     ) -> Withheld<Decision> {
-        let decision = execute(prepared, at: time)
-        return Withheld(decision) { revision(of: prepared.step.name) }
+        let decision = execute(step, prepared, at: time)
+        return Withheld(decision) { revision(of: step.name) }
     }
 }
 

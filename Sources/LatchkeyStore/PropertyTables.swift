@@ -23,9 +23,8 @@ struct TableSelection: Sendable {
 struct PreparedChange: Sendable {
     /// The properties that the steps name, each once, in the order of the steps.
     let names: [PropertyName]
-    let steps: [PreparedStep]
-    /// For each step, the position of its property among `names`.
-    let positions: [Int]
+    /// The steps; for each the property that it puts, and the position of its name.
+    let steps: [(step: Change.Step, prepared: Property?, position: Int)]
     /// The tables of `names`.
     @usableFromInline let tables: TableSelection
 
@@ -34,17 +33,15 @@ struct PreparedChange: Sendable {
     ///   - stripe: The stripe of a property.
     @usableFromInline
     init(_ change: Change, stripe: (PropertyName) -> Int) {
-        let steps = change.steps
         var names: [PropertyName] = []
-        positions = steps.map { step in
-            if let position = names.firstIndex(where: { $0 == step.name }) {
-                return position
+        steps = change.steps.map { step in
+            let position = names.firstIndex { $0 == step.name } ?? names.count
+            if position == names.count {
+                names.append(step.name)
             }
-            names.append(step.name)
-            return names.count - 1
+            return (step, step.prepare(), position)
         }
         self.names = names
-        self.steps = steps.map { PreparedStep($0) }
         tables = TableSelection(names.map(stripe))
     }
 }
@@ -68,11 +65,11 @@ extension [PropertyTable] {
     ) throws(Refusal) -> Commit {
         let positions = change.tables.positions
         var drafts = zip(change.names, positions).map { Draft(self[$1].get($0)) }
-        for (prepared, index) in zip(change.steps, change.positions) {
-            try prepared.step.check(drafts[index].former)
+        for (step, _, index) in change.steps {
+            try step.check(drafts[index].former)
         }
-        for (prepared, index) in zip(change.steps, change.positions) {
-            try drafts[index].take(prepared)
+        for (step, prepared, index) in change.steps {
+            try drafts[index].take(step, prepared)
         }
         let context = self[0].context
         var (former, new) = (StoreSize(), StoreSize())
@@ -157,14 +154,14 @@ private struct Draft {
 
     var effect: Commit.Effect? { Commit.Effect(from: former, to: property, .requested) }
 
-    mutating func take(_ prepared: PreparedStep) throws(Refusal) {
-        if case .check = prepared.step.action {
+    mutating func take(_ step: Change.Step, _ prepared: Property?) throws(Refusal) {
+        if case .check = step.action {
             return
         }
         if property == nil {
             created = nil
         }
-        property = try prepared.step.property(from: property, prepared: prepared.property)
+        property = try step.property(from: property, prepared: prepared)
         isChanged = true
     }
 }

@@ -222,7 +222,7 @@ extension PropertyTable {
     mutating func execute(_ change: Change) -> Decision {
         let now = Timestamp(milliseconds: 0)
         guard !change.others.isEmpty else {
-            return execute(PreparedStep(change.first), at: now)
+            return execute(change.first, change.first.prepare(), at: now)
         }
         var tables = [self]
         defer { self = tables[0] }
