@@ -16,7 +16,7 @@ struct RouteTable {
         self.metrics = metrics
     }
 
-    /// Adds a route. The statuses are those that its handler sends.
+    /// Adds a route, whose handler sends these statuses.
     mutating func add(
         _ method: HTTPMethod,
         _ pattern: String,

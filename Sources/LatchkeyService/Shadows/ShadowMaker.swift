@@ -49,7 +49,7 @@ struct ShadowMaker: StrategyVisitor {
 }
 
 extension ServiceConfiguration {
-    /// One actor cannot hold several others for a listing, so the actor strategy has one stripe.
+    /// An actor has one stripe, because holding several actors costs a task for each.
     func stripeCount<Guard: Strategy>(_ strategy: Guard.Type) -> Int {
         strategy.name == StrategyKind.actor.rawValue ? 1 : stripeCount
     }

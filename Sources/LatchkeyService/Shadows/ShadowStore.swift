@@ -8,7 +8,7 @@ internal import Synchronization
 /// **Design.** Two bounds limit the growth of a shadow.
 ///
 /// A property that is deleted outside a sample stays in the shadow. If the shadow holds more than
-/// twice as much as the serving store, it first empties the stripe of the next write.
+/// twice as much as the serving store, it first empties the stripes of the next write.
 ///
 /// A strategy that submits every access never blocks its caller, so at most as many operations as
 /// the backlog's bound are in progress; further ones are refused and counted. A queue that submits
@@ -58,6 +58,9 @@ struct ShadowStore<Guard: Strategy>: Sendable {
         do throws(BacklogFull) {
             if change.canGrow {
                 try makeRoom(change.first.name)
+                for step in change.others {
+                    try makeRoom(step.name)
+                }
             }
             try store.commit(change) { _ in end() }
         } catch {
