@@ -7,22 +7,23 @@ extension Rule {
         "CLatchkeySystem": [],
         "CMicrohttpd": [],
         "CYajl": [],
+        "LatchkeySettings": [],
         "LatchkeySync": ["CLatchkeySystem"],
         "LatchkeySyncTesting": ["LatchkeySync"],
         "LatchkeyMetrics": ["CLatchkeySystem"],
         "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
-        "LatchkeyStore": ["CYajl", "LatchkeySync"],
-        "LatchkeyHTTP": ["CLatchkeyHTTP"],
+        "LatchkeyStore": ["CYajl", "LatchkeySettings", "LatchkeySync"],
+        "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"],
         "LatchkeyReport": ["CLatchkeySystem", "LatchkeyComparison", "LatchkeySync"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
-            "LatchkeyStore", "LatchkeySync",
+            "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
             "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-            "LatchkeyStore", "LatchkeySync",
+            "LatchkeySettings", "LatchkeySync",
         ],
     ]
 
