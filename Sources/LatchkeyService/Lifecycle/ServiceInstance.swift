@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import LatchkeyContention
 package import LatchkeyHTTP
+internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeySync
