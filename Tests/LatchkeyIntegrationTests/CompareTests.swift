@@ -130,7 +130,7 @@ struct CompareTests {
         let plain = try await run(["compare", "--from", folder.path + "/b.json"])
         #expect(plain.output.contains("Nothing is recommended"))
         let forced = try await run(["compare", "--from", folder.path + "/b.json", "--force"])
-        #expect(forced.output.contains("Ranked by force, although: Something else ran."))
+        #expect(forced.output.contains("Ranked because of --force, in spite of: Something else ran."))
         #expect(same.output.contains("No difference found beyond the noise."))
     }
 
