@@ -1,4 +1,5 @@
 package import Foundation
+package import LatchkeyMachine
 package import LatchkeySync
 
 /// What `GET /v1/contention` answers: one row for each meter, and what the figures depend on.

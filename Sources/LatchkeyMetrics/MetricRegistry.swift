@@ -1,3 +1,5 @@
+import Foundation
+
 /// Everything that a scrape shows, in the order of registration.
 ///
 /// Series are made at start and used through their handles, so that no name or label is looked up
@@ -34,14 +36,25 @@ package final class MetricRegistry: Sendable {
         var blockUsed = 0
     }
 
-    private let contents = Guarded(Contents())
+    private let lock = NSLock()
+    // SAFETY: used by `withContents` only, which holds the lock.
+    nonisolated(unsafe) private var contents = Contents()
 
     package init() {}
+
+    /// Runs `body` alone.
+    ///
+    /// It must not call this again.
+    private func withContents<Result>(_ body: (inout Contents) -> Result) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return unsafe body(&contents)
+    }
 
     /// Makes a counter, which starts at zero.
     package func counter(_ family: MetricFamily, _ labels: Labels = .none) -> Counter {
         precondition(family.kind == .counter, "The family is not one of counters.")
-        return contents.withLock { contents in
+        return withContents { contents in
             let (words, offset) = contents.takeWords(1)
             let counter = Counter(words: words, offset: offset)
             contents.add(family, labels, .counter(counter))
@@ -52,7 +65,7 @@ package final class MetricRegistry: Sendable {
     /// Makes a gauge, which starts at zero.
     package func gauge(_ family: MetricFamily, _ labels: Labels = .none) -> Gauge {
         precondition(family.kind == .gauge, "The family is not one of gauges.")
-        return contents.withLock { contents in
+        return withContents { contents in
             let gauge = Gauge()
             contents.add(family, labels, .gauge(gauge))
             return gauge
@@ -66,7 +79,7 @@ package final class MetricRegistry: Sendable {
         bounds: HistogramBounds
     ) -> Histogram {
         precondition(family.kind == .histogram, "The family is not one of histograms.")
-        return contents.withLock { contents in
+        return withContents { contents in
             let (words, offset) = contents.takeWords(Histogram.wordCount(bounds))
             let histogram = Histogram(bounds: bounds, words: words, offset: offset)
             contents.add(family, labels, .histogram(histogram))
@@ -84,7 +97,7 @@ package final class MetricRegistry: Sendable {
         _ families: [MetricFamily],
         _ collect: @escaping @Sendable (inout ExpositionWriter) -> Void
     ) {
-        contents.withLock { contents in
+        withContents { contents in
             for family in families {
                 contents.claim(family)
             }
@@ -94,7 +107,7 @@ package final class MetricRegistry: Sendable {
 
     /// The text of a scrape.
     package func text(_ format: ExpositionFormat) -> [UInt8] {
-        let entries = contents.withLock { $0.entries }
+        let entries = withContents { $0.entries }
         var writer = ExpositionWriter(format: format)
         for entry in entries {
             switch entry {

@@ -73,29 +73,18 @@ enum CompareCommand {
     private static func run(
         _ settings: ComparisonSettings,
         progress: (ComparisonProgress) -> Void
-    ) -> (ComparisonReport, WireError?) {
+    ) -> (ComparisonReport, ComparisonError?) {
         let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         do {
-            switch settings.transport {
-            case .memory:
-                let report = try ComparisonRun(settings, version: Latchkey.version)
-                    .run(isInterrupted: isInterrupted, progress: progress)
-                return (report, nil)
-            case .http:
-                let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-                let outcome = try HTTPComparison(
-                    settings,
-                    version: Latchkey.version,
-                    executable: program.path
-                ).run(isInterrupted: isInterrupted, progress: progress)
-                return (outcome.report, outcome.failure)
-            }
-        } catch let error as ComparisonSettingsError {
-            fail(error.message)
-        } catch let error as WireError {
-            fail(error.message)
+            let outcome = try ComparisonRun(
+                settings,
+                version: Latchkey.version,
+                executable: program.path
+            ).run(isInterrupted: isInterrupted, progress: progress)
+            return (outcome.report, outcome.failure)
         } catch {
-            fail("\(error)")
+            fail(error.message)
         }
     }
 

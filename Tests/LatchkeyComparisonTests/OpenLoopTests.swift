@@ -14,7 +14,7 @@ struct OpenLoopTests {
     private static let dueMin = 50
 
     private func durations(
-        stall: @escaping @Sendable (StageBoard) -> Void
+        stall: @escaping @Sendable (StageClock) -> Void
     ) async throws -> (begun: ComparisonReport.Durations?, all: ComparisonReport.Durations?) {
         let slice = Slice(
             plans: [OperationPlan(workload(), seed: 1)],
@@ -30,9 +30,9 @@ struct OpenLoopTests {
         )
         let result = try await TestThread.result {
             Result {
-                try slice.run { thread, board in
-                    var worker = slice.worker(thread, StallingOperator { stall(board) })
-                    return worker.run(board, cost: slice.cost)
+                try slice.run { thread, clock in
+                    var worker = slice.worker(thread, StallingOperator { stall(clock) })
+                    return worker.run(clock, cost: slice.cost)
                 }
             }
         }.get()
@@ -44,9 +44,9 @@ struct OpenLoopTests {
 
     @Test func `what was due during a stall that lasts to the end is in the response`() async throws
     {
-        let (begun, all) = try await durations { board in
+        let (begun, all) = try await durations { clock in
             // Stalls once, in the first operation that it meets while measuring.
-            while board.isStill(.measuring) {
+            while clock.isStill(.measuring) {
                 sched_yield()
             }
         }
@@ -57,10 +57,10 @@ struct OpenLoopTests {
     }
 
     @Test func `a stall that began in the warm-up delays what is due after it`() async throws {
-        let (begun, all) = try await durations { board in
+        let (begun, all) = try await durations { clock in
             let until = Self.measuredNanoseconds / 2
-            while !board.isStill(.over) {
-                let since = board.measuringSince
+            while !clock.isStill(.over) {
+                let since = clock.measuringSince
                 if since > 0, latchkey_system_nanoseconds() > since + until {
                     break
                 }

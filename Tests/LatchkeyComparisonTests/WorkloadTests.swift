@@ -123,7 +123,7 @@ import Testing
     ) {
         var settings = ComparisonSettings()
         change.apply(&settings)
-        #expect(throws: ComparisonSettingsError(message)) { try settings.validate() }
+        #expect(throws: ComparisonError(message)) { try settings.validate() }
     }
 
     private func draw(_ keys: KeyDistribution, count: Int, times: Int) -> [Int] {

@@ -1,7 +1,7 @@
 import LatchkeySync
 
-/// Settings that make no sense, as a sentence.
-package struct ComparisonSettingsError: Error, Hashable, CustomStringConvertible {
+/// Why a comparison cannot be made or go on, in a sentence.
+package struct ComparisonError: Error, Hashable, CustomStringConvertible {
     package let message: String
 
     package init(_ message: String) {
@@ -28,59 +28,36 @@ package enum ComparisonBounds {
 
 extension ComparisonSettings {
     /// Says what is wrong with the settings, if anything is.
-    package func validate() throws(ComparisonSettingsError) {
-        func require(_ condition: Bool, _ message: String) throws(ComparisonSettingsError) {
-            guard condition else { throw ComparisonSettingsError(message) }
+    package func validate() throws(ComparisonError) {
+        func require(_ condition: Bool, _ message: String) throws(ComparisonError) {
+            guard condition else { throw ComparisonError(message) }
         }
-        func list(
+        func check<Value: Hashable>(
             _ name: String,
-            _ values: [some Hashable],
-            _ isRight: Bool,
-            _ bounds: String
-        ) throws(ComparisonSettingsError) {
+            _ values: [Value],
+            _ bounds: String = "",
+            _ isRight: (Value) -> Bool = { _ in true }
+        ) throws(ComparisonError) {
             try require(!values.isEmpty, "\(name) must name at least one value.")
             try require(Set(values).count == values.count, "\(name) names a value twice.")
-            try require(isRight, "\(name) must be \(bounds).")
+            try require(values.allSatisfy(isRight), "\(name) must be \(bounds).")
         }
+        let threadCounts = 1...ComparisonBounds.threadsMax
+        let keyCounts = 1...ComparisonBounds.keysMax
         let work = 0...ComparisonBounds.workNanosecondsMax
-        try list("strategies", strategies, true, "")
-        try list(
-            "threads",
-            threads,
-            threads.allSatisfy { (1...ComparisonBounds.threadsMax).contains($0) },
-            "from 1 to \(ComparisonBounds.threadsMax)"
-        )
-        try list(
-            "read-ratio",
-            readRatios,
-            readRatios.allSatisfy { (0...1).contains($0) },
-            "from 0 to 1"
-        )
-        try list(
-            "section",
-            sectionNanoseconds,
-            sectionNanoseconds.allSatisfy(work.contains),
-            "from 0 to \(work.upperBound) nanoseconds"
-        )
-        try list(
-            "outside",
-            outside,
-            outside.allSatisfy { work.contains($0.nanoseconds) },
-            "from 0 to \(work.upperBound) nanoseconds"
-        )
-        try list(
-            "keys",
-            keys,
-            keys.allSatisfy { (1...ComparisonBounds.keysMax).contains($0) },
-            "from 1 to \(ComparisonBounds.keysMax)"
-        )
-        try list("skew", skews, true, "")
-        try list(
-            "stripes",
-            stripes,
-            stripes.allSatisfy(StripeCount.isValid),
-            "powers of two from 1 to \(StripeCount.max)"
-        )
+        let workBounds = "from 0 to \(work.upperBound) nanoseconds"
+        try check("strategies", strategies)
+        try check("threads", threads, "from 1 to \(threadCounts.upperBound)") {
+            threadCounts.contains($0)
+        }
+        try check("read-ratio", readRatios, "from 0 to 1") { (0...1).contains($0) }
+        try check("section", sectionNanoseconds, workBounds) { work.contains($0) }
+        try check("outside", outside, workBounds) { work.contains($0.nanoseconds) }
+        try check("keys", keys, "from 1 to \(keyCounts.upperBound)") { keyCounts.contains($0) }
+        try check("skew", skews)
+        try check("stripes", stripes, "powers of two from 1 to \(StripeCount.max)") {
+            StripeCount.isValid($0)
+        }
         try require(
             (1...ComparisonBounds.repeatsMax).contains(repeats),
             "repeats must be from 1 to \(ComparisonBounds.repeatsMax)."
@@ -89,6 +66,20 @@ extension ComparisonSettings {
             ComparisonBounds.durationSeconds.contains(durationSeconds),
             "duration must be from 5 milliseconds to 60 seconds."
         )
+        if transport == .http {
+            try require(
+                arrival == .closed,
+                "--arrival has no meaning over HTTP, since wrk has no rate."
+            )
+            try require(
+                durationSeconds >= 1 && durationSeconds == durationSeconds.rounded(),
+                "--duration takes whole seconds over HTTP, since wrk does."
+            )
+            try require(
+                keys.allSatisfy { $0 <= HTTPComparison.keysMax },
+                "--keys takes at most \(HTTPComparison.keysMax) over HTTP."
+            )
+        }
         if case .open(let rate) = arrival {
             try require(
                 rate * durationSeconds >= ComparisonBounds.arrivalsMin,

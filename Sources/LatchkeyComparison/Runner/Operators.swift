@@ -45,7 +45,7 @@ extension Operator {
 }
 
 /// Enters through the blocking doors.
-struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
+struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
     let striped: Striped<Value, Guard>
     let cost: OperationCost
 
@@ -73,7 +73,7 @@ struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
 ///
 /// Apart from ``BlockingOperator`` because the way to a stripe is three loads, each of which waits
 /// for the one before and for the unlocking before that: two nanoseconds that are no lock's.
-struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
+struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
     let guarded: Synchronized<Value, Guard>
     let cost: OperationCost
 
@@ -98,7 +98,7 @@ struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
 /// What is measured is how many operations are *applied*: a thread goes on while up to
 /// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
 /// bounds them is part of the figure, as any bound would be part of a program.
-struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
+struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
     /// How many operations of a thread are under way at most.
     static var windowMax: Int { 16 }
 
@@ -173,7 +173,7 @@ struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
 }
 
 /// Does the work without any guard, for one thread alone.
-struct UnguardedOperator<Value: Slots>: Operator {
+struct UnguardedOperator<Value: GuardedValues>: Operator {
     private(set) var stripes: [Value]
     let cost: OperationCost
 

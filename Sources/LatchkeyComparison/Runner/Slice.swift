@@ -2,6 +2,7 @@ import CLatchkeySystem
 import Dispatch
 import Foundation
 import Glibc
+import LatchkeyMachine
 import LatchkeySync
 
 /// What the threads of one slice have in common.
@@ -37,13 +38,8 @@ struct SliceResult: Sendable {
     /// longer than they worked.
     var operationsPerSecond: Double { tallies.reduce(0) { $0 + $1.operationsPerSecond } }
     var operations: Int { tallies.reduce(0) { $0 + $1.operations } }
-}
-
-/// Why a slice has no result.
-enum SliceFailure: Error {
-    case interrupted
-    /// Threads did not leave within the bound.
-    case stuck
+    /// Warm-up included.
+    var operationsInAll: Int { tallies.reduce(0) { $0 + $1.operationsInAll } }
 }
 
 extension Slice {
@@ -57,14 +53,14 @@ extension Slice {
     ///   - whenMeasuring: Called on the calling thread when the warm-up is over.
     ///   - performer: Called on each worker's thread, with the worker's number from 0.
     /// - Returns: What each of them did.
-    /// - Throws: ``SliceFailure`` if there is nothing to return.
+    /// - Throws: ``MeasurementFailure`` if there is nothing to return.
     func run<Performer: Operator>(
         whenMeasuring: () -> Void = {},
         performer: @escaping @Sendable (_ thread: Int) -> Performer
-    ) throws(SliceFailure) -> SliceResult {
-        try run(whenMeasuring: whenMeasuring) { (thread, board) in
+    ) throws(MeasurementFailure) -> SliceResult {
+        try run(whenMeasuring: whenMeasuring) { (thread, clock) in
             var worker = worker(thread, performer(thread))
-            return worker.run(board, cost: cost)
+            return worker.run(clock, cost: cost)
         }
     }
 
@@ -88,9 +84,9 @@ extension Slice {
     /// The same for workers that have a loop of their own.
     func run(
         whenMeasuring: () -> Void = {},
-        _ body: @escaping @Sendable (_ thread: Int, _ board: StageBoard) -> WorkerTally
-    ) throws(SliceFailure) -> SliceResult {
-        let board = StageBoard()
+        _ body: @escaping @Sendable (_ thread: Int, _ clock: StageClock) -> WorkerTally
+    ) throws(MeasurementFailure) -> SliceResult {
+        let clock = StageClock()
         let tallies = Synchronized<[WorkerTally], LockStrategy>(
             [WorkerTally](repeating: WorkerTally(), count: threads)
         )
@@ -98,22 +94,22 @@ extension Slice {
         for thread in 0..<threads {
             left.enter()
             Thread.detachNewThread {
-                let tally = body(thread, board)
+                let tally = body(thread, clock)
                 tallies.write { $0[thread] = tally }
                 left.leave()
             }
         }
-        while board.arrivedCount < threads {
+        while clock.arrivedCount < threads {
             usleep(50)
         }
-        board.advance(to: .warmingUp)
+        clock.advance(to: .warmingUp)
         let isWarm = rest(durations.warmUpNanoseconds)
         whenMeasuring()
         let usageBefore = (process: Usage.process, own: Usage.thread)
-        board.measure(from: latchkey_system_nanoseconds())
+        clock.measure(from: latchkey_system_nanoseconds())
         let isMeasured = isWarm && rest(durations.measuredNanoseconds)
-        board.end(at: latchkey_system_nanoseconds())
-        try Patience(isInterrupted: isInterrupted).wait(for: left)
+        clock.end(at: latchkey_system_nanoseconds())
+        try BoundedWait(isInterrupted: isInterrupted).wait(for: left)
         let process = Usage.process - usageBefore.process
         let own = Usage.thread - usageBefore.own
         guard isMeasured else {

@@ -1,5 +1,6 @@
 import CLatchkeySystem
 import Glibc
+import LatchkeyMachine
 
 /// What one thread of a slice did.
 struct WorkerTally: Sendable {
@@ -53,13 +54,13 @@ struct Worker<Performer: Operator> {
     }
 
     /// Runs from the start line to the end, on the calling thread.
-    mutating func run(_ board: StageBoard, cost: OperationCost) -> WorkerTally {
+    mutating func run(_ clock: StageClock, cost: OperationCost) -> WorkerTally {
         let calls = counter?.begin()
-        board.arrive()
-        while board.isStill(.arriving) {
+        clock.arrive()
+        while clock.isStill(.arriving) {
             sched_yield()
         }
-        loop(.warmingUp, board, cost, nil)
+        loop(.warmingUp, clock, cost, nil)
         performer.drain()
         var tally = WorkerTally()
         if interval != nil {
@@ -69,7 +70,7 @@ struct Worker<Performer: Operator> {
         let before = position
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
-        loop(.measuring, board, cost, tally)
+        loop(.measuring, clock, cost, tally)
         performer.drain()
         let end = latchkey_system_nanoseconds()
         tally.usage = Usage.thread - usageBefore
@@ -78,13 +79,13 @@ struct Worker<Performer: Operator> {
             tally.systemCalls = callsAfter.all - callsBefore.all
         }
         calls?.end()
-        let since = board.measuringSince
+        let since = clock.measuringSince
         tally.operations = position - before
         tally.unbegun = interval.map { interval in
             UnbegunOperations(
                 firstIntendedAt: intended(since, tally.operations, interval),
                 interval: interval,
-                until: board.measuredUntil
+                until: clock.measuredUntil
             )
         }
         tally.nanoseconds = since > 0 && end > since ? end - since : 0
@@ -96,20 +97,20 @@ struct Worker<Performer: Operator> {
 
     private mutating func loop(
         _ stage: Stage,
-        _ board: StageBoard,
+        _ clock: StageClock,
         _ cost: OperationCost,
         _ tally: WorkerTally?
     ) {
         if let interval {
-            openLoop(stage, board, cost, interval, tally)
+            openLoop(stage, clock, cost, interval, tally)
         } else {
-            closedLoop(stage, board, cost)
+            closedLoop(stage, clock, cost)
         }
     }
 
     /// One operation after the other: the timed path.
     @inline(never)
-    private mutating func closedLoop(_ stage: Stage, _ board: StageBoard, _ cost: OperationCost) {
+    private mutating func closedLoop(_ stage: Stage, _ clock: StageClock, _ cost: OperationCost) {
         let count = plan.operations.count
         var place = position % count
         var done = 0
@@ -118,7 +119,7 @@ struct Worker<Performer: Operator> {
         var performer = performer
         unsafe plan.operations.withUnsafeBufferPointer { operations in
             var operation = unsafe operations[place]
-            while board.isStill(stage) {
+            while clock.isStill(stage) {
                 outside ^= performer.perform(operation)
                 // To look one up takes a nanosecond of the ten that a lock takes.
                 if count > 1 {
@@ -147,18 +148,18 @@ struct Worker<Performer: Operator> {
     /// that began during the warm-up delays it as well.
     private mutating func openLoop(
         _ stage: Stage,
-        _ board: StageBoard,
+        _ clock: StageClock,
         _ cost: OperationCost,
         _ interval: Double,
         _ tally: WorkerTally?
     ) {
         let start =
-            stage == .measuring ? board.measuringSince : latchkey_system_nanoseconds()
+            stage == .measuring ? clock.measuringSince : latchkey_system_nanoseconds()
         let count = plan.operations.count
         var done = 0
-        while board.isStill(stage) {
+        while clock.isStill(stage) {
             let intended = intended(start, done, interval)
-            guard Pace.wait(until: intended, while: { board.isStill(stage) }) else { break }
+            guard Pace.wait(until: intended, while: { clock.isStill(stage) }) else { break }
             let operation = plan.operations[position % count]
             if let fromStart = tally?.responses, let fromIntended = tally?.responsesFromIntended {
                 outside ^= performer.perform(

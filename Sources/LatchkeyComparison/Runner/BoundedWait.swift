@@ -2,12 +2,12 @@ import Dispatch
 import Foundation
 import LatchkeySync
 
-/// How long to wait for what a strategy that is wrong may never do.
+/// A bounded wait for what a wrong strategy may never do.
 ///
 /// **Design.** Whoever waits is the controlling thread, and it wakes now and then to ask whether
-/// the run was interrupted. What it waits for goes on, on threads of its own, and is left behind
-/// when patience ends.
-struct Patience: Sendable {
+/// the run was interrupted. What it waits for runs on threads of its own, and is left behind when
+/// the bound is reached.
+struct BoundedWait: Sendable {
     /// The longest wait that a starving strategy has shown is under two seconds.
     var seconds = 60.0
     var isInterrupted: @Sendable () -> Bool = { false }
@@ -16,8 +16,8 @@ struct Patience: Sendable {
 
     /// Returns when the group is empty.
     ///
-    /// - Throws: ``SliceFailure`` if that takes too long.
-    func wait(for group: DispatchGroup) throws(SliceFailure) {
+    /// - Throws: ``MeasurementFailure`` if that takes too long.
+    func wait(for group: DispatchGroup) throws(MeasurementFailure) {
         let end = DispatchTime.now() + seconds
         while true {
             let nap = DispatchTime.now() + .milliseconds(Self.napMilliseconds)
@@ -40,14 +40,14 @@ struct Patience: Sendable {
     ///   - count: How many calls.
     ///   - body: Must call `completion` once, on whatever thread.
     /// - Returns: What was given.
-    /// - Throws: ``SliceFailure`` if that takes too long.
+    /// - Throws: ``MeasurementFailure`` if that takes too long.
     func results<Value: Sendable>(
         count: Int,
         _ body:
             @escaping @Sendable (
                 _ index: Int, _ completion: @escaping @Sendable (Value) -> Void
             ) -> Void
-    ) throws(SliceFailure) -> [Value] {
+    ) throws(MeasurementFailure) -> [Value] {
         let found = Synchronized<[Int: Value], LockStrategy>([:])
         let completed = DispatchGroup()
         for _ in 0..<count {

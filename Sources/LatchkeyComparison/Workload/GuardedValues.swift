@@ -1,5 +1,5 @@
 /// The values that one stripe guards: one for each of its keys.
-protocol Slots: Sendable {
+protocol GuardedValues: Sendable {
     init(count: Int)
 
     /// Changes a value and returns it.
@@ -9,11 +9,11 @@ protocol Slots: Sendable {
 }
 
 /// What every value is at first.
-let slotStart: UInt64 = 0x5DEE_CE66
+let startValue: UInt64 = 0x5DEE_CE66
 
 /// One value, in place.
-struct OneSlot: Slots {
-    private var value = slotStart
+struct OneValue: GuardedValues {
+    private var value = startValue
 
     init(count: Int) {}
 
@@ -34,11 +34,11 @@ struct OneSlot: Slots {
 /// Values in an array.
 ///
 /// A strategy that copies on writing copies all of them.
-struct ManySlots: Slots {
+struct ManyValues: GuardedValues {
     private var values: [UInt64]
 
     init(count: Int) {
-        values = [UInt64](repeating: slotStart, count: count)
+        values = [UInt64](repeating: startValue, count: count)
     }
 
     @inline(__always)

@@ -1,100 +1,79 @@
 import Foundation
 import LatchkeyContention
+import LatchkeyMachine
 import LatchkeySync
 
-/// Makes the report of what was measured.
-struct ReportBuilder {
-    let settings: ComparisonSettings
-    let schedule: Schedule
-    let measurement: Measurement
-    let verdicts: [ComparisonReport.Verdict]
-    let startedAt: Date
-    let elapsedSeconds: Double
-    let isInterrupted: Bool
-
+extension ComparisonRun {
+    /// Makes the report of what was measured.
     func report(
-        fingerprint: ComparisonReport.Fingerprint,
-        conditions: ConditionsWatch
+        _ measured: Measured,
+        by method: any ComparisonMethod,
+        startedAt: Date,
+        from before: MachineReading,
+        fingerprint: ComparisonReport.Fingerprint
     ) -> ComparisonReport {
-        let baselines = cases { if case .baseline = $0.subject { true } else { false } }
+        let baselines = cases(measured, method, areBaselines: true)
         let unsynchronized = baselines.filter {
             $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
         }
-        let cases = cases { if case .strategy = $0.subject { true } else { false } }
-        let fits = fits(cases)
-        var report = ComparisonReport(
-            startedAt: startedAt,
-            elapsedSeconds: elapsedSeconds,
-            isInterrupted: isInterrupted,
-            settings: settings,
-            fingerprint: fingerprint,
-            conditions: conditions.conditions(
-                isForced: settings.isForced,
-                isDebug: fingerprint.isDebug,
-                processors: fingerprint.processorsOnline
-            ),
-            instrument: instrument,
-            baselines: baselines.map { $0.compared(with: unsynchronized) },
-            cases: cases.map { $0.compared(with: unsynchronized) },
-            verdicts: verdicts + stuckVerdicts,
-            fits: fits,
-            crossovers: Crossovers.among(cases, fits: fits)
-        )
-        var findings = measurement.baselineFindings
-        if isInterrupted {
+        let cases = cases(measured, method, areBaselines: false)
+        // A fit for each strategy and workload that was swept over enough numbers of threads.
+        let fits = cases.sweeps.compactMap {
+            ComparisonReport.ScalingFit($0, seed: settings.seed)
+        }
+        var findings = method.findings
+        if let failure = measured.failure {
+            findings.append(failure.message)
+        }
+        if measured.isInterrupted {
             // It can be ranked by what is finished, and says that it is not all.
             findings.append("The run was interrupted: some cases have fewer repeats than others.")
         }
-        report.conditions.add(findings, isForced: settings.isForced)
-        return report
+        return ComparisonReport(
+            startedAt: startedAt,
+            elapsedSeconds: measured.elapsedSeconds,
+            isInterrupted: measured.isInterrupted,
+            settings: settings,
+            fingerprint: fingerprint,
+            conditions: ComparisonReport.Conditions(
+                from: before,
+                to: MachineReading.now(),
+                isForced: settings.isForced,
+                fingerprint: fingerprint,
+                findings: findings
+            ),
+            instrument: method.instrument,
+            baselines: baselines.map { $0.compared(with: unsynchronized) },
+            cases: cases.map { $0.compared(with: unsynchronized) },
+            verdicts: method.verdicts + measured.verdicts + stuckVerdicts(measured),
+            fits: fits,
+            crossovers: Crossovers.among(cases, fits: fits)
+        )
     }
 
     private func cases(
-        where isWanted: (PlannedCase) -> Bool
+        _ measured: Measured,
+        _ method: any ComparisonMethod,
+        areBaselines: Bool
     ) -> [ComparisonReport.Case] {
-        schedule.cases.indices.compactMap { index in
-            let planned = schedule.cases[index]
-            let repeats = measurement.repeats[index]
-            guard isWanted(planned), !repeats.isEmpty else { return nil }
-            let cost = measurement.cost(planned)
+        zip(schedule.cases, measured.repeats).compactMap { planned, repeats in
+            guard planned.isBaseline == areBaselines, !repeats.isEmpty else { return nil }
+            let cost = method.cost(planned)
             return ComparisonReport.Case(
                 strategy: planned.subject.name,
                 threads: planned.threads,
                 workload: planned.workload,
-                sectionSteps: cost.sectionSteps,
-                outsideSteps: cost.outsideSteps,
+                sectionSteps: cost?.sectionSteps,
+                outsideSteps: cost?.outsideSteps,
                 repeats: repeats,
                 summary: ComparisonReport.Summary(repeats, seed: settings.seed)
             )
         }
     }
 
-    /// A fit for each strategy and workload that was swept over enough numbers of threads.
-    private func fits(_ cases: [ComparisonReport.Case]) -> [ComparisonReport.ScalingFit] {
-        cases.sweeps.compactMap { ComparisonReport.ScalingFit($0, seed: settings.seed) }
-    }
-
-    private var instrument: ComparisonReport.InstrumentCost {
-        // On one thread if that was measured, since nobody else's meter is in the way there.
-        let blocking = schedule.cases.indices.filter {
-            !measurement.meteredRatios[$0].isEmpty && !schedule.cases[$0].usesPool
-        }
-        let alone = blocking.filter { schedule.cases[$0].threads == 1 }
-        var cost = ComparisonReport.InstrumentCost.measure(
-            metered: (alone.isEmpty ? blocking : alone).map { index in
-                let repeats = measurement.repeats[index]
-                let rate = Statistics.median(repeats.map(\.operationsPerSecond))
-                return (rate > 0 ? 1e9 / rate : 0, measurement.meteredRatios[index])
-            },
-            systemCallsMissing: measurement.systemCallsMissing
-        )
-        cost.stepNanoseconds = measurement.calibration.stepNanoseconds
-        return cost
-    }
-
-    /// What a case says whose threads did not leave.
-    private var stuckVerdicts: [ComparisonReport.Verdict] {
-        guard let stuck = measurement.stuckCase else { return [] }
+    /// The finding for a case whose threads did not stop.
+    private func stuckVerdicts(_ measured: Measured) -> [ComparisonReport.Verdict] {
+        guard let stuck = measured.stuckCase else { return [] }
         let verdict = ComparisonReport.Verdict(
             strategy: stuck.subject.name,
             check: .counts,
@@ -102,7 +81,7 @@ struct ReportBuilder {
             checkedCount: 0,
             finding: """
                 With \(stuck.label) an operation did not return within \
-                \(Int(Patience().seconds)) s; the run ended there.
+                \(Int(BoundedWait().seconds)) s; the run ended there.
                 """
         )
         return [verdict]
@@ -149,18 +128,6 @@ extension ComparisonReport.Case {
                 summary.nanosecondsPerOperation / limit.summary.nanosecondsPerOperation
         }
         return compared
-    }
-}
-
-extension ComparisonReport.Conditions {
-    /// The fewest repeats that can be told from chance.
-    package static let repeatsMin = 3
-
-    /// Adds reasons why the figures cannot be ranked.
-    fileprivate mutating func add(_ findings: [String], isForced: Bool) {
-        guard !findings.isEmpty else { return }
-        self.findings += findings
-        ranking = isForced ? .forced : .refused
     }
 }
 

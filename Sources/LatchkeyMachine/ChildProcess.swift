@@ -1,3 +1,4 @@
+internal import CLatchkeyMachine
 internal import CLatchkeySystem
 internal import Foundation
 internal import Glibc
@@ -10,8 +11,13 @@ internal import Glibc
 ///
 /// Nothing here waits without a bound: a program closes its output when it ends, so that waiting
 /// for the end is a `poll(2)` on the output.
-final class ChildProcess {
-    let identifier: pid_t
+package final class ChildProcess {
+    /// Why a program could not be started, as the system says it.
+    package struct StartFailure: Error, Equatable {
+        package let reason: String
+    }
+
+    private let identifier: pid_t
 
     /// How long one `poll(2)` lasts at most, between looks for an interrupt.
     private static let lookMilliseconds = 50.0
@@ -25,36 +31,33 @@ final class ChildProcess {
     ///
     /// What it reads as standard input is `input`, or nothing.
     ///
-    /// - Throws: The reason, which is not yet a sentence.
-    init(
+    /// - Throws: The system's reason, which is not yet a sentence.
+    package init(
         _ program: String,
         _ arguments: [String],
         environment: [String: String] = ProcessInfo.processInfo.environment,
         input: Int32? = nil
-    ) throws(WireError) {
-        let arguments = unsafe CStringList([program] + arguments)
-        let environment = unsafe CStringList(environment.map { "\($0.key)=\($0.value)" })
+    ) throws(StartFailure) {
+        // Lists end with a null pointer.
+        var arguments = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
+        let variables = environment.map { "\($0.key)=\($0.value)" }
+        var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
         defer {
-            unsafe arguments.free()
-            unsafe environment.free()
+            unsafe (arguments + environment).forEach { unsafe free($0) }
         }
         var (identifier, descriptor): (pid_t, Int32) = (0, -1)
-        let error = unsafe program.withCString { path in
-            unsafe arguments.pointers.withUnsafeBufferPointer { arguments in
-                unsafe environment.pointers.withUnsafeBufferPointer { environment in
-                    var program = unsafe latchkey_system_program(
-                        path: path,
-                        arguments: arguments.baseAddress,
-                        environment: environment.baseAddress,
-                        input: input ?? -1
-                    )
-                    return unsafe latchkey_system_child_start(&program, &identifier, &descriptor)
-                }
-            }
-        }
+        let error = unsafe latchkey_machine_child_start(
+            program,
+            &arguments,
+            &environment,
+            input ?? -1,
+            &identifier,
+            &descriptor
+        )
         guard error == 0 else {
-            throw WireError(
-                unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
+            throw StartFailure(
+                reason: unsafe strerror(error).map { unsafe String(cString: $0) }
+                    ?? "error \(error)"
             )
         }
         self.identifier = identifier
@@ -69,7 +72,7 @@ final class ChildProcess {
     /// Reads until the output has this byte, or until it ends.
     ///
     /// - Returns: what was read; `nil` if it takes longer than it may, or after an interrupt.
-    func output(
+    package func output(
         until last: UInt8? = nil,
         withinSeconds seconds: Double,
         isInterrupted: () -> Bool = { false }
@@ -96,8 +99,18 @@ final class ChildProcess {
         return nil
     }
 
+    /// The processor time that the process has used, in seconds.
+    package var processorSeconds: Double? {
+        var clock = clockid_t()
+        var time = timespec()
+        guard unsafe clock_getcpuclockid(identifier, &clock) == 0,
+            unsafe clock_gettime(clock, &time) == 0
+        else { return nil }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
     /// Sends SIGTERM and does not wait.
-    func askToEnd() {
+    package func askToEnd() {
         guard status == nil else { return }
         kill(identifier, SIGTERM)
     }
@@ -106,30 +119,14 @@ final class ChildProcess {
     ///
     /// - Returns: the status that it ended with, 128 and the signal if one ended it.
     @discardableResult
-    func end(graceSeconds: Double) -> Int32 {
+    package func end(graceSeconds: Double) -> Int32 {
         if let status { return status }
         askToEnd()
         if output(withinSeconds: graceSeconds) == nil {
             kill(identifier, SIGKILL)
         }
-        let found = latchkey_system_child_wait(identifier)
+        let found = latchkey_machine_child_wait(identifier)
         status = found
         return found
-    }
-}
-
-/// Texts as C has a list of them: pointers, and a null one behind the last.
-@unsafe
-private struct CStringList {
-    let pointers: [UnsafeMutablePointer<CChar>?]
-
-    init(_ texts: [String]) {
-        unsafe pointers = texts.map { unsafe strdup($0) } + [nil]
-    }
-
-    func free() {
-        for index in unsafe pointers.indices {
-            unsafe Glibc.free(pointers[index])
-        }
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-@testable import LatchkeyContention
+@testable import LatchkeyMachine
 
 @Suite struct ControlGroupTests {
     /// Folders as the kernel shows them.

@@ -17,7 +17,7 @@ enum Stage: UInt32, AtomicRepresentable {
 /// operation. That is one load of a line that changes three times in a slice, which stays in every
 /// processor's cache. Nothing else is shared between the workers apart from what they compare: each
 /// counts in its own registers and says the result when it leaves.
-final class StageBoard: Sendable {
+final class StageClock: Sendable {
     // A cache line's distance on both sides: workers count their arrival in another one.
     private let before = InlineArray<8, UInt64>(repeating: 0)
     private let current = Atomic<Stage>(.arriving)

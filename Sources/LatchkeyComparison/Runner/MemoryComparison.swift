@@ -1,53 +1,51 @@
 import LatchkeyContention
+import LatchkeyMachine
 import LatchkeySync
 
-/// The measuring part of a run: slices, and what they found so far.
-struct Measurement {
-    let settings: ComparisonSettings
-    let schedule: Schedule
-    let work: Work
-    let calibration: WorkCalibration
-    let isInterrupted: @Sendable () -> Bool
+/// Measures cases on threads of this process.
+///
+/// Every repeat of a case is two slices: one without any meter, for the throughput, the processor
+/// time and the fairness; and a shorter one, metered, for waits, holds, contention and hand-offs.
+/// The ratio of the two is what metering costs. The final counts of every slice are checked.
+struct MemoryComparison: ComparisonMethod {
+    private let settings: ComparisonSettings
+    private let work: Work
+    private let calibration: WorkCalibration
+    private let isInterrupted: @Sendable () -> Bool
 
     /// The keys of each workload, which to draw anew for every slice would take longer than the
     /// slice.
     private let keys: [ComparisonReport.Workload: KeyDistribution]
     private let counter: SystemCallCounter?
     /// Why system calls are not counted.
-    let systemCallsMissing: String?
+    private let systemCallsMissing: String?
 
-    /// What was measured of each case of the schedule.
-    private(set) var repeats: [[ComparisonReport.Repeat]]
-    /// For each case: metered throughput over the throughput without, a value for each repeat.
-    private(set) var meteredRatios: [[Double]]
+    /// Of the cases of strategies: the throughput without a meter, and the metered one over it.
+    private var metered: [PlannedCase: (operationsPerSecond: [Double], ratios: [Double])] = [:]
     /// Keys with a wrong value, and operations, by strategy or baseline.
     private var wrongKeys: [CaseSubject: Int] = [:]
     private var checkedCounts: [CaseSubject: Int] = [:]
-    /// The case whose threads did not leave, which ends the run.
-    private(set) var stuckCase: PlannedCase?
 
-    var isStuck: Bool { stuckCase != nil }
+    /// The part of a repeat's duration for which it warms up first.
+    private static let warmUpShare = 0.1
+    /// The part of a repeat's duration for which it is metered afterwards.
+    private static let meteredShare = 0.3
 
     init(
-        settings: ComparisonSettings,
-        schedule: Schedule,
-        work: Work,
-        calibration: WorkCalibration,
-        isInterrupted: @escaping @Sendable () -> Bool
+        _ settings: ComparisonSettings,
+        _ schedule: Schedule,
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.settings = settings
-        self.schedule = schedule
-        self.work = work
-        self.calibration = calibration
         self.isInterrupted = isInterrupted
+        work = Work(seed: settings.seed)
+        calibration = WorkCalibration.measure(work)
         keys = Dictionary(
             schedule.workloads.map {
                 ($0, KeyDistribution(count: $0.keys, skew: $0.skew))
             },
             uniquingKeysWith: { one, _ in one }
         )
-        repeats = schedule.cases.map { _ in [] }
-        meteredRatios = schedule.cases.map { _ in [] }
         do throws(SystemCallsMissing) {
             counter = try SystemCallCounter()
             systemCallsMissing = nil
@@ -57,49 +55,67 @@ struct Measurement {
         }
     }
 
-    /// Takes one repeat of a case.
-    ///
-    /// Nothing is kept of one that was interrupted.
-    mutating func measure(_ caseIndex: Int, repeatIndex: Int) {
-        let planned = schedule.cases[caseIndex]
-        do throws(SliceFailure) {
-            let bare = try slice(planned, repeatIndex, isMetered: false)
-            var found = ComparisonReport.Repeat(
-                bare.result,
-                index: repeatIndex,
-                isPaced: planned.workload.arrival != .closed
-            )
-            if found.operations == 0 { found.seconds = settings.durationSeconds }
-            note(bare, planned)
-            if case .strategy = planned.subject {
-                let metered = try slice(planned, repeatIndex, isMetered: true)
-                note(metered, planned)
-                found.add(metered)
-                let ratio = metered.result.operationsPerSecond / found.operationsPerSecond
-                if ratio.isFinite {
-                    meteredRatios[caseIndex].append(ratio)
-                }
-            }
-            repeats[caseIndex].append(found)
-        } catch {
-            switch error {
-            case .interrupted: break
-            case .stuck: stuckCase = planned
+    var preparations: [String] { [] }
+    var preparationSeconds: Double { 0 }
+
+    var repeatSeconds: Double {
+        settings.durationSeconds * (1 + Self.meteredShare + 2 * Self.warmUpShare) * 1.05
+    }
+
+    func prepare(_ index: Int) {}
+
+    func end() {}
+
+    mutating func measure(
+        _ planned: PlannedCase,
+        repeatIndex: Int
+    ) throws(MeasurementFailure) -> ComparisonReport.Repeat {
+        let bare = try slice(planned, repeatIndex, isMetered: false)
+        var found = ComparisonReport.Repeat(
+            bare.result,
+            index: repeatIndex,
+            isPaced: planned.workload.arrival != .closed
+        )
+        if found.operations == 0 { found.seconds = settings.durationSeconds }
+        note(bare, planned)
+        if !planned.isBaseline {
+            let second = try slice(planned, repeatIndex, isMetered: true)
+            note(second, planned)
+            found.add(second)
+            let ratio = second.result.operationsPerSecond / found.operationsPerSecond
+            metered[planned, default: ([], [])].operationsPerSecond
+                .append(found.operationsPerSecond)
+            if ratio.isFinite {
+                metered[planned, default: ([], [])].ratios.append(ratio)
             }
         }
+        return found
     }
 
     mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
         wrongKeys[planned.subject, default: 0] += output.wrongKeys
-        checkedCounts[planned.subject, default: 0] += output.result.tallies.reduce(0) {
-            $0 + $1.operationsInAll
-        }
+        checkedCounts[planned.subject, default: 0] += output.result.operationsInAll
     }
 
-    /// What the final values of the baselines say, a sentence for each that is wrong.
+    var instrument: ComparisonReport.InstrumentCost {
+        // On one thread if that was measured, since nobody else's meter is in the way there.
+        let blocking = metered.filter { !$0.value.ratios.isEmpty && !$0.key.usesPool }
+        let alone = blocking.filter { $0.key.threads == 1 }
+        var cost = ComparisonReport.InstrumentCost.measure(
+            metered: (alone.isEmpty ? blocking : alone).values.map { found in
+                let rate = Statistics.median(found.operationsPerSecond)
+                return (rate > 0 ? 1e9 / rate : 0, found.ratios)
+            },
+            systemCallsMissing: systemCallsMissing
+        )
+        cost.stepNanoseconds = calibration.stepNanoseconds
+        return cost
+    }
+
+    /// A sentence for each baseline whose final values are wrong.
     ///
     /// They are right if anything is, so it is the runner or the machine that cannot be trusted.
-    var baselineFindings: [String] {
+    var findings: [String] {
         ComparisonReport.Baseline.allCases.compactMap { baseline in
             guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
             return """
@@ -109,8 +125,8 @@ struct Measurement {
         }
     }
 
-    /// What the final values of all slices say about each strategy.
-    func countVerdicts() -> [ComparisonReport.Verdict] {
+    /// Whether any slice of a strategy lost updates.
+    var verdicts: [ComparisonReport.Verdict] {
         settings.strategies.compactMap { kind in
             guard let checked = checkedCounts[.strategy(kind)] else { return nil }
             let wrong = wrongKeys[.strategy(kind)] ?? 0
@@ -133,7 +149,7 @@ struct Measurement {
         _ planned: PlannedCase,
         _ repeatIndex: Int,
         isMetered: Bool
-    ) throws(SliceFailure) -> CaseSlice.Output {
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
         let workload = planned.workload
         let slice = slice(planned, repeatIndex: repeatIndex, isMetered: isMetered)
         switch planned.subject {
@@ -141,14 +157,16 @@ struct Measurement {
             return try kind.accept(
                 CaseSlice(slice: slice, workload: workload, isMetered: isMetered)
             )
-        case .baseline(.unsynchronized):
-            return try slice.unsynchronized(workload)
         case .baseline(.pthreadMutex):
             return try slice.pthreadMutex()
+        case .baseline:
+            return try slice.unsynchronized(workload)
         }
     }
 
-    func cost(_ planned: PlannedCase) -> OperationCost {
+    func cost(_ planned: PlannedCase) -> OperationCost? { operationCost(planned) }
+
+    private func operationCost(_ planned: PlannedCase) -> OperationCost {
         let workload = planned.workload
         let outside = workload.outside.nanoseconds(threads: planned.threads)
         return OperationCost(
@@ -161,8 +179,8 @@ struct Measurement {
 
     private func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
         let workload = planned.workload
-        let measured = settings.durationSeconds * (isMetered ? ComparisonRun.meteredShare : 1)
-        let warmUp = settings.durationSeconds * ComparisonRun.warmUpShare
+        let measured = settings.durationSeconds * (isMetered ? Self.meteredShare : 1)
+        let warmUp = settings.durationSeconds * Self.warmUpShare
         var interval: Double?
         if case .open(let rate) = workload.arrival {
             interval = 1e9 * Double(planned.threads) / rate
@@ -174,7 +192,7 @@ struct Measurement {
             plans: (0..<planned.threads).map { _ in
                 OperationPlan(workload, keys: keys, seed: random.next())
             },
-            cost: cost(planned),
+            cost: operationCost(planned),
             interval: interval,
             durations: SliceDurations(
                 warmUpNanoseconds: UInt64(warmUp * 1e9),
@@ -184,14 +202,6 @@ struct Measurement {
             usesPool: planned.usesPool,
             isInterrupted: isInterrupted
         )
-    }
-}
-
-extension PlannedCase {
-    /// Whether operations run on other threads than those that ask for them.
-    var usesPool: Bool {
-        guard case .strategy(let kind) = subject else { return false }
-        return kind.traits.appliesWritesAsynchronously
     }
 }
 
@@ -241,7 +251,11 @@ extension ComparisonReport.Repeat {
         meteredOperations = metered.result.operations
         futexCalls = sum(\.futexCalls)
         systemCalls = sum(\.systemCalls)
-        guard let row = metered.contention else { return }
+        if let row = metered.contention { add(row) }
+    }
+
+    /// Adds what a meter shows.
+    mutating func add(_ row: ContentionReport.Row) {
         wait = row.wait.all.map(ComparisonReport.Durations.init)
         hold = row.hold.all.map(ComparisonReport.Durations.init)
         // Left out where it is an estimate: it comes from a look at who is inside, and a lock that

@@ -1,5 +1,4 @@
-import Foundation
-import LatchkeyMetrics
+internal import Foundation
 
 /// The control groups that this process is in, of either version: its own and all above it.
 ///

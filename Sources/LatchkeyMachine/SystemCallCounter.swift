@@ -1,17 +1,16 @@
-import CLatchkeySystem
-import Foundation
-import Glibc
+internal import CLatchkeyMachine
+internal import Glibc
 
 /// Counts system calls by the kernel's tracepoints, where that is allowed.
 ///
 /// A tracepoint that is counted makes every system call of the machine a little slower, so it is
 /// on only while wait and hold are metered, and the throughput is measured without it.
-struct SystemCallCounter: Sendable {
+package struct SystemCallCounter: Sendable {
     private let futexTracepoint: UInt64
     private let anyTracepoint: UInt64
 
     /// - Throws: Why there is nothing to count with, as a sentence.
-    init() throws(SystemCallsMissing) {
+    package init() throws(SystemCallsMissing) {
         let futex = Self.tracepoint("syscalls/sys_enter_futex")
         let any = Self.tracepoint("raw_syscalls/sys_enter")
         guard let futex, let any else {
@@ -19,7 +18,7 @@ struct SystemCallCounter: Sendable {
         }
         futexTracepoint = futex
         anyTracepoint = any
-        let descriptor = latchkey_system_count_open(futex)
+        let descriptor = latchkey_machine_count_open(futex)
         guard descriptor >= 0 else {
             throw SystemCallsMissing(
                 reason: "perf_event_open is not allowed (errno \(-descriptor))"
@@ -31,17 +30,17 @@ struct SystemCallCounter: Sendable {
     private static func tracepoint(_ name: String) -> UInt64? {
         for root in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
             let path = "\(root)/events/\(name)/id"
-            if let text = try? String(contentsOfFile: path, encoding: .utf8) {
-                return UInt64(text.trimmingCharacters(in: .whitespacesAndNewlines))
+            if let line = SystemFile.line(path) {
+                return UInt64(line)
             }
         }
         return nil
     }
 
     /// Begins to count the calling thread's calls; `nil` if the kernel refuses.
-    func begin() -> Counts? {
-        let futex = latchkey_system_count_open(futexTracepoint)
-        let any = latchkey_system_count_open(anyTracepoint)
+    package func begin() -> Counts? {
+        let futex = latchkey_machine_count_open(futexTracepoint)
+        let any = latchkey_machine_count_open(anyTracepoint)
         let counts = Counts(futexDescriptor: futex, anyDescriptor: any)
         guard futex >= 0, any >= 0 else {
             counts.end()
@@ -51,17 +50,23 @@ struct SystemCallCounter: Sendable {
     }
 
     /// The open counts of one thread.
-    struct Counts {
+    package struct Counts {
         fileprivate let futexDescriptor: Int32
         fileprivate let anyDescriptor: Int32
 
-        func read() -> (futex: Int, all: Int)? {
-            let futex = latchkey_system_count_read(futexDescriptor)
-            let all = latchkey_system_count_read(anyDescriptor)
-            return futex >= 0 && all >= 0 ? (Int(futex), Int(all)) : nil
+        package func read() -> (futex: Int, all: Int)? {
+            guard let futex = Self.count(futexDescriptor), let all = Self.count(anyDescriptor)
+            else { return nil }
+            return (futex, all)
         }
 
-        func end() {
+        private static func count(_ descriptor: Int32) -> Int? {
+            var count = 0
+            let size = MemoryLayout<Int>.size
+            return unsafe Glibc.read(descriptor, &count, size) == size ? count : nil
+        }
+
+        package func end() {
             for descriptor in [futexDescriptor, anyDescriptor] where descriptor >= 0 {
                 close(descriptor)
             }
@@ -70,6 +75,6 @@ struct SystemCallCounter: Sendable {
 }
 
 /// Why system calls are not counted.
-struct SystemCallsMissing: Error {
-    let reason: String
+package struct SystemCallsMissing: Error {
+    package let reason: String
 }

@@ -8,8 +8,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-#include "CLatchkeySystem.h"
+#include "CLatchkeyMachine.h"
 
 static void close_pipe(const int ends[2]) {
     close(ends[0]);
@@ -18,16 +19,16 @@ static void close_pipe(const int ends[2]) {
 
 // The child's part: other threads do not exist here and may have held any lock, so only what
 // signal-safety(7) lists may be called. Returns if the program cannot be executed.
-static void become(const struct latchkey_system_program *program, pid_t parent, int output) {
+static void become(const char *path, char *const *arguments, char *const *environment, int input,
+                   pid_t parent, int output) {
     // The parent may have died before the call: then nothing would be sent.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
         return;
     }
     int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int input = program->input < 0 ? nowhere : program->input;
     // A group of its own: what a terminal sends reaches the parent, which decides.
-    if (nowhere < 0 || setpgid(0, 0) != 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 ||
-        dup2(nowhere, 2) < 0) {
+    if (nowhere < 0 || setpgid(0, 0) != 0 || dup2(input < 0 ? nowhere : input, 0) < 0 ||
+        dup2(output, 1) < 0 || dup2(nowhere, 2) < 0) {
         return;
     }
     // What a program inherits as ignored stays ignored: these two are ours to ignore, not its.
@@ -36,12 +37,12 @@ static void become(const struct latchkey_system_program *program, pid_t parent, 
     sigset_t none;
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
-        execve(program->path, program->arguments, program->environment);
+        execve(path, arguments, environment);
     }
 }
 
-int latchkey_system_child_start(const struct latchkey_system_program *program, int32_t *identifier,
-                                int *output) {
+int latchkey_machine_child_start(const char *path, char *const *arguments, char *const *environment,
+                                 int input, int32_t *identifier, int *output) {
     int printed[2];
     int failed[2];
     if (pipe2(printed, O_CLOEXEC) != 0) {
@@ -55,7 +56,7 @@ int latchkey_system_child_start(const struct latchkey_system_program *program, i
     pid_t parent = getpid();
     pid_t child = fork();
     if (child == 0) {
-        become(program, parent, printed[1]);
+        become(path, arguments, environment, input, parent, printed[1]);
         int error = errno;
         _exit(write(failed[1], &error, sizeof error) == sizeof error ? 127 : 126);
     }
@@ -67,7 +68,7 @@ int latchkey_system_child_start(const struct latchkey_system_program *program, i
     while (child > 0 && (count = read(failed[0], &error, sizeof error)) < 0 && errno == EINTR) {
     }
     if (child > 0 && count == sizeof error) {
-        latchkey_system_child_wait(child);
+        latchkey_machine_child_wait(child);
         error = error == 0 ? ECHILD : error;
     }
     close(failed[0]);
@@ -80,7 +81,7 @@ int latchkey_system_child_start(const struct latchkey_system_program *program, i
     return 0;
 }
 
-int latchkey_system_child_wait(int32_t identifier) {
+int latchkey_machine_child_wait(int32_t identifier) {
     int status;
     while (waitpid(identifier, &status, 0) < 0) {
         if (errno != EINTR) {
@@ -90,6 +91,6 @@ int latchkey_system_child_wait(int32_t identifier) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int latchkey_system_memory_file(const char *name) {
+int latchkey_machine_memory_file(const char *name) {
     return memfd_create(name, MFD_CLOEXEC);
 }

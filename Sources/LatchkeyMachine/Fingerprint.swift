@@ -1,6 +1,5 @@
-import Foundation
-import Glibc
-import LatchkeyMetrics
+internal import Foundation
+internal import Glibc
 
 /// The machine and the build that figures were measured on, without which they mean little.
 package struct Fingerprint: Codable, Sendable, Equatable {
@@ -58,21 +57,21 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         self.context = context
         swiftVersionAtLeast = Self.compilerVersion
         configuration = Self.configuration
-        operatingSystem = Self.field("PRETTY_NAME", "=", in: "/etc/os-release").map {
+        operatingSystem = SystemFile.field("PRETTY_NAME", "=", in: "/etc/os-release").map {
             $0.trimmingCharacters(in: ["\""])
         }
-        kernel = Self.line("/proc/sys/kernel/osrelease")
+        kernel = SystemFile.line("/proc/sys/kernel/osrelease")
         #if arch(x86_64)
         architecture = "x86_64"
         #elseif arch(arm64)
         architecture = "aarch64"
         #endif
-        processorModel = Self.field("model name", ":", in: "/proc/cpuinfo")
+        processorModel = SystemFile.field("model name", ":", in: "/proc/cpuinfo")
         processorsOnline = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-        processorsAllowed = Self.field("Cpus_allowed_list", ":", in: "/proc/self/status")
+        processorsAllowed = SystemFile.field("Cpus_allowed_list", ":", in: "/proc/self/status")
         processorQuota = ControlGroup().processorQuota
         memoryBytes = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
-        clockSource = Self.line(
+        clockSource = SystemFile.line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         )
         loadAverage = Self.loadAverage
@@ -80,12 +79,12 @@ package struct Fingerprint: Codable, Sendable, Equatable {
 
     /// Of the last 1, 5 and 15 minutes, now.
     package static var loadAverage: [Double] {
-        line("/proc/loadavg").map { line in
+        SystemFile.line("/proc/loadavg").map { line in
             line.split(separator: " ").prefix(3).compactMap { Double($0) }
         } ?? []
     }
 
-    static var configuration: String {
+    package static var configuration: String {
         #if DEBUG
         "debug"
         #else
@@ -94,7 +93,7 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     }
 
     /// The newest version that the compiler says it reaches.
-    static var compilerVersion: String {
+    package static var compilerVersion: String {
         #if compiler(>=6.5)
         "6.5"
         #elseif compiler(>=6.4)
@@ -106,23 +105,5 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         #else
         "6.2"
         #endif
-    }
-
-    /// The first line of a small file of the system.
-    package static func line(_ path: String) -> String? {
-        SystemFile.text(path)?.split(separator: "\n").first.map {
-            $0.trimmingCharacters(in: .whitespaces)
-        }
-    }
-
-    /// The value on the first line whose name is `name`.
-    package static func field(_ name: String, _ separator: Character, in path: String) -> String? {
-        for line in SystemFile.text(path)?.split(separator: "\n") ?? [] {
-            let sides = line.split(separator: separator, maxSplits: 1)
-            if sides.count == 2, sides[0].trimmingCharacters(in: .whitespaces) == name {
-                return sides[1].trimmingCharacters(in: .whitespaces)
-            }
-        }
-        return nil
     }
 }
