@@ -131,7 +131,7 @@ format: ## format the Swift and C sources in place
 	clang-format -i $(C_SOURCES)
 
 .PHONY: docs
-docs: build-tests ## write what docs, openapi.yaml and the schema say of each strategy
+docs: build-tests ## write the tables of strategies and settings into docs, openapi.yaml, schema
 	LATCHKEY_WRITE_DOCS=1 swift test $(DEBUG) --skip-build --disable-xctest \
 	    --filter TidyTests.GeneratedTests
 

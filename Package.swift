@@ -35,6 +35,7 @@ let package = Package(
         .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"])]),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
+        .target(name: "LatchkeySettings"),
         .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeySyncTesting", dependencies: ["LatchkeySync"]),
@@ -48,9 +49,9 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CYajl", "LatchkeySync"]
+            dependencies: ["CYajl", "LatchkeySettings", "LatchkeySync"]
         ),
-        .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP"]),
+        .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP", "LatchkeySettings"]),
         .target(
             name: "LatchkeyComparison",
             dependencies: [
@@ -68,7 +69,7 @@ let package = Package(
             name: "LatchkeyService",
             dependencies: [
                 "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeyStore", "LatchkeySync",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
             ],
             // The contract is served from the program itself. The file is a link to the one at
             // the root.
@@ -78,7 +79,7 @@ let package = Package(
             name: "latchkey",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-                "LatchkeyStore", "LatchkeySync",
+                "LatchkeySettings", "LatchkeySync",
             ]
         ),
         .executableTarget(
@@ -138,12 +139,15 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySync",
-                "LatchkeyTestSupport", "latchkey",
+                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeySync", "LatchkeyTestSupport", "latchkey",
             ]
         ),
-        // The documents are compared with the strategies themselves.
-        .testTarget(name: "TidyTests", dependencies: ["LatchkeySync"]),
+        // The documents are compared with the strategies and the settings themselves.
+        .testTarget(
+            name: "TidyTests",
+            dependencies: ["LatchkeyService", "LatchkeySettings", "LatchkeySync"]
+        ),
     ]
 )
 

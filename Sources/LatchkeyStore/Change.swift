@@ -153,43 +153,15 @@ extension Change.Step {
     }
 
     /// The property of a put.
+    ///
+    /// It is made before the guarded section, so that nothing is copied or allocated while others
+    /// wait, and anew for each execution, which stamps it: so a change can be executed again, and
+    /// by several stores.
     @usableFromInline
     func prepare() -> Property? {
         guard case .put(let value) = action else {
             return nil
         }
         return unsafe Property(name: name, value: value)
-    }
-}
-
-/// A change with the properties that it puts.
-///
-/// They are made before the guarded section, so that nothing is copied or allocated while others
-/// wait, and anew for each execution, which stamps them: so a change can be executed again, and by
-/// several stores.
-@usableFromInline
-struct PreparedChange: Sendable {
-    @usableFromInline let first: PreparedStep
-    @usableFromInline let others: [PreparedStep]
-
-    @inlinable
-    init(_ change: Change) {
-        first = PreparedStep(change.first)
-        others = change.others.isEmpty ? [] : change.others.map { PreparedStep($0) }
-    }
-
-    var all: [PreparedStep] { [first] + others }
-}
-
-/// A step with the property that it puts, if it does.
-@usableFromInline
-struct PreparedStep: Sendable {
-    @usableFromInline let step: Change.Step
-    @usableFromInline let property: Property?
-
-    @inlinable
-    init(_ step: Change.Step) {
-        self.step = step
-        property = step.prepare()
     }
 }

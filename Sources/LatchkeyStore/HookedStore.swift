@@ -66,17 +66,28 @@ package struct HookedStore<Guard: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        let prepared = PreparedChange(change)
-        try base.submitWrite(
-            base.stripe(of: change),
-            observer: observer,
-            { $0.executeWithheld(prepared, at: time) },
-            completion: { answer in
-                if case .success(let commit) = answer.value {
-                    hook.pass(commit)
-                }
-                hook.whenReleased(answer.revision) { completion(answer.value) }
+        let answer = { @Sendable [hook] (answer: Withheld<Decision>) in
+            if case .success(let commit) = answer.value {
+                hook.pass(commit)
             }
+            hook.whenReleased(answer.revision) { completion(answer.value) }
+        }
+        guard change.others.isEmpty else {
+            let prepared = base.prepare(change)
+            return try base.submitWrite(
+                prepared.tables,
+                observer: observer,
+                { $0.executeWithheld(prepared, at: time) },
+                completion: answer
+            )
+        }
+        let step = change.first
+        let property = step.prepare()
+        try base.submitWrite(
+            base.index(step.name),
+            observer: observer,
+            { $0.executeWithheld(step, property, at: time) },
+            completion: answer
         )
     }
 

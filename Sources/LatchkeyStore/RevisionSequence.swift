@@ -15,10 +15,12 @@ internal import Synchronization
 /// is held from taking a revision to ``published()``, so that commits become visible one after the
 /// other, in the order of their revisions, and `last` is that of the last visible one. A commit
 /// takes its revision last, so the lock is held for the exchange of a pointer, not for the copy of
-/// a table.
+/// a table. A commit over several tables exchanges a pointer for each: a reader who finds the first
+/// of them waits for the last (``waitUntilPublished(_:)``).
 struct RevisionSequence: ~Copyable, Sendable {
     private let lastRevision = Atomic<Revision>(0)
-    private let ordersPublication: Bool
+    /// Whether each commit is ended with ``published()``.
+    let ordersPublication: Bool
     private let publication = AdaptiveLock()
     /// The thread that holds `publication`, or 0.
     ///
@@ -59,11 +61,23 @@ struct RevisionSequence: ~Copyable, Sendable {
         lastRevision.store(lastRevision.load(ordering: .relaxed) + 1, ordering: .releasing)
         publication.unlock()
     }
+
+    /// Waits until readers see all that the commit of this revision changed.
+    ///
+    /// Called for a revision that is taken, on another thread than that of its commit, which holds
+    /// `publication` until then and waits for nobody meanwhile.
+    func waitUntilPublished(_ revision: Revision) {
+        if revision > last {
+            publication.lock()
+            publication.unlock()
+        }
+    }
 }
 
 /// Ends the publication of a commit when its write leaves the guarded section.
 ///
-/// Readers see it by then. Another observer is told of everything.
+/// Readers see it by then. Where a write leaves several sections, it has published all values before
+/// it leaves the first. Another observer is told of everything.
 @usableFromInline
 struct PublicationObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline static var isActive: Bool { Base.isActive }

@@ -17,6 +17,7 @@ public struct StrategyTraits: Sendable, Hashable {
     public var spins: Bool
 
     /// The traits that are named; no others.
+    @inlinable
     public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,

@@ -1,4 +1,5 @@
 internal import LatchkeyComparison
+internal import LatchkeySettings
 internal import LatchkeySync
 
 /// The flags of `latchkey compare` and the settings they make.

@@ -38,6 +38,10 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
         }
     }
 
+    func commit(_ steps: [Change.Step]) -> Decision {
+        commit(Change(steps))
+    }
+
     /// Adds 1 and returns the revision.
     @discardableResult
     func increment(_ name: String) -> Revision {
@@ -81,8 +85,6 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
 
 extension BlockingStore {
     /// A store with the clock of the tests.
-    ///
-    /// An actor has one stripe.
     convenience init<Guard: Strategy>(
         stripeCount: Int,
         limits: StoreLimits = StoreLimits(),
@@ -91,7 +93,7 @@ extension BlockingStore {
         self.init(
             PropertyStore(
                 limits: limits,
-                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                stripeCount: stripeCount,
                 strategy: strategy,
                 clock: StoreClock { Timestamp(milliseconds: 0) }
             )
@@ -111,7 +113,7 @@ extension BlockingStore {
         self.init(
             HookedStore(
                 limits: StoreLimits(),
-                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                stripeCount: stripeCount,
                 strategy: { Guard() },
                 hook: hook
             )
@@ -150,6 +152,12 @@ extension PropertyName {
             preconditionFailure("the test's names are valid")
         }
         return name
+    }
+}
+
+extension Change {
+    init(_ steps: [Step]) {
+        self.init(steps[0], Array(steps.dropFirst()))
     }
 }
 
@@ -208,8 +216,17 @@ enum Outcome: Hashable {
 
 extension PropertyTable {
     mutating func run(_ steps: Change.Step...) -> Outcome {
-        let change = Change(steps[0], Array(steps.dropFirst()))
-        return Outcome(execute(PreparedChange(change), at: Timestamp(milliseconds: 0)))
+        Outcome(execute(Change(steps)))
+    }
+
+    mutating func execute(_ change: Change) -> Decision {
+        let now = Timestamp(milliseconds: 0)
+        guard !change.others.isEmpty else {
+            return execute(change.first, change.first.prepare(), at: now)
+        }
+        var tables = [self]
+        defer { self = tables[0] }
+        return tables.execute(PreparedChange(change) { _ in 0 }, at: now)
     }
 
     mutating func put(

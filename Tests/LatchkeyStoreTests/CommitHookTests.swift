@@ -22,6 +22,14 @@ struct CommitHookTests {
         try await offPool { kind.accept(ReadingReleased()) }
     }
 
+    @Test(arguments: StrategyKind.allCases, [1, 8])
+    func `a commit of several properties is held back in all of them`(
+        kind: StrategyKind,
+        stripeCount: Int
+    ) async throws {
+        try await offPool { kind.accept(ReleasingSeveral(stripeCount: stripeCount)) }
+    }
+
     @Test(arguments: StrategyKind.allCases)
     func `an eviction is a commit`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(Evicting()) }
@@ -77,6 +85,58 @@ private struct ReleasingLate: StrategyVisitor {
         let last = ["4 done", "gone -", "gone again missing", "page 4: 2"]
         #expect(answers.wait(for: atOnce + later + last))
         #expect(store.property("new")?.revision == 3)
+    }
+}
+
+/// A commit of several properties waits for its release.
+///
+///     commits                      released   answered
+///     -------                      --------   --------
+///     1 three puts                 1          all
+///     2 p0 put, p1 and p2 gone                nothing that depends on one of them, no page
+///                                  2          the rest
+private struct ReleasingSeveral: StrategyVisitor {
+    let stripeCount: Int
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+        let passed = Synchronized<[Commit], LockStrategy>([])
+        let commits = Arrivals()
+        let hook = CommitHook { commit in
+            passed.write { $0.append(commit) }
+            commits.arrive()
+        }
+        let store = BlockingStore<HookedStore<Guard>>(stripeCount: stripeCount, hook: hook)
+        let answers = Answers(store)
+        let exists = Conditions(ifNoneMatch: .any)
+
+        answers.commit("1", Change([.put("p0", "1"), .put("p1", "1"), .put("p2", "1")]))
+        #expect(commits.wait(for: 1))
+        answers.commit("never", Change(.delete("q")))
+        #expect(answers.wait(for: ["never missing"]))
+        hook.release(through: 1)
+        #expect(answers.wait(for: ["never missing", "1 done"]))
+
+        answers.commit("2", Change([.delete("p2"), .put("p0", "2"), .delete("p1")]))
+        #expect(commits.wait(for: 2))
+        for name in ["p0", "p1", "p2", "q"] {
+            answers.look(name)
+        }
+        answers.list()
+        answers.commit("refused", Change([.put("r", "1"), .put("q", "1"), .delete("p2")]))
+        answers.commit("refused too", Change([.put("q", "1"), .put("p0", "3", exists)]))
+        answers.commit("apart", Change([.put("q", "1"), .delete("r")]))
+        let atOnce = ["never missing", "1 done", "q -", "apart missing"]
+        #expect(answers.wait(for: atOnce))
+        #expect(store.base.usage.revision == 1)
+
+        hook.release(through: 2)
+        let later = [
+            "2 done", "p0 2", "p1 -", "p2 -", "page 2: 1", "refused missing",
+            "refused too preconditionFailed",
+        ]
+        #expect(answers.wait(for: atOnce + later))
+        #expect(passed.read { $0.map(\.revision) } == [1, 2])
+        #expect(passed.read { $0.map(\.effects.count) } == [3, 3])
     }
 }
 

@@ -8,11 +8,11 @@ extension AllowedHosts {
     /// among them, so nothing but local names is expected. What other addresses are called is
     /// known only to those who say so.
     init?(_ configuration: ServiceConfiguration) {
-        let isLoopback = Self.isLoopback(configuration.host)
+        let isLoopback = Self.isLoopback(configuration.http.host)
         guard let names = configuration.allowedHosts, !names.isEmpty || isLoopback else {
             return nil
         }
-        self.init(names + [configuration.host], servesAllAddresses: !isLoopback)
+        self.init(names + [configuration.http.host], servesAllAddresses: !isLoopback)
     }
 
     /// Whether the name or address that is listened on is a loopback address.

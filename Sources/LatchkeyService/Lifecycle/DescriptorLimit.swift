@@ -11,7 +11,7 @@ enum DescriptorLimit {
     /// - Returns: nil, or a sentence that says why the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
         let others = openCount + reserve
-        var server = HTTPServerConfiguration(configuration)
+        var server = configuration.http
         let needed = server.descriptorsMax + others
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,
@@ -23,12 +23,12 @@ enum DescriptorLimit {
                 return nil
             }
         }
-        let fitting = (1..<configuration.connectionCountMax).last { count in
+        let fitting = (1..<configuration.http.connectionsMax).last { count in
             server.connectionsMax = count
             return server.descriptorsMax + others <= Int(limit.rlim_max)
         }
         return
-            "--max-connections \(configuration.connectionCountMax) needs \(needed) file "
+            "--max-connections \(configuration.http.connectionsMax) needs \(needed) file "
             + "descriptors, and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
             + (fitting.map { ", or give at most --max-connections \($0)" } ?? "")
     }

@@ -41,7 +41,8 @@ package enum Service {
             log.write(.error, "cannot start", ["reason": error.description])
             return 1
         }
-        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
+        let address = configuration.http.host
+        let host = address.contains(":") ? "[\(address)]" : address
         let announcement =
             "latchkey: listening on http://\(host):\(instance.port) "
             + "(strategy \(configuration.strategy.rawValue))\n"
@@ -49,7 +50,7 @@ package enum Service {
         log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])
         var signal: Int32 = 0
         unsafe sigwait(&signals, &signal)
-        log.write(.info, "draining", ["seconds": "\(configuration.drainSeconds)"])
+        log.write(.info, "draining", ["seconds": "\(configuration.drainTime.components.seconds)"])
         // The next signal ends the process at once, as it would have without us.
         unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         let cutOff = instance.drain()

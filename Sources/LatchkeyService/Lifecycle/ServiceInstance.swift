@@ -13,7 +13,7 @@ internal import LatchkeySync
 /// since it is used at start and at the end.
 package final class ServiceInstance: Sendable {
     private let server: HTTPServer
-    private let drainSeconds: Int
+    private let drainTime: Duration
 
     /// The port that the service listens on.
     package var port: UInt16 { server.port }
@@ -42,12 +42,12 @@ package final class ServiceInstance: Sendable {
         ).add(to: &table)
         let router = table.router(hosts: AllowedHosts(configuration))
         let server = try HTTPServer(
-            HTTPServerConfiguration(configuration),
+            configuration.http.withProblemBodies,
             log: { log.write(.warning, $0) },
             handle: { router.handle($0) }
         )
         self.server = server
-        drainSeconds = configuration.drainSeconds
+        drainTime = configuration.drainTime
         board.register(in: registry)
         ServiceMetrics.register(server: server, usage: usage, in: registry)
         ProcessMetrics.register(in: registry)
@@ -61,7 +61,7 @@ package final class ServiceInstance: Sendable {
     /// - Returns: how many requests were taken away unanswered, and how many answers were not sent
     ///   to their end, because the time was up.
     package func drain() -> (requestCount: Int, answerCount: Int) {
-        server.stop(within: .seconds(drainSeconds))
+        server.stop(within: drainTime)
     }
 }
 
@@ -137,34 +137,27 @@ extension Fingerprint.Context {
         self.init(
             version: configuration.version,
             httpLibrary: "libmicrohttpd \(HTTPServer.libraryVersion)",
-            httpThreads: configuration.usesThreadPerConnection
-                ? "per-connection" : "event-loops:\(configuration.httpThreadCount)"
+            httpThreads: configuration.http.usesThreadPerConnection
+                ? "per-connection" : "event-loops:\(configuration.http.eventLoopCount)"
         )
     }
 }
 
 extension HTTPServerConfiguration {
-    init(_ configuration: ServiceConfiguration) {
-        self.init()
-        host = configuration.host
-        port = configuration.port
-        threads =
-            configuration.usesThreadPerConnection
-            ? .perConnection : .eventLoops(configuration.httpThreadCount)
-        connectionsMax = configuration.connectionCountMax
-        connectionsPerAddressMax = configuration.connectionCountPerAddressMax
-        targetBytesMax = configuration.targetByteCountMax
-        headBytesMax = configuration.headerByteCountMax
-        bodyBytesMax = configuration.bodyByteCountMax
-        idleTimeout = .seconds(configuration.idleTimeoutSeconds)
-        requestTimeout = .seconds(configuration.requestTimeoutSeconds)
-        answerTimeout = .seconds(configuration.answerTimeoutSeconds)
-        timeoutBody = String(decoding: Problem.requestTimeout.json(), as: UTF8.self)
-        tooLargeBody = String(decoding: Problem.bodyTooLarge.json(), as: UTF8.self)
-        malformedBody = String(decoding: Problem.malformedRequest.json(), as: UTF8.self)
-        headTooLargeBody = String(decoding: Problem.headersTooLarge.json(), as: UTF8.self)
-        drainingBody = String(decoding: Problem.draining.json(), as: UTF8.self)
-        unknownBody = String(decoding: Problem.outcomeUnknown.json(), as: UTF8.self)
-        lateBody = String(decoding: Problem.timedOut.json(), as: UTF8.self)
+    /// With problem details for the answers that the server makes by itself.
+    fileprivate var withProblemBodies: Self {
+        var server = self
+        server.timeoutBody = Problem.requestTimeout.text
+        server.tooLargeBody = Problem.bodyTooLarge.text
+        server.malformedBody = Problem.malformedRequest.text
+        server.headTooLargeBody = Problem.headersTooLarge.text
+        server.drainingBody = Problem.draining.text
+        server.unknownBody = Problem.outcomeUnknown.text
+        server.lateBody = Problem.timedOut.text
+        return server
     }
+}
+
+extension Problem {
+    fileprivate var text: String { String(decoding: json(), as: UTF8.self) }
 }

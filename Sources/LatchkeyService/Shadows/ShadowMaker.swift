@@ -49,7 +49,7 @@ struct ShadowMaker: StrategyVisitor {
 }
 
 extension ServiceConfiguration {
-    /// An actor cannot hold several of its kind still for a listing, so it has one stripe.
+    /// An actor is one stripe: holding several of them costs tasks for each.
     func stripeCount<Guard: Strategy>(_ strategy: Guard.Type) -> Int {
         strategy.name == StrategyKind.actor.rawValue ? 1 : stripeCount
     }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// **Design.** Two bounds keep a shadow from growing where the serving store does not.
 ///
 /// What is deleted outside a sample stays in a shadow. When that makes it hold more than twice what
-/// the serving store does, the stripe that the next write goes to is emptied first.
+/// the serving store does, the stripes that the next write goes to are emptied first.
 ///
 /// Nobody waits for a strategy whose every access is submitted, so as many as the backlog's bound
 /// may be under way; more are refused and counted. A queue whose writes alone are submitted refuses
@@ -57,6 +57,9 @@ struct ShadowStore<Guard: Strategy>: Sendable {
         do throws(BacklogFull) {
             if change.canGrow {
                 try makeRoom(change.first.name)
+                for step in change.others {
+                    try makeRoom(step.name)
+                }
             }
             try store.commit(change) { _ in end() }
         } catch {

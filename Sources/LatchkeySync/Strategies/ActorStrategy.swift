@@ -26,11 +26,13 @@ public struct ActorStrategy: NamedStrategy {
     public static let summary = "A Swift actor; nothing blocks, every access is submitted."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
-        blocksCaller: false,
-        appliesWritesAsynchronously: true,
-        handsOffFairly: true
-    )
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(
+            blocksCaller: false,
+            appliesWritesAsynchronously: true,
+            handsOffFairly: true
+        )
+    }
 
     @usableFromInline let queue = ActorQueue()
     @usableFromInline let backlog: Backlog

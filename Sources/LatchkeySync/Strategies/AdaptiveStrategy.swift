@@ -22,7 +22,7 @@ public struct AdaptiveStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "A futex lock whose waiters poll for a bounded time and then sleep."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(spins: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     /// The lock.
     public let rawLock: AdaptiveLock

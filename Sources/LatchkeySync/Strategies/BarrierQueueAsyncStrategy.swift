@@ -21,11 +21,13 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
         "A private concurrent dispatch queue with synchronous reads and asynchronous barriers."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
-        allowsConcurrentReaders: true,
-        appliesWritesAsynchronously: true,
-        handsOffFairly: true
-    )
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(
+            allowsConcurrentReaders: true,
+            appliesWritesAsynchronously: true,
+            handsOffFairly: true
+        )
+    }
 
     /// The queue.
     public let queue: AccessQueue

@@ -26,7 +26,9 @@ public struct BarrierQueueStrategy: NamedStrategy, QueueStrategy {
         "A private concurrent dispatch queue with synchronous reads and barrier writes."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(allowsConcurrentReaders: true, handsOffFairly: true)
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(allowsConcurrentReaders: true, handsOffFairly: true)
+    }
 
     /// The queue.
     public let queue: AccessQueue

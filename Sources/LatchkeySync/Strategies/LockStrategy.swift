@@ -23,7 +23,7 @@ public struct LockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "NSLock around every access."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits()
+    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
 
     /// The lock.
     public let rawLock: FoundationLock

@@ -25,7 +25,7 @@ public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(isReentrant: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(isReentrant: true) }
 
     /// The lock.
     public let rawLock: NestedReadLock<MonitorLock>

@@ -27,7 +27,7 @@ public struct MutexStrategy: NamedStrategy, LockingStrategy {
     public static let summary = "Mutex of Swift's Synchronization module."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(spins: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     /// The lock.
     public let rawLock: MutexLock

@@ -24,7 +24,9 @@ public struct ReadWriteLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     public static let summary = "pthread_rwlock with writer preference."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(allowsConcurrentReaders: true)
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(allowsConcurrentReaders: true)
+    }
 
     /// The lock.
     public let rawLock: ReadWriteLock

@@ -21,7 +21,7 @@ public struct RecursiveLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     public static let summary = "NSRecursiveLock around every access."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(isReentrant: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(isReentrant: true) }
 
     /// The lock.
     public let rawLock: NestedReadLock<FoundationRecursiveLock>

@@ -21,7 +21,7 @@ public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy 
     public static let summary = "DispatchSemaphore(value: 1) around every access."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits()
+    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
 
     /// The lock.
     public let rawLock: SemaphoreLock

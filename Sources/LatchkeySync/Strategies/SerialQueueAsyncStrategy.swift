@@ -26,10 +26,12 @@ public struct SerialQueueAsyncStrategy: NamedStrategy, QueueStrategy {
         "A private serial dispatch queue with synchronous reads and asynchronous writes."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
-        appliesWritesAsynchronously: true,
-        handsOffFairly: true
-    )
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(
+            appliesWritesAsynchronously: true,
+            handsOffFairly: true
+        )
+    }
 
     /// The queue.
     public let queue: AccessQueue

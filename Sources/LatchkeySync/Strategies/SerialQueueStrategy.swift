@@ -20,7 +20,7 @@ public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
     public static let summary = "A private serial dispatch queue with synchronous reads and writes."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(handsOffFairly: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(handsOffFairly: true) }
 
     /// The queue.
     public let queue: AccessQueue

@@ -32,11 +32,13 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         "An immutable value swapped atomically; readers never wait, writers copy."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
-        isReentrant: true,
-        allowsConcurrentReaders: true,
-        readsDuringWrites: true
-    )
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(
+            isReentrant: true,
+            allowsConcurrentReaders: true,
+            readsDuringWrites: true
+        )
+    }
 
     /// Guards the exchange of the address: the writers' lock.
     public let rawLock = AdaptiveLock()

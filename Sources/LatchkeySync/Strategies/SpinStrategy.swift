@@ -24,7 +24,7 @@ public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "An atomic word that waiters poll, yielding after a bound."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(spins: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     /// The lock.
     public let rawLock: SpinLock

@@ -21,7 +21,9 @@ public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "A fair spin lock: threads draw numbers and enter in that order."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(handsOffFairly: true, spins: true)
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(handsOffFairly: true, spins: true)
+    }
 
     /// The lock.
     public let rawLock: TicketLock

@@ -8,6 +8,7 @@ extension Rule {
         "CLatchkeySystem": [],
         "CMicrohttpd": [],
         "CYajl": [],
+        "LatchkeySettings": [],
         "LatchkeySync": ["CLatchkeySystem"],
         "LatchkeySyncTesting": ["LatchkeySync"],
         "LatchkeyMachine": ["CLatchkeyMachine", "CLatchkeySystem"],
@@ -15,8 +16,8 @@ extension Rule {
         "LatchkeyContention": [
             "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
         ],
-        "LatchkeyStore": ["CYajl", "LatchkeySync"],
-        "LatchkeyHTTP": ["CLatchkeyHTTP"],
+        "LatchkeyStore": ["CYajl", "LatchkeySettings", "LatchkeySync"],
+        "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
             "LatchkeySync",
@@ -24,12 +25,12 @@ extension Rule {
         "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeySync"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-            "LatchkeyMetrics", "LatchkeyStore", "LatchkeySync",
+            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
             "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-            "LatchkeyStore", "LatchkeySync",
+            "LatchkeySettings", "LatchkeySync",
         ],
     ]
 
