@@ -305,6 +305,9 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
         case PHASE_ANSWERING:
             result.answering++;
             break;
+        case PHASE_STREAMING:
+            result.streaming++;
+            break;
         }
     }
     pthread_mutex_unlock(&server->lock);

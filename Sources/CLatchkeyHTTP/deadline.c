@@ -12,8 +12,12 @@
 // What libmicrohttpd does not say is asked of the kernel (tcp_info): whether the first bytes of a
 // request line have come, whether the client has gone, and how much of an answer it has taken.
 //
-// Nothing is without a deadline but a handler that is running: it has a thread of the server, which
-// cannot be taken away. A request whose handler has returned without an answer is abandoned, as at
+// The watchdog waits on an epoll set with the sockets of streams, which tells it when such a client
+// has gone (stream.c). The set is read under the server's lock: a connection leaves it, under that
+// lock, before its object is freed.
+//
+// Without a deadline are a handler that is running, because its thread cannot be taken away, and a
+// stream without bytes. A request whose handler has returned without an answer is abandoned, as at
 // stop (response.c). An answer must be taken at a least rate, on average over the idle time, since
 // a client that takes a byte now and then would hold its connection for ever.
 //
@@ -27,9 +31,12 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
@@ -231,7 +238,8 @@ static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
 
 // Takes a request away from a handler that has returned without an answer.
 static void watch_handling(connection *c, uint64_t elapsed) {
-    uint32_t bound = c->server->options.answer_milliseconds;
+    uint32_t own = atomic_load_explicit(&c->answer_milliseconds, memory_order_relaxed);
+    uint32_t bound = own == UINT32_MAX ? 0 : own > 0 ? own : c->server->options.answer_milliseconds;
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (bound > 0 && elapsed >= bound && (state == ANSWER_DETACHED || state == ANSWER_SUSPENDED) &&
         latchkey_http_response_abandon(c, state)) {
@@ -281,6 +289,11 @@ static void watch(connection *c, uint64_t now) {
     case PHASE_ANSWERING:
         watch_answering(c, now, elapsed);
         break;
+    case PHASE_STREAMING:
+        if (latchkey_http_stream_watch(c, now)) {
+            count_timeout(c);
+        }
+        break;
     case PHASE_EXPIRED:
         if (elapsed >= LINGER_MILLISECONDS) {
             latchkey_http_connection_end(c);
@@ -289,20 +302,39 @@ static void watch(connection *c, uint64_t now) {
     }
 }
 
+// Takes what the kernel says of streams: that their clients have gone. (lock)
+static void read_set(latchkey_http_server *server) {
+    enum { EVENTS = 64 };
+    struct epoll_event events[EVENTS];
+    int count;
+    do {
+        count = epoll_wait(server->watch_set, events, EVENTS, 0);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.ptr != NULL) {
+                latchkey_http_stream_client_gone(events[i].data.ptr);
+            }
+        }
+    } while (count == EVENTS);
+}
+
 void *latchkey_http_deadline_watch(void *context) {
     latchkey_http_server *server = context;
+    struct pollfd set = {.fd = server->watch_set, .events = POLLIN};
+    uint64_t next = 0;
     pthread_mutex_lock(&server->lock);
     while (!server->watchdog_ends) {
+        read_set(server);
         uint64_t now = now_milliseconds();
-        for (connection *c = server->all.next; c != NULL; c = c->all.next) {
-            watch(c, now);
+        if (now >= next) {
+            for (connection *c = server->all.next; c != NULL; c = c->all.next) {
+                watch(c, now);
+            }
+            now = now_milliseconds();
+            next = now + server->tick_milliseconds;
         }
-        uint64_t next = now_milliseconds() + server->tick_milliseconds;
-        struct timespec until = {(time_t)(next / 1000), (long)(next % 1000) * 1000000};
-        int result = 0;
-        while (!server->watchdog_ends && result != ETIMEDOUT) {
-            result = pthread_cond_timedwait(&server->wakes, &server->lock, &until);
-        }
+        pthread_mutex_unlock(&server->lock);
+        poll(&set, 1, (int)(next - now));
+        pthread_mutex_lock(&server->lock);
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;
@@ -313,9 +345,9 @@ void latchkey_http_deadline_stop(latchkey_http_server *server) {
     bool runs = server->watchdog_runs;
     server->watchdog_runs = false;
     server->watchdog_ends = true;
-    pthread_cond_signal(&server->wakes);
     pthread_mutex_unlock(&server->lock);
     if (runs) {
+        eventfd_write(server->watch_wake, 1);
         pthread_join(server->watchdog, NULL);
     }
 }

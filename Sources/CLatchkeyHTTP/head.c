@@ -321,7 +321,8 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         c->request.rejection = LATCHKEY_HTTP_REJECTION_MEMORY;
         c->closes = true;
     } else {
-        check_fields(c, strcmp(version, "HTTP/1.0") != 0);
+        c->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
+        check_fields(c, !c->is_http_1_0);
     }
     if (head_count > options->head_bytes_max && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, false);

@@ -20,8 +20,12 @@
 //              |                 |                                       | of a request is there
 //   RECEIVING  | server's thread | the request line is there             | 408
 //   HANDLING   | server's thread | before the handler is called          | taken away, once the
-//              |                 |                                       | handler has returned
+//              |                 |                                       | handler has returned;
+//              |                 |                                       | the request may have a
+//              |                 |                                       | deadline of its own
 //   ANSWERING  | server's thread | the answer was given to libmicrohttpd | taken too slowly
+//   STREAMING  | server's thread | the same, and the answer is a stream  | taken too slowly; never
+//              |                 |                                       | while there are no bytes
 //   EXPIRED    | watchdog, or    | a raw answer was sent, or none; the   | closed a second later
 //              | server's thread | rest that comes is thrown away        |
 //
@@ -61,7 +65,14 @@
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
 
-enum phase { PHASE_WAITING, PHASE_RECEIVING, PHASE_HANDLING, PHASE_ANSWERING, PHASE_EXPIRED };
+enum phase {
+    PHASE_WAITING,
+    PHASE_RECEIVING,
+    PHASE_HANDLING,
+    PHASE_ANSWERING,
+    PHASE_STREAMING,
+    PHASE_EXPIRED,
+};
 
 enum { PHASE_BITS = 3, PHASE_MASK = 0x7 };
 
@@ -136,6 +147,7 @@ struct connection {
     char hidden;          // the first byte of the query while libmicrohttpd must not see it
     bool has_cookies;     // of which the library has made copies
     bool is_chunked;      // the body, behind which trailers may come
+    bool is_http_1_0;
     size_t head_count;
 
     // The copy of the head, and the fields in it.
@@ -154,6 +166,9 @@ struct connection {
     struct MHD_Response *answer;
     uint32_t answer_status;
     bool answer_close;
+    latchkey_http_stream *stream;  // the body of the answer, or NULL (set and cleared under lock)
+    // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
+    _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
     atomic_uint reference_count;
 
@@ -205,12 +220,14 @@ struct latchkey_http_server {
     atomic_ullong log_window;
 
     pthread_mutex_t lock;  // guards the rest, and what is marked in the connections
-    pthread_cond_t wakes;
     pthread_t watchdog;
+    int watch_set;   // epoll: sockets with a stream, for the end of their client; and `watch_wake`
+    int watch_wake;  // eventfd: ends the watchdog
     bool watchdog_runs;
     bool watchdog_ends;
-    links all;       // the first and the last connection
-    links refusals;  // the oldest and the newest of those that are refused
+    bool streams_end;  // each stream that begins from now on ends behind what is buffered
+    links all;         // the first and the last connection
+    links refusals;    // the oldest and the newest of those that are refused
     uint32_t connection_count;
     uint32_t refusal_count;
     connection **addresses;  // chains by hash, or NULL without a bound per address
@@ -323,5 +340,7 @@ enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
 // server.c
 
 void latchkey_http_server_release(latchkey_http_server *server);
+
+#include "stream.h"
 
 #endif

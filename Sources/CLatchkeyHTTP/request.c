@@ -194,6 +194,9 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c, state))) {
         return;
     }
+    if (UNLIKELY(c->stream != NULL)) {
+        latchkey_http_stream_leave(c);
+    }
     if (UNLIKELY(c->answer != NULL)) {
         // The answer came, but libmicrohttpd did not come back for it.
         MHD_destroy_response(c->answer);
@@ -215,6 +218,8 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     c->is_chunked = false;
     c->body_declared = 0;
     c->failed_head = false;
+    c->is_http_1_0 = false;
+    atomic_store_explicit(&c->answer_milliseconds, 0, memory_order_relaxed);
     c->body_received = 0;
     latchkey_http_connection_enter(c, PHASE_WAITING);
 }

@@ -29,6 +29,8 @@
 // There is no policy here: no route, and no text of an answer. The texts of the few answers that
 // are made here are options.
 //
+// CLatchkeyHTTPStream.h has answers whose body is pushed piece by piece.
+//
 // Threads: every function says which threads may call it. Callbacks say on which they are called.
 
 #ifndef CLATCHKEYHTTP_H
@@ -221,14 +223,14 @@ uint16_t latchkey_http_port(const latchkey_http_server *server);
 
 // Stops to listen: the port refuses connections when this returns. Requests whose head had arrived
 // are served as before; later ones are rejected as DRAINING. Every answer closes its connection.
-// Any thread, more than once if you like.
+// The producers of streams are told. Any thread, more than once if you like.
 void latchkey_http_quiesce(latchkey_http_server *server);
 
 // What the end of a server cut off.
 typedef struct latchkey_http_cut_off {
     // Requests that their handler had, and that were taken away from it.
     uint32_t requests;
-    // Answers that were not sent to their end.
+    // Answers that were not sent to their end, streams included.
     uint32_t answers;
 } latchkey_http_cut_off;
 
@@ -237,6 +239,8 @@ typedef struct latchkey_http_cut_off {
 // them is thrown away. They may still take effect, so they get a 500 with `unknown_body`; GET, HEAD
 // and OPTIONS, which have no effect, get a 503 with `draining_body`, like requests that no handler
 // has seen.
+//
+// Streams are not waited for like requests: see LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS.
 //
 // A handler that is running is always waited for, whatever the time. Any thread but the server's
 // own, once; nothing but latchkey_http_respond() may be called on the server's things afterwards.
@@ -247,12 +251,14 @@ const char *latchkey_http_library_version(void);
 
 typedef struct latchkey_http_statistics {
     // How many connections are there now, and what they are doing: waiting for a request, receiving
-    // one, having it handled, or being answered. The last three are requests in flight.
+    // one, having it handled, being answered, or being answered with a stream. Receiving, handling
+    // and answering are requests in flight.
     uint32_t connections;
     uint32_t waiting;
     uint32_t receiving;
     uint32_t handling;
     uint32_t answering;
+    uint32_t streaming;
     // How many of those in handling are suspended or parked, because their handler has returned
     // without an answer.
     uint32_t suspended;
@@ -297,6 +303,11 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
 // Throws an answer away that is not to be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 
+// Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
+// milliseconds after its handler was called, or none if it is 0. For a handler that waits on
+// purpose, such as a long poll. Any thread, until the answer.
+void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
+
 // Answers the request, once; the request must not be used afterwards. Takes the response over. A
 // response of NULL stands for one that could not be made and answers 500 without a body. A body is
 // not sent for HEAD, 204 and 304. `close` closes the connection afterwards. Any thread.
@@ -305,5 +316,7 @@ void latchkey_http_response_discard(latchkey_http_response *response);
 // seen, that is, until the connection has got its next request.
 void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
                            latchkey_http_response *response, bool close);
+
+#include "CLatchkeyHTTPStream.h"
 
 #endif
