@@ -141,6 +141,7 @@ struct connection {
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
     bool failed_head;    // no memory for the copy of the head
+    bool answers_head;   // the answer was given at the head; the body is thrown away
     const char *target;  // libmicrohttpd's, until the first call of the access handler
     size_t target_count;
     size_t query_offset;  // in the target; 0: no `?`
@@ -160,6 +161,7 @@ struct connection {
     size_t body_capacity;
     uint64_t body_received;
     uint64_t body_declared;   // Content-Length
+    uint64_t body_bytes_max;  // of a request with a body
     uint64_t consumed_bytes;  // what is known of the length of all requests before this one
     bool consumed_unknown;    // the last one was chunked: its length is not known
 
@@ -294,11 +296,36 @@ void latchkey_http_room_count_anew(connection *c);
 // The length of the library's memory of a connection.
 size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options);
 
+// raw.c
+
+// Refuses a request that libmicrohttpd takes no answer for, if the connection is still in this
+// phase, and lets it expire. Returns whether it was.
+bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
+                              const char *problem);
+
+// How many bytes libmicrohttpd has read on this connection; false if that is not known.
+bool latchkey_http_raw_is_read(connection *c, uint64_t *count);
+
+// Whether the client has ended its half of the connection, and all that it had sent was read. The
+// phase has lasted this long.
+//
+// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
+// the last one. An end of the stream that has come together with the last bytes is then never seen,
+// and the connection would stay until it has been idle for too long.
+bool latchkey_http_raw_has_ended(connection *c, const struct tcp_info *info,
+                                 uint64_t elapsed_milliseconds);
+
 // response.c
 
 // Calls the handler, and hands its answer to libmicrohttpd if it is there. `is_early` if the
 // request is not complete, so that libmicrohttpd would wait for the rest before it comes back.
 enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early);
+
+// Asks the head callback. Returns whether it has answered.
+bool latchkey_http_response_ask_at_head(connection *c);
+
+// Hands the answer that was given at the head to libmicrohttpd.
+enum MHD_Result latchkey_http_response_give(connection *c);
 
 // Goes on with a request whose handler has returned without an answer.
 enum MHD_Result latchkey_http_response_continue(connection *c);
@@ -316,7 +343,7 @@ void *latchkey_http_deadline_watch(void *server);
 // Ends and joins the watchdog, if it runs.
 void latchkey_http_deadline_stop(latchkey_http_server *server);
 
-// Sends a raw 413 and lets the connection expire.
+// Refuses a body without end with a 413 (raw.c).
 void latchkey_http_deadline_refuse_body(connection *c);
 
 // Does the same, with a 400, 413 or 431, to those connections of this thread whose head

@@ -141,6 +141,23 @@ enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
                                                              : MHD_YES;
 }
 
+bool latchkey_http_response_ask_at_head(connection *c) {
+    const latchkey_http_options *options = &c->server->options;
+    atomic_store_explicit(&c->answer_state, ANSWER_RUNNING, memory_order_relaxed);
+    options->head(options->context, &c->request);
+    bool answers = atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_ANSWERED;
+    if (!answers) {
+        atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_relaxed);
+    }
+    return answers;
+}
+
+enum MHD_Result latchkey_http_response_give(connection *c) {
+    c->stage = STAGE_DISPATCHED;
+    return latchkey_http_connection_enter(c, PHASE_HANDLING) ? queue_answer(c)
+                                                             : latchkey_http_log_not(MHD_NO);
+}
+
 static void park(connection *c, unsigned state) {
     while (atomic_load_explicit(&c->answer_state, memory_order_acquire) == state) {
         syscall(SYS_futex, &c->answer_state, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, state, NULL, NULL, 0);
@@ -239,6 +256,16 @@ void latchkey_http_respond_stream(latchkey_http_request *request, uint32_t statu
                                   latchkey_http_response *response, latchkey_http_stream *stream) {
     latchkey_http_stream_hold(stream);
     respond(request, status, response, false, stream);
+}
+
+void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes) {
+    connection *c = (connection *)(void *)request;
+    uint64_t bound = c->server->options.body_bytes_max;
+    c->body_bytes_max = bytes < bound ? bytes : bound;
+}
+
+void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
+    request->note = note;
 }
 
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds) {

@@ -143,6 +143,8 @@ typedef struct latchkey_http_request {
     size_t field_count;
     // When the head had arrived: CLOCK_MONOTONIC.
     uint64_t started_nanoseconds;
+    // What latchkey_http_request_note() was given at the head, or 0.
+    uint64_t note;
     latchkey_http_rejection rejection;
 } latchkey_http_request;
 
@@ -150,6 +152,19 @@ typedef struct latchkey_http_request {
 // connections only after the handler has returned. Must answer it, then or later: a request that
 // is unanswered after `answer_milliseconds` is taken away, as at stop.
 typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
+
+// Called once for each request with a body, before any of the body is there and before the handler.
+// `body` is empty. On the server's thread; must return soon. What it may do:
+//
+//  * answer the request with latchkey_http_respond(), before it returns. The handler is not called
+//    then. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
+//    Otherwise the body is read and thrown away within the usual bounds, so that the client gets to
+//    read the answer, which is sent when the body is there.
+//  * latchkey_http_request_body_max()
+//  * latchkey_http_request_note()
+//
+// Not called for a request that must not be served, which goes to the handler.
+typedef void (*latchkey_http_head)(void *context, latchkey_http_request *request);
 
 // Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
 // only, nothing that a client has sent. `message` is gone after the call. Must not block: the
@@ -167,6 +182,9 @@ typedef struct latchkey_http_options {
     // A thread per connection, or else this many event-loop threads; at least 1.
     bool thread_per_connection;
     uint32_t threads;
+    // Nothing is written to a socket past libmicrohttpd, because connections are encrypted: see
+    // raw.c for what is different. The encryption itself is not made here yet.
+    bool is_encrypted;
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.
     uint32_t connections_per_address_max;
@@ -193,8 +211,9 @@ typedef struct latchkey_http_options {
     const char *unknown_body;         // 500: the request was taken away; it may take effect or not
     const char *late_body;            // 503: the same, of a method that has no effect
     latchkey_http_handler handler;
-    latchkey_http_log log;  // may be NULL
-    void *context;          // given to both; must live until latchkey_http_stop() has returned
+    latchkey_http_head head;  // may be NULL
+    latchkey_http_log log;    // may be NULL
+    void *context;            // given to all; must live until latchkey_http_stop() has returned
 } latchkey_http_options;
 
 // How many descriptors a server with these options has open at most.
@@ -302,6 +321,13 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
 
 // Throws an answer away that is not to be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
+
+// Bounds the body of this request, instead of `body_bytes_max`, and never above it. Only at the
+// head.
+void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes);
+
+// Keeps a number for the handler, which finds it in `note`. Only at the head.
+void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
 
 // Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
 // milliseconds after its handler was called, or none if it is 0. For a handler that waits on
