@@ -43,6 +43,7 @@ package final class ServiceInstance: Sendable {
         let server = try HTTPServer(
             HTTPServerConfiguration(configuration),
             log: { log.write(.warning, $0) },
+            head: { router.handleHead($0) },
             handle: { router.handle($0) }
         )
         self.server = server
