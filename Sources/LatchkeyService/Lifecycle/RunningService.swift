@@ -44,6 +44,7 @@ package final class RunningService: Sendable {
         let server = try HTTPServer(
             configuration.http.withProblemBodies,
             log: { log.write(.warning, $0) },
+            head: { router.handleHead($0) },
             handle: { router.handle($0) }
         )
         self.server = server
