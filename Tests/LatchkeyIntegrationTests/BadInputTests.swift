@@ -49,7 +49,9 @@ struct BadInputTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `a body that nests too deep is refused at the bound and above`(deployment: Deployment) async throws {
+    func `a body that nests too deep is refused at the bound and above`(
+        deployment: Deployment
+    ) async throws {
         let depths = [65, 10_000]
         try await refuses(
             deployment,

@@ -155,7 +155,10 @@ struct BoundTests {
     }
 
     @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
-    func `a request that dribbles in times out`(deployment: Deployment, flags: [String]) async throws {
+    func `a request that dribbles in times out`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
         try await deployment.serve(flags + ["--request-timeout-seconds", "1"]) { site in
             for start in [
                 "GET /healthz HTT",
@@ -175,7 +178,9 @@ struct BoundTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `junk is answered or closed, and nobody else notices`(deployment: Deployment) async throws {
+    func `junk is answered or closed, and nobody else notices`(
+        deployment: Deployment
+    ) async throws {
         try await deployment.serve { site in
             let other = try site.client()
             let answered = [

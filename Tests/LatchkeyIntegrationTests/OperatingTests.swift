@@ -67,7 +67,9 @@ struct OperatingTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `metrics count every request by method, route and status`(deployment: Deployment) async throws {
+    func `metrics count every request by method, route and status`(
+        deployment: Deployment
+    ) async throws {
         try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/secret-name", body: [0x31])
@@ -168,7 +170,9 @@ struct OperatingTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `a list has pages, prefixes and no values if unwanted`(deployment: Deployment) async throws {
+    func `a list has pages, prefixes and no values if unwanted`(
+        deployment: Deployment
+    ) async throws {
         try await deployment.serve { site in
             let client = try site.client()
             let empty = try client.request("GET", "/v1/properties").text

@@ -66,7 +66,9 @@ struct ShadowTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `every shadow is given all operations if all are sampled`(deployment: Deployment) async throws {
+    func `every shadow is given all operations if all are sampled`(
+        deployment: Deployment
+    ) async throws {
         try await deployment.serve(["--stripes", "4"] + Self.everything) { site in
             let client = try site.client()
             for number in 0..<50 {
