@@ -11,7 +11,7 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
 
     var testDescription: String { rawValue }
 
-    /// Starts a service, runs the body with it, and ends the service, which must end without errors.
+    /// Starts a service, runs the body, and ends the service, which must end without errors.
     func serve(
         _ flags: [String] = [],
         _ body: @escaping @Sendable (Site) throws -> Void
