@@ -84,7 +84,7 @@ package enum Refusal: Error, Hashable, Sendable {
     case full(StoreFull)
 }
 
-/// What became of a change.
+/// The result of a change.
 @usableFromInline package typealias Decision = Result<Commit, Refusal>
 
 /// A moment of the calendar: milliseconds since the start of 1970, UTC.

@@ -1,7 +1,7 @@
 internal import LatchkeySync
 internal import Synchronization
 
-/// Is given every commit of a ``HookedStore``, and says when it may be seen.
+/// Receives every commit of a ``HookedStore``, and says when it may be seen.
 ///
 /// **Design.** A journal, or a replicated log, stands behind it. It is given each commit once, with
 /// its revision, after the guarded section and before anybody else has seen it, on whatever thread
@@ -10,8 +10,8 @@ internal import Synchronization
 ///
 /// Until then answers that depend on the commit wait: that to the change itself, reads of the
 /// properties that it changed, refusals that were decided by them, and pages. Nothing else waits,
-/// no thread does, and no section is held: what waits is a closure in `waiting`, which the thread
-/// calls that releases.
+/// no thread does, and no section is held: what waits is a closure in `waiting`, which the
+/// releasing thread calls.
 @usableFromInline
 package final class CommitHook: Sendable {
     private struct Waiting {

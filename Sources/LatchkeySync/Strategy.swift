@@ -118,7 +118,7 @@ public protocol BlockingStrategy: Strategy {
     /// Enters and stays inside, until the calling thread calls what this returns.
     ///
     /// The blocking form without a body. A loop over it holds several values at once. No write
-    /// takes effect meanwhile, except those of the caller. Who else can read is up to the strategy.
+    /// takes effect meanwhile, except those of the caller. The strategy says which others can read.
     func hold<Observer: EntryObserver>(_ mode: AccessMode, observer: Observer) -> Release
 
     /// Runs `body` while the calling thread is inside all guarded sections, which it enters in the
