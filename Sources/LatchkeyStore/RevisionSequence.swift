@@ -35,8 +35,8 @@ struct RevisionSequence: ~Copyable, Sendable {
 
     /// The revision of the latest commit, 0 before the first one.
     ///
-    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that who is
-    /// shown a revision finds its stripe taken, or its commit visible.
+    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that a
+    /// reader of a revision finds its stripe taken, or its commit visible.
     var last: Revision { lastRevision.load(ordering: .acquiring) }
 
     /// Takes the next revision.
@@ -51,9 +51,9 @@ struct RevisionSequence: ~Copyable, Sendable {
         return lastRevision.load(ordering: .relaxed) + 1
     }
 
-    /// Says that readers see what the calling thread has committed.
+    /// Ends the publication of the calling thread's commit, which readers see by now.
     ///
-    /// Called on the thread of the commit, which may have taken no revision.
+    /// Does nothing if the thread has taken no revision.
     func published() {
         guard publisher.load(ordering: .relaxed) == UInt(pthread_self()) else {
             return

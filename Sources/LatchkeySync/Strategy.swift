@@ -129,6 +129,8 @@ public protocol BlockingStrategy: Strategy {
     ///   - strategies: The strategies, in an order that must be the same for all callers.
     ///   - observers: As many observers as strategies. Each hears of the access to its value.
     ///   - body: Runs inside.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
     static func holding<Observer: EntryObserver, Result, Failure: Error>(
         _ mode: AccessMode,
         _ strategies: [Self],
