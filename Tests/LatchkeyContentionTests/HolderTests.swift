@@ -95,14 +95,14 @@ import Testing
         probe.leaves(outside)
         #expect(meter.reading.waiters == 0)
         let last = probe.asks(.write)
-        #expect(!last.followed.isBlocked)
+        #expect(!last.timing.isBlocked)
         #expect(meter.reading.write.contended == 1)
     }
 
     @Test func `that are not there yet show by the wait under mutex`() {
         let probe = ContentionProbe(ContentionMeter(MutexStrategy.self, level: .full))
         var entry = probe.asks(.write)
-        #expect(!entry.followed.isBlocked)
+        #expect(!entry.timing.isBlocked)
         let start = latchkey_system_nanoseconds()
         while latchkey_system_nanoseconds() < start + 10_000 {
             latchkey_system_pause()
