@@ -69,18 +69,6 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         return try unsafe storage.pointee.read(body)
     }
 
-    /// Reads while the calling thread holds the writers' lock.
-    @inlinable
-    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let entry = enter(observer, .read)
-        defer { leave(observer, .read, entry) }
-        return try guarded.read(body)
-    }
-
     /// Writes.
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
