@@ -101,7 +101,7 @@ struct WorkloadDimension {
                 workload.threadMode == nil
                     ? "section \(duration(workload.sectionNanoseconds))" : nil
             },
-            Self(name: "outside", value: { $0.outside.description }) { workload in
+            Self(name: "outside", value: { $0.outside.rawValue }) { workload in
                 let (time, isScaled) = (
                     workload.outside.nanoseconds, workload.outside.scalesWithThreads
                 )
@@ -109,14 +109,14 @@ struct WorkloadDimension {
                     ? "outside \(duration(time))" + (isScaled ? " × threads" : "") : nil
             },
             Self(name: "keys", value: { "\($0.keys)" }) { $0.keys == 1 ? nil : "\($0.keys) keys" },
-            Self(name: "skew", value: { $0.skew.description }) { workload in
+            Self(name: "skew", value: { $0.skew.rawValue }) { workload in
                 guard case .zipf(let exponent) = workload.skew else { return nil }
                 return "Zipf \(shortText(exponent))"
             },
             Self(name: "stripes", value: { "\($0.stripes)" }) { workload in
                 workload.stripes == 1 ? nil : "\(workload.stripes) stripes"
             },
-            Self(name: "arrival", value: { $0.arrival.description }) { workload in
+            Self(name: "arrival", value: { $0.arrival.rawValue }) { workload in
                 guard case .open(let rate) = workload.arrival else { return nil }
                 return "\(FigureText.count(rate)) \(FigureText.plural("arrival", rate)) per second"
             },
