@@ -9,8 +9,8 @@ import Synchronization
 /// One meter serves all guards (stripes) of a strategy; each guard has its own ``ContentionProbe``,
 /// which writes here.
 ///
-/// **Design.** Every figure is in words that a thread has for itself (``PerThreadWords``), written
-/// with plain relaxed stores and added up when somebody reads. Nothing in the meter locks, except
+/// **Design.** Every figure is in words that a thread has for itself (``PerThreadCounters``),
+/// written with plain relaxed stores and added up when somebody reads. Nothing in the meter locks, except
 /// that ``reset()`` and a report exchange the baseline under a lock that no access takes. The
 /// words only grow, as Prometheus' counters must; a reset remembers what they were, and the report
 /// subtracts that. Maxima cannot be subtracted: each is kept with the number of its period, and
@@ -28,7 +28,7 @@ import Synchronization
     /// 1 for `full`, 0 where not every acquisition has a chance to be timed.
     package let samplingMean: Int
 
-    @usableFromInline let words = PerThreadWords(wordCount: ContentionWords.count)
+    @usableFromInline let words = PerThreadCounters(wordCount: MeterLayout.count)
     private let resets = Atomic<UInt64>(0)
     private let baseline: Synchronized<Baseline, LockStrategy>
     private let backlog = Synchronized<@Sendable () -> Int, LockStrategy>({ 0 })

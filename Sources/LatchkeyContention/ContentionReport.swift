@@ -100,16 +100,8 @@ extension ContentionReport.Row {
             samplingMean: meter.samplingMean,
             traits: ContentionReport.Traits(meter.traits),
             since: since,
-            acquisitions: ContentionReport.Counts(
-                read: reading.read.acquisitions,
-                write: reading.write.acquisitions,
-                all: all.acquisitions
-            ),
-            contended: ContentionReport.Counts(
-                read: reading.read.contended,
-                write: reading.write.contended,
-                all: all.contended
-            ),
+            acquisitions: ContentionReport.Counts(reading, \.acquisitions),
+            contended: ContentionReport.Counts(reading, \.contended),
             contendedIsExact: meter.countsContendedExactly,
             contendedRatio: all.acquisitions == 0
                 ? nil : min(1, Double(all.contended) / Double(all.acquisitions)),
@@ -117,19 +109,37 @@ extension ContentionReport.Row {
             waiters: reading.waiters,
             backlog: meter.backlogCount,
             threads: reading.threads,
-            wait: ContentionReport.ByMode(
-                read: ContentionReport.Durations(reading.read.wait, floor: clockNanoseconds),
-                write: ContentionReport.Durations(reading.write.wait, floor: clockNanoseconds),
-                all: ContentionReport.Durations(all.wait, floor: clockNanoseconds)
-            ),
-            hold: ContentionReport.ByMode(
-                read: ContentionReport.Durations(reading.read.hold, floor: clockNanoseconds),
-                write: ContentionReport.Durations(reading.write.hold, floor: clockNanoseconds),
-                all: ContentionReport.Durations(all.hold, floor: clockNanoseconds)
-            ),
+            wait: ContentionReport.ByMode(reading, \.wait, floor: clockNanoseconds),
+            hold: ContentionReport.ByMode(reading, \.hold, floor: clockNanoseconds),
             overhead: meter.overhead,
             shadow: meter.shadowShareSinceReset
         )
+    }
+}
+
+extension ContentionReport.Counts {
+    fileprivate init(
+        _ reading: ContentionReading,
+        _ count: KeyPath<ContentionReading.Mode, UInt64>
+    ) {
+        read = reading.read[keyPath: count]
+        write = reading.write[keyPath: count]
+        all = read + write
+    }
+}
+
+extension ContentionReport.ByMode {
+    fileprivate init(
+        _ reading: ContentionReading,
+        _ durations: KeyPath<ContentionReading.Mode, ContentionReading.Durations>,
+        floor: UInt64
+    ) {
+        func figures(_ mode: ContentionReading.Mode) -> ContentionReport.Durations? {
+            ContentionReport.Durations(mode[keyPath: durations], floor: floor)
+        }
+        read = figures(reading.read)
+        write = figures(reading.write)
+        all = figures(reading.read + reading.write)
     }
 }
 

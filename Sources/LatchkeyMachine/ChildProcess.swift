@@ -43,7 +43,9 @@ package final class ChildProcess {
         let variables = environment.map { "\($0.key)=\($0.value)" }
         var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
         defer {
-            unsafe (arguments + environment).forEach { unsafe free($0) }
+            for unsafetext in unsafe arguments + environment {
+                unsafe free(text)
+            }
         }
         var (identifier, descriptor): (pid_t, Int32) = (0, -1)
         let error = unsafe latchkey_machine_child_start(

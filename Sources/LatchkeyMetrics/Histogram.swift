@@ -52,7 +52,7 @@ package struct HistogramBounds: Sendable {
 /// thread's first touch only.
 package struct Histogram: Sendable {
     package let bounds: HistogramBounds
-    let words: PerThreadWords
+    let words: PerThreadCounters
     /// The first bucket's word; the others follow, and then the sum.
     let offset: Int
 
@@ -60,7 +60,7 @@ package struct Histogram: Sendable {
         bounds.bucketCount + 1
     }
 
-    init(bounds: HistogramBounds, words: PerThreadWords, offset: Int) {
+    init(bounds: HistogramBounds, words: PerThreadCounters, offset: Int) {
         self.bounds = bounds
         self.words = words
         self.offset = offset
@@ -68,7 +68,7 @@ package struct Histogram: Sendable {
 
     /// A histogram outside any registry.
     package init(bounds: HistogramBounds) {
-        let words = PerThreadWords(wordCount: Self.wordCount(bounds))
+        let words = PerThreadCounters(wordCount: Self.wordCount(bounds))
         self.init(bounds: bounds, words: words, offset: 0)
     }
 

@@ -86,12 +86,13 @@ package struct Labels: Sendable, Hashable {
         text = pairs.map { "\($0.name)=\"\(Self.escape($0.value))\"" }.joined(separator: ",")
     }
 
-    private static func escape(_ value: String) -> String {
+    /// Text as it stands in a scrape, between quotes unless these stand for themselves.
+    static func escape(_ value: String, quotes: Bool = true) -> String {
         var escaped = ""
         for scalar in value.unicodeScalars {
             switch scalar {
             case "\\": escaped += "\\\\"
-            case "\"": escaped += "\\\""
+            case "\"" where quotes: escaped += "\\\""
             case "\n": escaped += "\\n"
             case "\u{0}"..."\u{1F}", "\u{7F}": escaped += "\u{FFFD}"
             default: escaped.unicodeScalars.append(scalar)

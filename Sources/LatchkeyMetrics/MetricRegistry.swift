@@ -32,7 +32,7 @@ package final class MetricRegistry: Sendable {
         var entries: [Entry] = []
         var entryOfFamily: [MetricFamily: Int] = [:]
         var claimedNames: Set<String> = []
-        var block: PerThreadWords?
+        var block: PerThreadCounters?
         var blockUsed = 0
     }
 
@@ -139,12 +139,12 @@ extension MetricRegistry.Contents {
     /// One page for each thread and block.
     private static let blockWordCount = 512
 
-    fileprivate mutating func takeWords(_ count: Int) -> (PerThreadWords, Int) {
+    fileprivate mutating func takeWords(_ count: Int) -> (PerThreadCounters, Int) {
         if let block, blockUsed + count <= block.wordCount {
             defer { blockUsed += count }
             return (block, blockUsed)
         }
-        let block = PerThreadWords(wordCount: max(count, Self.blockWordCount))
+        let block = PerThreadCounters(wordCount: max(count, Self.blockWordCount))
         self.block = block
         blockUsed = count
         return (block, 0)

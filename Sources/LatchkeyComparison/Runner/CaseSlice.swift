@@ -32,30 +32,24 @@ struct CaseSlice: StrategyVisitor {
     static let samplingMean = 8
 
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(MeasurementFailure) -> Output {
-        try submitting(strategy)
+        guard isMetered else {
+            return try submitting(nil) { Guard() }
+        }
+        let meter = Self.meter(strategy)
+        return try submitting(meter) { meter.metered(Guard()) }
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
     ) throws(MeasurementFailure) -> Output {
         if Guard.traits.appliesWritesAsynchronously {
-            return try submitting(strategy)
+            return try visit(strategy)
         }
         guard isMetered else {
             return try blocking(nil) { Guard() }
         }
         let meter = Self.meter(strategy)
         return try blocking(meter) { meter.metered(Guard()) }
-    }
-
-    private func submitting<Guard: NamedStrategy>(
-        _ strategy: Guard.Type
-    ) throws(MeasurementFailure) -> Output {
-        guard isMetered else {
-            return try submitting(nil) { Guard() }
-        }
-        let meter = Self.meter(strategy)
-        return try submitting(meter) { meter.metered(Guard()) }
     }
 
     private static func meter<Guard: NamedStrategy>(_ strategy: Guard.Type) -> ContentionMeter {
@@ -67,14 +61,31 @@ struct CaseSlice: StrategyVisitor {
         )
     }
 
+    private func submitting<Guard: Strategy>(
+        _ meter: ContentionMeter?,
+        _ guarding: () -> Guard
+    ) throws(MeasurementFailure) -> Output {
+        workload.keys == 1
+            ? try submitting(striped(guarding, OneValue.self), meter)
+            : try submitting(striped(guarding, ManyValues.self), meter)
+    }
+
+    private func submitting<Value: GuardedValues, Guard: Strategy>(
+        _ striped: Striped<Value, Guard>,
+        _ meter: ContentionMeter?
+    ) throws(MeasurementFailure) -> Output {
+        let cost = slice.cost
+        let result = try run(meter) { SubmittingOperator(striped, cost) }
+        return try output(striped, result, meter)
+    }
+
     private func blocking<Guard: BlockingStrategy>(
         _ meter: ContentionMeter?,
         _ guarding: () -> Guard
     ) throws(MeasurementFailure) -> Output {
-        if workload.keys == 1 {
-            return try blocking(OneValue.self, meter, guarding)
-        }
-        return try blocking(ManyValues.self, meter, guarding)
+        workload.keys == 1
+            ? try blocking(OneValue.self, meter, guarding)
+            : try blocking(ManyValues.self, meter, guarding)
     }
 
     private func blocking<Value: GuardedValues, Guard: BlockingStrategy>(
@@ -84,7 +95,7 @@ struct CaseSlice: StrategyVisitor {
     ) throws(MeasurementFailure) -> Output {
         let cost = slice.cost
         guard workload.stripes == 1 else {
-            let striped: Striped<Value, Guard> = striped(guarding)
+            let striped = striped(guarding, value)
             let result = try run(meter) { BlockingOperator(striped, cost) }
             return try output(striped, result, meter)
         }
@@ -94,21 +105,6 @@ struct CaseSlice: StrategyVisitor {
             guarded.submitRead({ $0 }, completion: completion)
         }
         return output(stripes, result, meter)
-    }
-
-    private func submitting<Guard: Strategy>(
-        _ meter: ContentionMeter?,
-        _ guarding: () -> Guard
-    ) throws(MeasurementFailure) -> Output {
-        let cost = slice.cost
-        if workload.keys == 1 {
-            let striped: Striped<OneValue, Guard> = striped(guarding)
-            let result = try run(meter) { SubmittingOperator(striped, cost) }
-            return try output(striped, result, meter)
-        }
-        let striped: Striped<ManyValues, Guard> = striped(guarding)
-        let result = try run(meter) { SubmittingOperator(striped, cost) }
-        return try output(striped, result, meter)
     }
 
     /// Runs the threads.
@@ -122,7 +118,8 @@ struct CaseSlice: StrategyVisitor {
     }
 
     private func striped<Value: GuardedValues, Guard: Strategy>(
-        _ guarding: () -> Guard
+        _ guarding: () -> Guard,
+        _ value: Value.Type
     ) -> Striped<Value, Guard> {
         Striped(count: workload.stripes, strategy: guarding) { stripe in
             Value(count: workload.keyCount(stripe: stripe))

@@ -44,7 +44,7 @@ extension Operator {
     mutating func drain() {}
 }
 
-/// Enters through the blocking doors.
+/// Uses the blocking access functions.
 struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
     let striped: Striped<Value, Guard>
     let cost: OperationCost
@@ -69,7 +69,7 @@ struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator
     }
 }
 
-/// Enters the only stripe there is, through the blocking doors.
+/// Uses the blocking access functions of the only stripe.
 ///
 /// Apart from ``BlockingOperator`` because the way to a stripe is three loads, each of which waits
 /// for the one before and for the unlocking before that: two nanoseconds that are no lock's.
@@ -93,7 +93,7 @@ struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operato
     }
 }
 
-/// Enters through the submitting doors, with a bounded number of operations under way.
+/// Uses the submitting access functions, with a bounded number of operations under way.
 ///
 /// What is measured is how many operations are *applied*: a thread goes on while up to
 /// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
@@ -113,19 +113,12 @@ struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
     }
 
     mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-        window.wait()
-        submit(operation) { [window] in
-            window.signal()
-        }
+        submit(operation, nil)
         return 0
     }
 
     mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        window.wait()
-        submit(operation) { [window] in
-            timing.end()
-            window.signal()
-        }
+        submit(operation, timing)
         return 0
     }
 
@@ -138,31 +131,32 @@ struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
         }
     }
 
-    private mutating func submit(
-        _ operation: PlannedOperation,
-        _ completion: @escaping @Sendable () -> Void
-    ) {
+    private mutating func submit(_ operation: PlannedOperation, _ timing: ResponseTiming?) {
+        window.wait()
         let slot = operation.slot
         let cost = cost
+        let completion = { @Sendable [window] (result: UInt64) in
+            Sink.keep(result)
+            timing?.end()
+            window.signal()
+        }
         guard operation.isWrite else {
-            striped.submitRead(operation.stripe) {
-                $0.read(slot, work: cost.work, steps: cost.sectionSteps)
-            } completion: { found in
-                Sink.keep(found)
-                completion()
-            }
+            striped.submitRead(
+                operation.stripe,
+                { $0.read(slot, work: cost.work, steps: cost.sectionSteps) },
+                completion: completion
+            )
             return
         }
         // The windows of all threads together fit into a backlog unless there are more than 256
         // threads. What is refused then is tried again, so that the plan stays what was done.
         while true {
             do {
-                try striped.submitWrite(operation.stripe) {
-                    $0.write(slot, work: cost.work, steps: cost.sectionSteps)
-                } completion: { left in
-                    Sink.keep(left)
-                    completion()
-                }
+                try striped.submitWrite(
+                    operation.stripe,
+                    { $0.write(slot, work: cost.work, steps: cost.sectionSteps) },
+                    completion: completion
+                )
                 return
             } catch {
                 refusedCount += 1

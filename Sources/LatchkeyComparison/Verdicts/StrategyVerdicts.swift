@@ -196,16 +196,10 @@ private struct VerdictVisitor: StrategyVisitor {
     }
 }
 
-/// One operation that a client is about to do.
+/// One operation that a client is about to do, and then what it did.
 private struct RegisterOperation: Sendable {
-    enum Action: Sendable {
-        case read
-        case write(UInt64)
-        case compareAndSet(expected: UInt64, new: UInt64)
-    }
-
     var property: Int
-    var action: Action
+    var action: RecordedOperation.Action
     var pause: Pause
 
     var isRead: Bool {
@@ -222,8 +216,20 @@ private struct RegisterOperation: Sendable {
             registers.read(property, pause: pause)
         case .write(let value):
             registers.write(property, value, pause: pause)
-        case .compareAndSet(let expected, let new):
+        case .compareAndSet(let expected, let new, _):
             registers.compareAndSet(property, expected: expected, new: new, pause: pause)
+        }
+    }
+}
+
+extension RecordedOperation.Action {
+    /// The action with its outcome.
+    fileprivate func finding(_ found: Registers.Finding) -> Self {
+        switch self {
+        case .read: .read(found: found.value)
+        case .write: self
+        case .compareAndSet(let expected, let new, _):
+            .compareAndSet(expected: expected, new: new, succeeded: found.succeeded)
         }
     }
 }
@@ -254,11 +260,11 @@ private struct ClientRecord: Sendable {
         let property = Int.random(in: 0..<Registers.propertyCount, using: &random)
         // No two writes write the same, so that a read says which one it saw.
         let new = UInt64(client + 1) << 32 | UInt64(history.count + 1)
-        let action: RegisterOperation.Action =
+        let action: RecordedOperation.Action =
             switch random.next() % 4 {
             case 0: .write(new)
-            case 1: .compareAndSet(expected: seen[property], new: new)
-            default: .read
+            case 1: .compareAndSet(expected: seen[property], new: new, succeeded: false)
+            default: .read(found: 0)
             }
         let operation = RegisterOperation(
             property: property,
@@ -269,18 +275,11 @@ private struct ClientRecord: Sendable {
         let found = perform(operation)
         let respondedAt = clock.next()
         note(found, operation)
-        let recorded: RecordedOperation.Action =
-            switch action {
-            case .read: .read(found: found.value)
-            case .write(let value): .write(value)
-            case .compareAndSet(let expected, let new):
-                .compareAndSet(expected: expected, new: new, succeeded: found.succeeded)
-            }
         history.append(
             RecordedOperation(
                 client: client,
                 property: property,
-                action: recorded,
+                action: action.finding(found),
                 invokedAt: invokedAt,
                 respondedAt: respondedAt
             )

@@ -22,7 +22,7 @@ public import Synchronization
 /// caller's own constant below `wordCount`, checked in debug builds. `@unchecked Sendable` because
 /// the words are atomic, and a place is written once, by its thread.
 @safe
-@usableFromInline package final class PerThreadWords: @unchecked Sendable {
+@usableFromInline package final class PerThreadCounters: @unchecked Sendable {
     /// The words that each thread has.
     @usableFromInline package let wordCount: Int
     /// Where each thread's cell is found.
@@ -130,11 +130,11 @@ public import Synchronization
     }
 }
 
-extension PerThreadWords {
+extension PerThreadCounters {
     /// One place per thread index, which leads to the thread's cell.
     ///
-    /// SAFETY: `@safe`, `@unchecked Sendable` because it is used only while its ``PerThreadWords``
-    /// lives, a thread's index is below the number of places, and the places are atomic.
+    /// SAFETY: `@safe`, `@unchecked Sendable` because it is used only while its
+    /// ``PerThreadCounters`` lives, a thread's index is below the number of places, and the places are atomic.
     @safe
     @usableFromInline package struct Table: @unchecked Sendable {
         @usableFromInline package typealias Place = Atomic<UnsafeMutablePointer<Atomic<UInt64>>?>
@@ -158,8 +158,8 @@ extension PerThreadWords {
     ///
     /// Only that thread changes them; any thread may read.
     ///
-    /// SAFETY: `@safe` because it is used only while its ``PerThreadWords`` lives, and offsets are
-    /// constants below `wordCount`.
+    /// SAFETY: `@safe` because it is used only while its ``PerThreadCounters`` lives, and offsets
+    /// are constants below `wordCount`.
     @safe
     @usableFromInline package struct Cell {
         @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>

@@ -15,62 +15,62 @@ extension ContentionProbe {
 
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
     @usableFromInline @inline(never)
-    func asksClosely(_ isWrite: Bool) -> Followed {
+    func asksTimed(_ isWrite: Bool) -> Timing {
         let weight =
             if let cell = words.firstVisit() {
                 count(isWrite, in: cell)
             } else {
                 countShared(isWrite)
             }
-        var followed = Followed()
-        guard weight > 0 else { return followed }
+        var timing = Timing()
+        guard weight > 0 else { return timing }
         if meter.level != .counts {
-            followed.weight = weight
-            followed.time = latchkey_system_nanoseconds()
+            timing.weight = weight
+            timing.time = latchkey_system_nanoseconds()
         }
         if !meter.countsContendedExactly, holder.load(ordering: .relaxed) & 1 == 1 {
-            followed = blocked(isWrite, followed)
+            timing = blocked(isWrite, timing)
         }
-        return followed
+        return timing
     }
 
     /// Counts an acquisition and says for how many a timing of it would stand: the ones since the
     /// last that was timed, this one included; 0 if it is not to be looked at.
-    private func count(_ isWrite: Bool, in cell: PerThreadWords.Cell) -> UInt32 {
-        let count = cell[ContentionWords.acquisitions(isWrite)] &+ 1
-        cell[ContentionWords.acquisitions(isWrite)] = count
+    private func count(_ isWrite: Bool, in cell: PerThreadCounters.Cell) -> UInt32 {
+        let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
+        cell[MeterLayout.acquisitions(isWrite)] = count
         guard meter.level != .counts else {
             let isLookedAt = !meter.countsContendedExactly
-            cell[ContentionWords.nextTimed(isWrite)] = isLookedAt ? 0 : .max
+            cell[MeterLayout.nextTimed(isWrite)] = isLookedAt ? 0 : .max
             return isLookedAt ? 1 : 0
         }
-        let mode = ContentionWords.Mode(isWrite)
+        let mode = MeterLayout.Mode(isWrite)
         let weight = count &- cell[mode.lastTimed]
         cell[mode.lastTimed] = count
-        cell[ContentionWords.nextTimed(isWrite)] = count &+ gap(in: cell)
+        cell[MeterLayout.nextTimed(isWrite)] = count &+ gap(in: cell)
         return UInt32(min(weight, UInt64(UInt32.max >> 1)))
     }
 
     /// A random number of acquisitions from 1 to twice the mean less 1, every one as likely, so
     /// that a workload with a rhythm is not caught at the same beat each time.
-    private func gap(in cell: PerThreadWords.Cell) -> UInt64 {
+    private func gap(in cell: PerThreadCounters.Cell) -> UInt64 {
         let span = 2 * UInt64(meter.samplingMean) - 1
         guard span > 1 else { return 1 }
         // Xorshift, and a seed that differs by thread: good enough to break a rhythm.
-        var random = cell[ContentionWords.random]
+        var random = cell[MeterLayout.random]
         if random == 0 {
             random = (UInt64(latchkey_system_thread_index()) &+ 1) &* 0x9E37_79B9_7F4A_7C15
         }
         random ^= random << 13
         random ^= random >> 7
         random ^= random << 17
-        cell[ContentionWords.random] = random
+        cell[MeterLayout.random] = random
         return 1 + (random >> 16) % span
     }
 
     /// As `count`, for a thread without an index.
     private func countShared(_ isWrite: Bool) -> UInt32 {
-        let count = words.sharedCell.add(1, at: ContentionWords.acquisitions(isWrite))
+        let count = words.sharedCell.add(1, at: MeterLayout.acquisitions(isWrite))
         if meter.level == .counts {
             return meter.countsContendedExactly ? 0 : 1
         }
@@ -94,59 +94,59 @@ extension ContentionProbe {
 
     /// Notes that the access has to wait.
     @usableFromInline @inline(never)
-    func blocked(_ isWrite: Bool, _ followed: Followed) -> Followed {
-        var followed = followed
-        followed.isBlocked = true
+    func blocked(_ isWrite: Bool, _ timing: Timing) -> Timing {
+        var timing = timing
+        timing.isBlocked = true
         if meter.level == .counts {
-            followed.weight = 1
-            followed.time = latchkey_system_nanoseconds()
+            timing.weight = 1
+            timing.time = latchkey_system_nanoseconds()
         }
-        let weight = blockedWeight(followed)
-        words.add(weight, at: ContentionWords.Mode(isWrite).contended)
-        words.add(weight, at: ContentionWords.waiting)
-        return followed
+        let weight = blockedWeight(timing)
+        words.add(weight, at: MeterLayout.Mode(isWrite).contended)
+        words.add(weight, at: MeterLayout.waiting)
+        return timing
     }
 
     /// How many contended acquisitions a blocked one stands for.
-    private func blockedWeight(_ followed: Followed) -> UInt64 {
-        meter.countsContendedExactly ? 1 : UInt64(followed.weight)
+    private func blockedWeight(_ timing: Timing) -> UInt64 {
+        meter.countsContendedExactly ? 1 : UInt64(timing.weight)
     }
 
     /// Counts a hand-off, unless nobody was inside before.
     @usableFromInline @inline(never)
     func takesOver(from last: UInt32) {
         if last != 0 {
-            words.add(1, at: ContentionWords.handOffs)
+            words.add(1, at: MeterLayout.handOffs)
         }
     }
 
     @usableFromInline @inline(never)
-    func entersFollowed(_ isWrite: Bool, _ followed: Followed) -> Followed {
-        var followed = followed
-        let now = followed.weight > 0 ? latchkey_system_nanoseconds() : 0
-        if followed.isBlocked {
-            words.add(0 &- blockedWeight(followed), at: ContentionWords.waiting)
+    func entersTimed(_ isWrite: Bool, _ timing: Timing) -> Timing {
+        var timing = timing
+        let now = timing.weight > 0 ? latchkey_system_nanoseconds() : 0
+        if timing.isBlocked {
+            words.add(0 &- blockedWeight(timing), at: MeterLayout.waiting)
         }
-        if followed.weight > 0 {
-            if !meter.countsContendedExactly, !followed.isBlocked,
-                now &- followed.time > Self.unmistakableWaitNanoseconds
+        if timing.weight > 0 {
+            if !meter.countsContendedExactly, !timing.isBlocked,
+                now &- timing.time > Self.unmistakableWaitNanoseconds
             {
-                words.add(UInt64(followed.weight), at: ContentionWords.Mode(isWrite).contended)
+                words.add(UInt64(timing.weight), at: MeterLayout.Mode(isWrite).contended)
             }
-            let durations = ContentionWords.Mode(isWrite).wait
-            record(from: followed.time, to: now, weight: followed.weight, in: durations)
+            let durations = MeterLayout.Mode(isWrite).wait
+            record(from: timing.time, to: now, weight: timing.weight, in: durations)
             // Looked at again, so that the recording is in neither time.
-            followed.time = meter.level == .counts ? 0 : latchkey_system_nanoseconds()
+            timing.time = meter.level == .counts ? 0 : latchkey_system_nanoseconds()
         }
-        return followed
+        return timing
     }
 
     @usableFromInline @inline(never)
-    func leavesFollowed(_ isWrite: Bool, _ followed: Followed) {
-        guard followed.weight > 0, meter.level != .counts else { return }
+    func leavesTimed(_ isWrite: Bool, _ timing: Timing) {
+        guard timing.weight > 0, meter.level != .counts else { return }
         let now = latchkey_system_nanoseconds()
-        let durations = ContentionWords.Mode(isWrite).hold
-        record(from: followed.time, to: now, weight: followed.weight, in: durations)
+        let durations = MeterLayout.Mode(isWrite).hold
+        record(from: timing.time, to: now, weight: timing.weight, in: durations)
     }
 
     /// Puts a time into its histogram and raises the maxima.
@@ -154,7 +154,7 @@ extension ContentionProbe {
         from start: UInt64,
         to end: UInt64,
         weight: UInt32,
-        in durations: ContentionWords.Durations
+        in durations: MeterLayout.Durations
     ) {
         let nanoseconds = end > start ? end - start : 0
         let weight = UInt64(weight)
