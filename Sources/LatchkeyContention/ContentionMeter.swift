@@ -4,13 +4,13 @@ public import LatchkeyMetrics
 public import LatchkeySync
 import Synchronization
 
-/// What one strategy in one role has cost so far.
+/// The cost of one strategy in one role so far.
 ///
 /// One meter serves all guards (stripes) of a strategy; each guard has its own ``ContentionProbe``,
 /// which writes here.
 ///
 /// **Design.** Every figure is in words that a thread has for itself (``PerThreadCounters``),
-/// written with plain relaxed stores and added up when somebody reads. Nothing in the meter locks, except
+/// written with plain relaxed stores and added up for a reading. Nothing in the meter locks, except
 /// that ``reset()`` and a report exchange the baseline under a lock that no access takes. The
 /// words only grow, as Prometheus' counters must; a reset remembers what they were, and the report
 /// subtracts that. Maxima cannot be subtracted: each is kept with the number of its period, and
@@ -23,7 +23,7 @@ import Synchronization
     package let traits: StrategyTraits
     package let role: MeterRole
     package let level: MeteringLevel
-    /// For each thread and mode one acquisition in so many is timed, in the mean.
+    /// N, if one acquisition in N is timed on average, for each thread and mode.
     ///
     /// 1 for `full`, 0 where not every acquisition has a chance to be timed.
     package let samplingMean: Int
@@ -121,7 +121,7 @@ import Synchronization
         shadow.write { $0 = ShadowSource(interval: interval, refusedCount: refusedCount) }
     }
 
-    /// What is known of a shadow's share since the meter was made; `nil` in another role.
+    /// A shadow's share since the meter was made; `nil` in another role.
     package var shadowShare: ShadowShare? {
         shadow.read { $0 }.map {
             ShadowShare(sampleInterval: $0.interval, refused: $0.refusedCount())
@@ -136,7 +136,7 @@ import Synchronization
         }
     }
 
-    /// What metering was found to cost, if that was measured.
+    /// The cost of metering, if it was measured.
     package var overhead: MeteringOverhead? {
         get { overheadFound.read { $0 } }
         set { overheadFound.write { $0 = newValue } }
@@ -149,7 +149,7 @@ import Synchronization
 
     /// Begins anew what a report shows.
     ///
-    /// What Prometheus sees goes on.
+    /// Prometheus' counters go on.
     package func reset() {
         let now = reading
         let refusedCount = shadowShare?.refused ?? 0
@@ -176,9 +176,9 @@ import Synchronization
     }
 }
 
-/// Which part of the operations a shadow was given.
+/// The share of the operations that a shadow was given.
 package struct ShadowShare: Codable, Sendable, Equatable {
-    /// Of the operations one in so many was sampled, in the mean.
+    /// N, if one operation in N was sampled on average.
     package var sampleInterval: Int
     /// Sampled operations that were not applied, because too many were under way.
     package var refused: UInt64

@@ -19,7 +19,7 @@ package final class ChildProcess {
 
     private let identifier: pid_t
 
-    /// How long one `poll(2)` lasts at most, between looks for an interrupt.
+    /// The longest `poll(2)`, between looks for an interrupt.
     private static let lookMilliseconds = 50.0
     private static let byteCountMax = 1 << 20
 
@@ -43,8 +43,9 @@ package final class ChildProcess {
         let variables = environment.map { "\($0.key)=\($0.value)" }
         var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
         defer {
-            for unsafetext in unsafe arguments + environment {
-                unsafe free(text)
+            let texts = unsafe arguments + environment
+            for index in unsafe texts.indices {
+                unsafe free(texts[index])
             }
         }
         var (identifier, descriptor): (pid_t, Int32) = (0, -1)

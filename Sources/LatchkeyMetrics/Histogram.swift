@@ -4,12 +4,12 @@ package struct HistogramBounds: Sendable {
     ///
     /// One more bucket, without a bound, takes what is above the last.
     package let values: [UInt64]
-    /// What one observed unit is in the metric's base unit: 1e-9 for nanoseconds in seconds.
+    /// One observed unit in the metric's base unit: 1e-9 for nanoseconds in seconds.
     package let scale: Scale
     /// The bounds in the base unit, as the `le` label has them.
     let texts: [String]
 
-    /// How an observed number becomes the metric's.
+    /// The conversion of an observed number to the metric's.
     package enum Scale: Sendable {
         case one
         case nanosecondsInSeconds
@@ -46,7 +46,7 @@ package struct HistogramBounds: Sendable {
     package var bucketCount: Int { values.count + 1 }
 }
 
-/// How often values fell between fixed bounds, and their sum.
+/// Counts of values between fixed bounds, and their sum.
 ///
 /// A handle, kept per thread like a ``Counter``: observing takes no lock and allocates at a
 /// thread's first touch only.
@@ -82,7 +82,7 @@ package struct Histogram: Sendable {
         words.add(value &* weight, at: offset + bounds.bucketCount)
     }
 
-    /// What was observed so far, each bucket for itself.
+    /// The values so far, each bucket for itself.
     package var reading: HistogramReading {
         HistogramReading(
             buckets: (0..<bounds.bucketCount).map { words.sum(at: offset + $0) },
@@ -93,7 +93,7 @@ package struct Histogram: Sendable {
 
 /// A histogram's content at one moment.
 package struct HistogramReading: Sendable, Equatable {
-    /// How many values each bucket took, not accumulated.
+    /// The number of values in each bucket, not accumulated.
     package var buckets: [UInt64]
     /// The sum of the values in the metric's base unit.
     package var sum: Double

@@ -1,7 +1,7 @@
 import CLatchkeySystem
 import Synchronization
 
-/// How long operations took, of one thread of an open loop.
+/// The durations of one thread's operations in an open loop.
 ///
 /// **Design.** Buckets of a sixteenth of an octave, so that a quantile is off by at most 6 %. What
 /// completes later is recorded by the thread that completes it, so the counts are added atomically;
@@ -52,7 +52,7 @@ final class ResponseTimes: @unchecked Sendable {
 
     /// The figures of all threads together; `nil` if nothing was recorded.
     ///
-    /// What was due and had not begun at the end counts as having taken until then: at least so
+    /// Operations that were due and had not begun count as having taken until the end: at least so
     /// long it did take.
     static func durations(
         _ all: [ResponseTimes],
@@ -117,7 +117,7 @@ struct UnbegunOperations: Sendable, Equatable {
         count = longest > 0 ? UInt64((Double(longest) / interval).rounded(.up)) : 0
     }
 
-    /// How many of them were due so many nanoseconds before the end, or fewer.
+    /// The number of them that were due at most this many nanoseconds before the end.
     func count(upTo nanoseconds: UInt64) -> UInt64 {
         guard nanoseconds < longest else { return count }
         // Those that were due earlier, and so have waited for longer.
@@ -132,7 +132,7 @@ struct UnbegunOperations: Sendable, Equatable {
 }
 
 enum Quantiles {
-    /// How many values there must be for one in a thousand of them to mean anything.
+    /// The fewest values whose p99.9 means anything.
     static let rareCountMin = 1_000
 }
 

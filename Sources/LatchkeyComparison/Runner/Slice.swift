@@ -5,7 +5,7 @@ import Glibc
 import LatchkeyMachine
 import LatchkeySync
 
-/// What the threads of one slice have in common.
+/// One measurement of a case, and everything that its threads share.
 struct Slice: Sendable {
     let plans: [OperationPlan]
     let cost: OperationCost
@@ -26,7 +26,7 @@ struct SliceDurations: Sendable {
     var measuredNanoseconds: UInt64
 }
 
-/// What a slice found.
+/// The result of a slice.
 struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage: Usage
@@ -75,8 +75,8 @@ extension Slice {
         )
     }
 
-    /// Where in the first interval of an open loop a thread begins, from 0 to 1, so that threads
-    /// take turns.
+    /// The part of the first interval of an open loop after which a thread begins, from 0 to 1, so
+    /// that the threads' operations alternate.
     func offset(_ thread: Int) -> Double {
         Double(thread) / Double(threads)
     }

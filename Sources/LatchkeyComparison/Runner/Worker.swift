@@ -2,7 +2,7 @@ import CLatchkeySystem
 import Glibc
 import LatchkeyMachine
 
-/// What one thread of a slice did.
+/// The work that one thread did in a slice.
 struct WorkerTally: Sendable {
     /// While it counted.
     ///
@@ -18,7 +18,7 @@ struct WorkerTally: Sendable {
     var systemCalls: Int?
     var responses: ResponseTimes?
     var responsesFromIntended: ResponseTimes?
-    /// What was due and had not begun when the slice ended, in an open loop.
+    /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
 
     var operationsPerSecond: Double {
@@ -32,7 +32,7 @@ struct Worker<Performer: Operator> {
     let plan: OperationPlan
     /// Nanoseconds from one operation to the next, in an open loop.
     let interval: Double?
-    /// Where in the first interval this thread begins, from 0 to 1.
+    /// The part of the first interval after which this thread begins, from 0 to 1.
     let offset: Double
     let counter: SystemCallCounter?
 
@@ -114,7 +114,7 @@ struct Worker<Performer: Operator> {
         let count = plan.operations.count
         var place = position % count
         var done = 0
-        // Copies, so that they can stay in registers while the doors are called.
+        // Copies, so that they can stay in registers while the access functions are called.
         var outside = outside
         var performer = performer
         unsafe plan.operations.withUnsafeBufferPointer { operations in
@@ -144,7 +144,7 @@ struct Worker<Performer: Operator> {
 
     /// One operation at each intended start, or as soon after it as the last one lets.
     ///
-    /// What is measured is due from the common start on, whenever this thread gets there: a stall
+    /// Operations are due from the common start on, whenever this thread gets there: a stall
     /// that began during the warm-up delays it as well.
     private mutating func openLoop(
         _ stage: Stage,
@@ -185,7 +185,7 @@ struct Worker<Performer: Operator> {
 enum Pace {
     /// The kernel wakes a sleeper some fifty microseconds late; so much is polled instead.
     static let pollNanoseconds: UInt64 = 80_000
-    /// How long a sleep is at most, so that the end of the slice is seen.
+    /// The longest sleep, so that the end of the slice is seen.
     static let sleepMaxNanoseconds: UInt64 = 5_000_000
 
     /// Returns at that time, or with false when `condition` has ended before.

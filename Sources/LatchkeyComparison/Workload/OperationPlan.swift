@@ -19,7 +19,7 @@ struct PlannedOperation: Sendable, Equatable {
     func key(stripes: Int) -> Int { slot * stripes + stripe }
 }
 
-/// What one thread does, over and over.
+/// The operations of one thread, which it repeats.
 ///
 /// Drawn before the run, so that neither a random number nor a logarithm is in the timed path, and
 /// so that anybody who knows how many operations a thread did knows which ones.
