@@ -215,6 +215,7 @@ static void count_unparsed(connection *c) {
     // <linux/tcp.h>, which alone has the whole of tcp_info.
     enum { KERNEL_FIN_WAIT_1 = 4, KERNEL_FIN_WAIT_2 = 5 };
     struct tcp_info info;
+    // Under encryption the handshake was sent.
     if (atomic_load(&c->phase) == PHASE_WAITING && !atomic_load(&c->server->draining) &&
         latchkey_http_connection_ask(c, &info) && info.tcpi_bytes_sent == 0 &&
         (info.tcpi_state == KERNEL_FIN_WAIT_1 || info.tcpi_state == KERNEL_FIN_WAIT_2)) {
@@ -304,6 +305,9 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
             break;
         case PHASE_ANSWERING:
             result.answering++;
+            break;
+        case PHASE_STREAMING:
+            result.streaming++;
             break;
         }
     }

@@ -12,37 +12,36 @@
 // What libmicrohttpd does not say is asked of the kernel (tcp_info): whether the first bytes of a
 // request line have come, whether the client has gone, and how much of an answer it has taken.
 //
-// Nothing is without a deadline but a handler that is running: it has a thread of the server, which
-// cannot be taken away. A request whose handler has returned without an answer is abandoned, as at
+// The watchdog waits on an epoll set with the sockets of streams, which tells it when such a client
+// has gone (stream.c). The set is read under the server's lock: a connection leaves it, under that
+// lock, before its object is freed.
+//
+// Without a deadline are a handler that is running, because its thread cannot be taken away, and a
+// stream without bytes. A request whose handler has returned without an answer is abandoned, as at
 // stop (response.c). An answer must be taken at a least rate, on average over the idle time, since
 // a client that takes a byte now and then would hold its connection for ever.
 //
-// A request that is too slow is answered here, on the socket, with a small raw 408; a body that
-// goes on and on with a raw 413; a Content-Length that libmicrohttpd does not take with a raw 400
-// or 413. The phase EXPIRED keeps everybody else from answering. Only our half of the connection is
-// closed then, so that the client gets to read the answer before its next bytes meet a closed
-// socket; the rest follows LINGER_MILLISECONDS later.
+// A request that is too slow is refused past libmicrohttpd (raw.c): a 408; a body without end with
+// a 413; a Content-Length that libmicrohttpd does not take with a 400 or 413. The phase EXPIRED
+// keeps everybody else from answering. Only our half of the connection is closed then, so that the
+// client gets to read the answer before its next bytes meet a closed socket; the rest follows
+// LINGER_MILLISECONDS later.
 
 #include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
 #include "internal.h"
 
-enum {
-    LINGER_MILLISECONDS = 1000,
-    // The head of a raw answer is well below 256 bytes.
-    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + 256,
-    // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
-    // which alone has the whole of tcp_info.
-    KERNEL_CLOSE_WAIT = 8,
-};
+enum { LINGER_MILLISECONDS = 1000 };
 
 static uint64_t now_milliseconds(void) {
     struct timespec now;
@@ -50,35 +49,9 @@ static uint64_t now_milliseconds(void) {
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
-// Sends a whole answer. A client that has left no room for so little in its window gets none.
-static void send_raw(connection *c, const char *status, const char *problem) {
-    char date[40];
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &utc);
-    char text[RAW_BYTES_MAX];
-    int count = snprintf(text, sizeof(text),
-                         "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\n"
-                         "Content-Type: application/problem+json\r\n"
-                         "Content-Length: %zu\r\n\r\n%s",
-                         status, date, strlen(problem), problem);
-    if (count > 0 && (size_t)count < sizeof(text)) {
-        send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
-}
-
-static bool refuse(connection *c, unsigned phase, const char *status, const char *problem) {
-    bool expires = latchkey_http_connection_expire(c, phase);
-    if (expires) {
-        send_raw(c, status, problem);
-        shutdown(c->socket, SHUT_WR);
-    }
-    return expires;
-}
-
 void latchkey_http_deadline_refuse_body(connection *c) {
-    refuse(c, atomic_load(&c->phase), "413 Content Too Large", c->server->too_large_body);
+    latchkey_http_raw_refuse(c, atomic_load(&c->phase), "413 Content Too Large",
+                             c->server->too_large_body);
 }
 
 // What is wrong with a Content-Length: nothing, or too much, or it is no number.
@@ -102,10 +75,11 @@ static void refuse_unparsed(connection *c, bool lacks_memory) {
     if (length == LENGTH_TOO_LARGE) {
         latchkey_http_deadline_refuse_body(c);
     } else if (length == LENGTH_MALFORMED) {
-        refuse(c, atomic_load(&c->phase), "400 Bad Request", c->server->malformed_body);
+        latchkey_http_raw_refuse(c, atomic_load(&c->phase), "400 Bad Request",
+                                 c->server->malformed_body);
     } else if (lacks_memory && latchkey_http_room_has_many_cookies(c)) {
-        refuse(c, atomic_load(&c->phase), "431 Request Header Fields Too Large",
-               c->server->head_too_large_body);
+        latchkey_http_raw_refuse(c, atomic_load(&c->phase), "431 Request Header Fields Too Large",
+                                 c->server->head_too_large_body);
     }
 }
 
@@ -125,7 +99,7 @@ static void count_timeout(connection *c) {
 }
 
 static void refuse_slow_request(connection *c, unsigned phase) {
-    if (refuse(c, phase, "408 Request Timeout", c->server->timeout_body)) {
+    if (latchkey_http_raw_refuse(c, phase, "408 Request Timeout", c->server->timeout_body)) {
         count_timeout(c);
     }
 }
@@ -148,17 +122,6 @@ static bool has_begun(unsigned phase, uint64_t elapsed, const struct tcp_info *i
         return info->tcpi_bytes_received > 0;
     }
     return (uint64_t)info->tcpi_last_data_recv + KERNEL_TICK_MILLISECONDS < elapsed;
-}
-
-// Whether the client has ended its half of the connection, and all that it had sent was read.
-//
-// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
-// the last one. An end of the stream that has come together with the last bytes is then never seen,
-// and the connection would stay until it has been idle for too long.
-static bool has_ended_unseen(connection *c, const struct tcp_info *info) {
-    int unread = 0;
-    return info->tcpi_state == KERNEL_CLOSE_WAIT && ioctl(c->socket, FIONREAD, &unread) == 0 &&
-           unread == 0;
 }
 
 // Ends a connection whose client takes its answer too slowly, on average over the idle time.
@@ -199,7 +162,7 @@ static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t 
     if (!latchkey_http_connection_ask(c, &info) || is_taking(c, now, elapsed, &info)) {
         return;
     }
-    if (has_ended_unseen(c, &info) ||
+    if (latchkey_http_raw_has_ended(c, &info, elapsed) ||
         (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS)) {
         end(c, phase);
         return;
@@ -221,7 +184,8 @@ static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t 
 static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
     uint32_t bound = c->server->options.request_milliseconds;
     struct tcp_info info;
-    if ((latchkey_http_connection_ask(c, &info) && has_ended_unseen(c, &info)) ||
+    if ((latchkey_http_connection_ask(c, &info) &&
+         latchkey_http_raw_has_ended(c, &info, elapsed)) ||
         (c->refused && elapsed >= LATCHKEY_HTTP_REFUSAL_MILLISECONDS)) {
         end(c, phase);
     } else if (bound > 0 && elapsed >= bound) {
@@ -231,7 +195,8 @@ static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
 
 // Takes a request away from a handler that has returned without an answer.
 static void watch_handling(connection *c, uint64_t elapsed) {
-    uint32_t bound = c->server->options.answer_milliseconds;
+    uint32_t own = atomic_load_explicit(&c->answer_milliseconds, memory_order_relaxed);
+    uint32_t bound = own == UINT32_MAX ? 0 : own > 0 ? own : c->server->options.answer_milliseconds;
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (bound > 0 && elapsed >= bound && (state == ANSWER_DETACHED || state == ANSWER_SUSPENDED) &&
         latchkey_http_response_abandon(c, state)) {
@@ -281,6 +246,11 @@ static void watch(connection *c, uint64_t now) {
     case PHASE_ANSWERING:
         watch_answering(c, now, elapsed);
         break;
+    case PHASE_STREAMING:
+        if (latchkey_http_stream_watch(c, now)) {
+            count_timeout(c);
+        }
+        break;
     case PHASE_EXPIRED:
         if (elapsed >= LINGER_MILLISECONDS) {
             latchkey_http_connection_end(c);
@@ -289,20 +259,39 @@ static void watch(connection *c, uint64_t now) {
     }
 }
 
+// Takes what the kernel says of streams: that their clients have gone. (lock)
+static void read_set(latchkey_http_server *server) {
+    enum { EVENTS = 64 };
+    struct epoll_event events[EVENTS];
+    int count;
+    do {
+        count = epoll_wait(server->watch_set, events, EVENTS, 0);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.ptr != NULL) {
+                latchkey_http_stream_client_gone(events[i].data.ptr);
+            }
+        }
+    } while (count == EVENTS);
+}
+
 void *latchkey_http_deadline_watch(void *context) {
     latchkey_http_server *server = context;
+    struct pollfd set = {.fd = server->watch_set, .events = POLLIN};
+    uint64_t next = 0;
     pthread_mutex_lock(&server->lock);
     while (!server->watchdog_ends) {
+        read_set(server);
         uint64_t now = now_milliseconds();
-        for (connection *c = server->all.next; c != NULL; c = c->all.next) {
-            watch(c, now);
+        if (now >= next) {
+            for (connection *c = server->all.next; c != NULL; c = c->all.next) {
+                watch(c, now);
+            }
+            now = now_milliseconds();
+            next = now + server->tick_milliseconds;
         }
-        uint64_t next = now_milliseconds() + server->tick_milliseconds;
-        struct timespec until = {(time_t)(next / 1000), (long)(next % 1000) * 1000000};
-        int result = 0;
-        while (!server->watchdog_ends && result != ETIMEDOUT) {
-            result = pthread_cond_timedwait(&server->wakes, &server->lock, &until);
-        }
+        pthread_mutex_unlock(&server->lock);
+        poll(&set, 1, (int)(next - now));
+        pthread_mutex_lock(&server->lock);
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;
@@ -313,9 +302,9 @@ void latchkey_http_deadline_stop(latchkey_http_server *server) {
     bool runs = server->watchdog_runs;
     server->watchdog_runs = false;
     server->watchdog_ends = true;
-    pthread_cond_signal(&server->wakes);
     pthread_mutex_unlock(&server->lock);
     if (runs) {
+        eventfd_write(server->watch_wake, 1);
         pthread_join(server->watchdog, NULL);
     }
 }

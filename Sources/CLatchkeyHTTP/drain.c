@@ -10,7 +10,8 @@
 // surprised by that only if it took the socket out because its bound of connections is reached, and
 // that bound is out of reach.
 //
-// Stop, in order: `draining` and the closed port; wait for the requests in flight; `stopping`,
+// Stop, in order: `draining` and the closed port; wait for the requests in flight, and let streams
+// end meanwhile, for which there is a time of their own; `stopping`,
 // after which no handler is called any more; take unanswered requests away from their handlers;
 // wait until nothing is suspended or about to be resumed, because MHD_stop_daemon() aborts on a
 // suspended connection and frees what resuming touches; shut all sockets down and wait until no
@@ -50,6 +51,7 @@ void latchkey_http_quiesce(latchkey_http_server *server) {
         }
     }
     pthread_mutex_unlock(&server->lock);
+    latchkey_http_stream_tell_all(server);
 }
 
 static uint64_t now_milliseconds(void) {
@@ -63,9 +65,33 @@ static void pause_shortly(void) {
     nanosleep(&shortly, NULL);
 }
 
-static bool is_in_flight(latchkey_http_server *server) {
+// Waits until requests and streams have ended, but no longer than this. Streams are ended and cut
+// off meanwhile. Returns how many were cut off.
+static uint32_t await_end(latchkey_http_server *server, uint32_t milliseconds) {
+    uint32_t cut_off = 0;
+    uint64_t begun = now_milliseconds();
+    uint64_t elapsed = 0;
+    while (elapsed < milliseconds) {
+        latchkey_http_statistics now = latchkey_http_measure(server);
+        if (now.receiving + now.handling + now.answering + now.streaming == 0) {
+            break;
+        }
+        if (elapsed >= LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS) {
+            latchkey_http_stream_end_all(server);
+        }
+        if (elapsed >=
+            LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS + LATCHKEY_HTTP_STREAM_FLUSH_MILLISECONDS) {
+            cut_off += latchkey_http_stream_cut_all(server);
+        }
+        pause_shortly();
+        elapsed = now_milliseconds() - begun;
+    }
+    return cut_off;
+}
+
+static bool is_answering(latchkey_http_server *server) {
     latchkey_http_statistics now = latchkey_http_measure(server);
-    return now.receiving + now.handling + now.answering > 0;
+    return now.answering + now.streaming > 0;
 }
 
 // Takes away what is suspended or parked. Returns how many requests that were, and whether some
@@ -105,22 +131,21 @@ static bool end_all(latchkey_http_server *server, bool awaits_admission) {
 
 latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds) {
     latchkey_http_quiesce(server);
-    uint64_t until = now_milliseconds() + milliseconds;
-    while (is_in_flight(server) && now_milliseconds() < until) {
-        pause_shortly();
-    }
-    atomic_store(&server->stopping, true);
     latchkey_http_cut_off cut_off = {0};
+    cut_off.answers = await_end(server, milliseconds);
+    atomic_store(&server->stopping, true);
+    latchkey_http_stream_end_all(server);
     bool is_handling = true;
     while (is_handling || atomic_load(&server->responding) > 0) {
         cut_off.requests += abandon_all(server, &is_handling);
         pause_shortly();
     }
-    until = now_milliseconds() + FLUSH_MILLISECONDS;
-    while (latchkey_http_measure(server).answering > 0 && now_milliseconds() < until) {
+    uint64_t until = now_milliseconds() + FLUSH_MILLISECONDS;
+    while (is_answering(server) && now_milliseconds() < until) {
         pause_shortly();
     }
-    cut_off.answers = latchkey_http_measure(server).answering;
+    cut_off.answers += latchkey_http_measure(server).answering;
+    cut_off.answers += latchkey_http_stream_cut_all(server);
     uint64_t begun = now_milliseconds();
     uint64_t elapsed = 0;
     while (end_all(server, elapsed < ADMISSION_MILLISECONDS) && elapsed < END_MILLISECONDS) {

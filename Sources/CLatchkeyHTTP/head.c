@@ -219,7 +219,7 @@ static void check_fields(connection *c, bool is_http_1_1) {
                 for (size_t k = 0; k < value.count; k++) {
                     c->body_declared = c->body_declared * 10 + (unsigned)(value.bytes[k] - '0');
                 }
-                if (c->body_declared > c->server->options.body_bytes_max) {
+                if (c->body_declared > c->body_bytes_max) {
                     reject(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE, true);
                 }
             }
@@ -281,6 +281,7 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     size_t head_count = info != NULL ? info->header_size : 0;
     c->head_count = head_count;
+    c->body_bytes_max = options->body_bytes_max;
     size_t method_count = strlen(method);
     size_t version_count = strlen(version);
     const char *target = c->target;
@@ -321,7 +322,8 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         c->request.rejection = LATCHKEY_HTTP_REJECTION_MEMORY;
         c->closes = true;
     } else {
-        check_fields(c, strcmp(version, "HTTP/1.0") != 0);
+        c->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
+        check_fields(c, !c->is_http_1_0);
     }
     if (head_count > options->head_bytes_max && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, false);

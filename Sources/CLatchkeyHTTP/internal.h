@@ -20,8 +20,12 @@
 //              |                 |                                       | of a request is there
 //   RECEIVING  | server's thread | the request line is there             | 408
 //   HANDLING   | server's thread | before the handler is called          | taken away, once the
-//              |                 |                                       | handler has returned
+//              |                 |                                       | handler has returned;
+//              |                 |                                       | the request may have a
+//              |                 |                                       | deadline of its own
 //   ANSWERING  | server's thread | the answer was given to libmicrohttpd | taken too slowly
+//   STREAMING  | server's thread | the same, and the answer is a stream  | taken too slowly; never
+//              |                 |                                       | while there are no bytes
 //   EXPIRED    | watchdog, or    | a raw answer was sent, or none; the   | closed a second later
 //              | server's thread | rest that comes is thrown away        |
 //
@@ -61,7 +65,14 @@
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
 
-enum phase { PHASE_WAITING, PHASE_RECEIVING, PHASE_HANDLING, PHASE_ANSWERING, PHASE_EXPIRED };
+enum phase {
+    PHASE_WAITING,
+    PHASE_RECEIVING,
+    PHASE_HANDLING,
+    PHASE_ANSWERING,
+    PHASE_STREAMING,
+    PHASE_EXPIRED,
+};
 
 enum { PHASE_BITS = 3, PHASE_MASK = 0x7 };
 
@@ -130,12 +141,14 @@ struct connection {
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
     bool failed_head;    // no memory for the copy of the head
+    bool answers_head;   // the answer was given at the head; the body is thrown away
     const char *target;  // libmicrohttpd's, until the first call of the access handler
     size_t target_count;
     size_t query_offset;  // in the target; 0: no `?`
     char hidden;          // the first byte of the query while libmicrohttpd must not see it
     bool has_cookies;     // of which the library has made copies
     bool is_chunked;      // the body, behind which trailers may come
+    bool is_http_1_0;
     size_t head_count;
 
     // The copy of the head, and the fields in it.
@@ -148,12 +161,16 @@ struct connection {
     size_t body_capacity;
     uint64_t body_received;
     uint64_t body_declared;   // Content-Length
+    uint64_t body_bytes_max;  // of a request with a body
     uint64_t consumed_bytes;  // what is known of the length of all requests before this one
     bool consumed_unknown;    // the last one was chunked: its length is not known
 
     struct MHD_Response *answer;
     uint32_t answer_status;
     bool answer_close;
+    latchkey_http_stream *stream;  // the body of the answer, or NULL (set and cleared under lock)
+    // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
+    _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
     atomic_uint reference_count;
 
@@ -205,12 +222,14 @@ struct latchkey_http_server {
     atomic_ullong log_window;
 
     pthread_mutex_t lock;  // guards the rest, and what is marked in the connections
-    pthread_cond_t wakes;
     pthread_t watchdog;
+    int watch_set;   // epoll: sockets with a stream, for the end of their client; and `watch_wake`
+    int watch_wake;  // eventfd: ends the watchdog
     bool watchdog_runs;
     bool watchdog_ends;
-    links all;       // the first and the last connection
-    links refusals;  // the oldest and the newest of those that are refused
+    bool streams_end;  // each stream that begins from now on ends behind what is buffered
+    links all;         // the first and the last connection
+    links refusals;    // the oldest and the newest of those that are refused
     uint32_t connection_count;
     uint32_t refusal_count;
     connection **addresses;  // chains by hash, or NULL without a bound per address
@@ -277,11 +296,36 @@ void latchkey_http_room_count_anew(connection *c);
 // The length of the library's memory of a connection.
 size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options);
 
+// raw.c
+
+// Refuses a request that libmicrohttpd takes no answer for, if the connection is still in this
+// phase, and lets it expire. Returns whether it was.
+bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
+                              const char *problem);
+
+// How many bytes libmicrohttpd has read on this connection; false if that is not known.
+bool latchkey_http_raw_is_read(connection *c, uint64_t *count);
+
+// Whether the client has ended its half of the connection, and all that it had sent was read. The
+// phase has lasted this long.
+//
+// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
+// the last one. An end of the stream that has come together with the last bytes is then never seen,
+// and the connection would stay until it has been idle for too long.
+bool latchkey_http_raw_has_ended(connection *c, const struct tcp_info *info,
+                                 uint64_t elapsed_milliseconds);
+
 // response.c
 
 // Calls the handler, and hands its answer to libmicrohttpd if it is there. `is_early` if the
 // request is not complete, so that libmicrohttpd would wait for the rest before it comes back.
 enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early);
+
+// Asks the head callback. Returns whether it has answered.
+bool latchkey_http_response_ask_at_head(connection *c);
+
+// Hands the answer that was given at the head to libmicrohttpd.
+enum MHD_Result latchkey_http_response_give(connection *c);
 
 // Goes on with a request whose handler has returned without an answer.
 enum MHD_Result latchkey_http_response_continue(connection *c);
@@ -299,7 +343,7 @@ void *latchkey_http_deadline_watch(void *server);
 // Ends and joins the watchdog, if it runs.
 void latchkey_http_deadline_stop(latchkey_http_server *server);
 
-// Sends a raw 413 and lets the connection expire.
+// Refuses a body without end with a 413 (raw.c).
 void latchkey_http_deadline_refuse_body(connection *c);
 
 // Does the same, with a 400, 413 or 431, to those connections of this thread whose head
@@ -323,5 +367,7 @@ enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
 // server.c
 
 void latchkey_http_server_release(latchkey_http_server *server);
+
+#include "stream.h"
 
 #endif

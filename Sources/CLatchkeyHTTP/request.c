@@ -5,8 +5,10 @@
 // libmicrohttpd calls latchkey_http_request_line() when it has the request line, and then
 // latchkey_http_request_access(): once with the head, once for every piece of the body, and once at
 // the end. An answer that is queued in the first call closes the connection, because the body was
-// not read. So the first call checks the head, and answers only what must close anyway; the last
-// call runs the handler.
+// not read. So the first call checks the head, asks the head callback, and answers only what must
+// close anyway; the last call runs the handler, or hands over the answer that was given at the
+// head. Until then such an answer waits in `answer`, and the phase stays RECEIVING, so that the
+// deadline of the request holds for the body that is thrown away.
 //
 // latchkey_http_request_line() hides the query from libmicrohttpd by a NUL over its first byte.
 // Otherwise the library would cut it into arguments in place, which nobody needs here, and which
@@ -81,33 +83,46 @@ static void reject_body(connection *c, latchkey_http_rejection rejection) {
     c->request.body.count = 0;
 }
 
-// Refuses a body that is longer than what would be read of it.
-static void refuse_endless_body(connection *c, uint64_t count) {
-    uint64_t bound = c->server->options.body_bytes_max;
-    if (count > bound && count - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX) {
-        latchkey_http_deadline_refuse_body(c);
-    }
+// Whether a body is longer than what would be read of it, only to be able to answer.
+static bool is_endless(const connection *c, uint64_t count) {
+    uint64_t bound = c->body_bytes_max;
+    return count > bound && count - bound > LATCHKEY_HTTP_DISCARD_BYTES_MAX;
 }
 
 static void receive_body(connection *c, const char *bytes, size_t count) {
-    uint64_t bound = c->server->options.body_bytes_max;
+    uint64_t bound = c->body_bytes_max;
     c->body_received += count;
-    if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE) {
+    if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE && !c->answers_head) {
         if (c->body_received > bound) {
             reject_body(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE);
         } else if (!append(c, bytes, count)) {
             reject_body(c, LATCHKEY_HTTP_REJECTION_MEMORY);
         }
     }
-    refuse_endless_body(c, c->body_received);
+    if (UNLIKELY(is_endless(c, c->body_received))) {
+        latchkey_http_deadline_refuse_body(c);
+    }
 }
 
 static enum MHD_Result complete(connection *c) {
-    if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE &&
-        UNLIKELY(!latchkey_http_room_is_left(c))) {
+    bool has_room =
+        c->request.rejection != LATCHKEY_HTTP_REJECTION_NONE || latchkey_http_room_is_left(c);
+    if (UNLIKELY(c->answers_head) && has_room) {
+        return latchkey_http_response_give(c);
+    }
+    if (UNLIKELY(!has_room)) {
+        MHD_destroy_response(c->answer);
+        c->answer = NULL;
         reject_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
     }
     return latchkey_http_response_dispatch(c, false);
+}
+
+static void decide_at_head(connection *c) {
+    c->answers_head = latchkey_http_response_ask_at_head(c);
+    if (!c->answers_head && c->body_declared > c->body_bytes_max) {
+        reject_body(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE);
+    }
 }
 
 static enum MHD_Result begin(connection *c, const char *method, const char *version) {
@@ -121,6 +136,14 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     }
     latchkey_http_head_take(c, method, version);
     c->stage = STAGE_BODY;
+    bool has_body = c->is_chunked || c->body_declared > 0;
+    if (has_body && c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE &&
+        c->server->options.head != NULL) {
+        decide_at_head(c);
+        if (c->answers_head && c->expects) {
+            return latchkey_http_response_give(c);
+        }
+    }
     switch (c->request.rejection) {
     case LATCHKEY_HTTP_REJECTION_NONE:
         return MHD_YES;
@@ -132,10 +155,13 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     default:
         break;
     }
-    if (c->expects) {
+    bool is_unread = is_endless(c, c->body_declared);
+    if (c->expects || (is_unread && c->server->options.is_encrypted)) {
         return latchkey_http_response_dispatch(c, true);
     }
-    refuse_endless_body(c, c->body_declared);
+    if (is_unread) {
+        latchkey_http_deadline_refuse_body(c);
+    }
     return MHD_YES;
 }
 
@@ -194,6 +220,9 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c, state))) {
         return;
     }
+    if (UNLIKELY(c->stream != NULL)) {
+        latchkey_http_stream_leave(c);
+    }
     if (UNLIKELY(c->answer != NULL)) {
         // The answer came, but libmicrohttpd did not come back for it.
         MHD_destroy_response(c->answer);
@@ -215,6 +244,9 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     c->is_chunked = false;
     c->body_declared = 0;
     c->failed_head = false;
+    c->answers_head = false;
+    c->is_http_1_0 = false;
+    atomic_store_explicit(&c->answer_milliseconds, 0, memory_order_relaxed);
     c->body_received = 0;
     latchkey_http_connection_enter(c, PHASE_WAITING);
 }

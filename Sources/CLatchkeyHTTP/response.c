@@ -75,6 +75,9 @@ static enum MHD_Result queue_answer(connection *c) {
     struct MHD_Response *response = c->answer;
     c->answer = NULL;
     uint32_t status = c->answer_status;
+    if (UNLIKELY(c->stream != NULL)) {
+        latchkey_http_stream_prepare(c, response);
+    }
     if (UNLIKELY(response == NULL)) {
         status = MHD_HTTP_INTERNAL_SERVER_ERROR;
         response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -83,6 +86,9 @@ static enum MHD_Result queue_answer(connection *c) {
         }
     }
     enum MHD_Result result = queue(c, response, status, c->answer_close);
+    if (UNLIKELY(c->stream != NULL) && result == MHD_YES) {
+        latchkey_http_stream_begin(c);
+    }
     MHD_destroy_response(response);
     return result;
 }
@@ -135,6 +141,23 @@ enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
                                                              : MHD_YES;
 }
 
+bool latchkey_http_response_ask_at_head(connection *c) {
+    const latchkey_http_options *options = &c->server->options;
+    atomic_store_explicit(&c->answer_state, ANSWER_RUNNING, memory_order_relaxed);
+    options->head(options->context, &c->request);
+    bool answers = atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_ANSWERED;
+    if (!answers) {
+        atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_relaxed);
+    }
+    return answers;
+}
+
+enum MHD_Result latchkey_http_response_give(connection *c) {
+    c->stage = STAGE_DISPATCHED;
+    return latchkey_http_connection_enter(c, PHASE_HANDLING) ? queue_answer(c)
+                                                             : latchkey_http_log_not(MHD_NO);
+}
+
 static void park(connection *c, unsigned state) {
     while (atomic_load_explicit(&c->answer_state, memory_order_acquire) == state) {
         syscall(SYS_futex, &c->answer_state, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, state, NULL, NULL, 0);
@@ -169,19 +192,22 @@ static void wake(atomic_uint *state) {
 }
 
 // Takes the answer to an abandoned request.
-static void discard(connection *c, latchkey_http_response *response) {
+static void discard(connection *c, latchkey_http_response *response, latchkey_http_stream *stream) {
+    if (stream != NULL) {
+        latchkey_http_stream_abandon(c, stream);
+    }
     if (response != NULL) {
         MHD_destroy_response(mhd_response(response));
     }
     latchkey_http_connection_release(c);
 }
 
-void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
-                           latchkey_http_response *response, bool close) {
+static void respond(latchkey_http_request *request, uint32_t status,
+                    latchkey_http_response *response, bool close, latchkey_http_stream *stream) {
     connection *c = (connection *)(void *)request;
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (UNLIKELY(state == ANSWER_ABANDONED)) {
-        discard(c, response);
+        discard(c, response, stream);
         return;
     }
     if (UNLIKELY(state == ANSWER_IDLE || state == ANSWER_ANSWERED)) {
@@ -195,6 +221,9 @@ void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
     c->answer = mhd_response(response);
     c->answer_status = status;
     c->answer_close = close;
+    if (UNLIKELY(stream != NULL)) {
+        c->stream = stream;
+    }
     do {
         if (UNLIKELY(state == ANSWER_SUSPENDED) && !resumes) {
             // latchkey_http_stop() keeps server and daemon while this counts.
@@ -214,8 +243,35 @@ void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
         atomic_fetch_sub(&server->responding, 1);
     }
     if (UNLIKELY(state == ANSWER_ABANDONED)) {
-        discard(c, response);
+        discard(c, response, stream);
     }
+}
+
+void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
+                           latchkey_http_response *response, bool close) {
+    respond(request, status, response, close, NULL);
+}
+
+void latchkey_http_respond_stream(latchkey_http_request *request, uint32_t status,
+                                  latchkey_http_response *response, latchkey_http_stream *stream) {
+    latchkey_http_stream_hold(stream);
+    respond(request, status, response, false, stream);
+}
+
+void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes) {
+    connection *c = (connection *)(void *)request;
+    uint64_t bound = c->server->options.body_bytes_max;
+    c->body_bytes_max = bytes < bound ? bytes : bound;
+}
+
+void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
+    request->note = note;
+}
+
+void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds) {
+    connection *c = (connection *)(void *)request;
+    uint32_t bound = milliseconds > 0 ? milliseconds : UINT32_MAX;
+    atomic_store_explicit(&c->answer_milliseconds, bound, memory_order_relaxed);
 }
 
 bool latchkey_http_response_abandon(connection *c, unsigned expected) {

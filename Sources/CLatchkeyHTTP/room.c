@@ -8,9 +8,7 @@
 // and the room is reckoned before the handler is called: see
 // docs/decisions/0015-room-for-an-answer.md.
 
-#include <linux/tcp.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "internal.h"
 
@@ -26,21 +24,16 @@ size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options) {
 // An upper bound of what libmicrohttpd has read behind the request: all that it has read, less what
 // is known of the length of this request and those before it.
 static uint64_t pipelined_bytes(connection *c) {
-    struct tcp_info info;
-    int unread = 0;
-    // In this order: what arrives in between counts.
-    if (ioctl(c->socket, FIONREAD, &unread) != 0 || !latchkey_http_connection_ask(c, &info)) {
+    uint64_t read;
+    if (!latchkey_http_raw_is_read(c, &read)) {
         return UINT64_MAX;
     }
-    uint64_t known = c->consumed_bytes + c->head_count + c->body_received + (unsigned)unread;
-    return info.tcpi_bytes_received > known ? info.tcpi_bytes_received - known : 0;
+    uint64_t known = c->consumed_bytes + c->head_count + c->body_received;
+    return read > known ? read - known : 0;
 }
 
 void latchkey_http_room_count_anew(connection *c) {
-    struct tcp_info info;
-    int unread = 0;
-    if (ioctl(c->socket, FIONREAD, &unread) == 0 && latchkey_http_connection_ask(c, &info)) {
-        c->consumed_bytes = info.tcpi_bytes_received - (unsigned)unread;
+    if (latchkey_http_raw_is_read(c, &c->consumed_bytes)) {
         c->consumed_unknown = false;
     }
 }

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -100,9 +101,10 @@ void latchkey_http_server_release(latchkey_http_server *server) {
             MHD_destroy_response(answers[i]);
         }
     }
-    for (int i = 0; i < 2; i++) {
-        if (server->plug[i] >= 0) {
-            close(server->plug[i]);
+    int descriptors[] = {server->plug[0], server->plug[1], server->watch_set, server->watch_wake};
+    for (int i = 0; i < 4; i++) {
+        if (descriptors[i] >= 0) {
+            close(descriptors[i]);
         }
     }
     free(server->addresses);
@@ -113,7 +115,6 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     free(server->late_body);
     free(server->draining_body);
     free(server->unknown_body);
-    pthread_cond_destroy(&server->wakes);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
@@ -188,12 +189,9 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     server->refusals_max = latchkey_http_connection_refusals_max(options);
     server->plug[0] = -1;
     server->plug[1] = -1;
+    server->watch_set = -1;
+    server->watch_wake = -1;
     atomic_init(&server->reference_count, 1);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&server->wakes, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&server->lock, NULL);
     bool has_memory = copy_bodies(server) &&
                       (options->connections_per_address_max == 0 || create_addresses(server));
@@ -242,8 +240,9 @@ uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
     // itself.
     uint32_t loops = options->thread_per_connection ? 1 : options->threads + 1;
     uint32_t listener_and_plug = 3;
+    uint32_t watch_set_and_wake = 2;
     return options->connections_max + latchkey_http_connection_refusals_max(options) +
-           CONNECTIONS_ENDING_MAX + 2 * loops + listener_and_plug;
+           CONNECTIONS_ENDING_MAX + 2 * loops + listener_and_plug + watch_set_and_wake;
 }
 
 // Whether the process may open as many descriptors as the bounds need.
@@ -259,6 +258,23 @@ static bool has_descriptors(const latchkey_http_options *options, latchkey_http_
     return false;
 }
 
+// Makes what the watchdog waits on.
+static bool create_watch_set(latchkey_http_server *server, latchkey_http_failure *failure) {
+    server->watch_set = epoll_create1(EPOLL_CLOEXEC);
+    if (server->watch_set < 0) {
+        fail(failure, "epoll_create1", errno);
+        return false;
+    }
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    server->watch_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (server->watch_wake < 0 ||
+        epoll_ctl(server->watch_set, EPOLL_CTL_ADD, server->watch_wake, &event) != 0) {
+        fail(failure, "eventfd", errno);
+        return false;
+    }
+    return true;
+}
+
 // Starts listener, watchdog and daemon. What was started stays if a later step fails, except for
 // the listener: libmicrohttpd closes it in most of its failures and does not say in which, so it
 // must be left alone then.
@@ -269,6 +285,9 @@ static bool start_parts(latchkey_http_server *server, const latchkey_http_option
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, server->plug) != 0) {
         fail(failure, "socketpair", errno);
+        return false;
+    }
+    if (!create_watch_set(server, failure)) {
         return false;
     }
     server->listener = listen_on(options, failure);

@@ -19,7 +19,7 @@ package struct Setting<Owner: Configurable>: Sendable {
     ///   - name: The name.
     ///   - values: The values that it can have, as text.
     ///   - path: Where the owner keeps the value.
-    ///   - default: The default for readers, where the value depends on the machine.
+    ///   - shownDefault: The default for readers, where the value depends on the machine.
     ///   - help: The meaning.
     ///   - text: Spells a value.
     ///   - value: Reads a text that has passed the check of `values`.

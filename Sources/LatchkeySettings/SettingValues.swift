@@ -10,6 +10,8 @@ package enum SettingValues: Sendable {
     case choice([String])
     /// `true` or `false`.
     case toggle
+    /// A value with a spelling of its own. `help` describes the values that `isRight` accepts.
+    case spelling(placeholder: String, help: String, isRight: @Sendable (String) -> Bool)
     /// Values separated by commas, at least one and none twice.
     case list(Element)
 
@@ -28,7 +30,7 @@ package enum SettingValues: Sendable {
     /// What stands for the value in a line of help.
     package var placeholder: String {
         switch self {
-        case .text(let placeholder): placeholder
+        case .text(let placeholder), .spelling(let placeholder, _, _): placeholder
         case .integer(_, let unit): unit.isEmpty ? "N" : unit.uppercased()
         case .powerOfTwo: "N"
         case .share: "1/N"
@@ -53,7 +55,7 @@ package enum SettingValues: Sendable {
         case .list(.integer(let range)):
             "from \(range.lowerBound) to \(range.upperBound); 1..8 is 1,2,4,8"
         case .list(.decimal(let range)): "from \(range.lowerBound) to \(range.upperBound)"
-        case .choice, .text, .toggle, .list: ""
+        case .choice, .text, .toggle, .spelling, .list: ""
         }
     }
 
@@ -86,6 +88,8 @@ package enum SettingValues: Sendable {
             try require(names.contains(text), "one of \(names.joined(separator: ", "))", text)
         case .toggle:
             try require(Bool(text) != nil, "true or false", text)
+        case .spelling(_, let help, let isRight):
+            try require(isRight(text), help, text)
         case .list(let element):
             _ = try element.values(text)
         }

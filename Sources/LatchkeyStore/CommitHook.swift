@@ -10,7 +10,7 @@ internal import Synchronization
 ///
 /// Until then answers that depend on the commit wait: that to the change itself, reads of the
 /// properties that it changed, refusals that were decided by them, and pages. Nothing else waits,
-/// no thread does, and no guard is held: what waits is a closure in `waiting`, which the thread
+/// no thread does, and no section is held: what waits is a closure in `waiting`, which the thread
 /// calls that releases.
 @usableFromInline
 package final class CommitHook: Sendable {

@@ -6,15 +6,15 @@ public import LatchkeySync
 /// what waits must be kept, so a completion that may have to wait is allocated. A store without a
 /// hook, compiled for its strategy, allocates nothing for a read.
 @usableFromInline
-package struct HookedStore<Guard: Strategy>: CommittingStore {
-    private let base: PropertyStore<Guard>
+package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
+    private let base: PropertyStore<ChosenStrategy>
     private let hook: CommitHook
 
     /// Makes an empty store, with a strategy of its own for each stripe.
     package init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         clock: StoreClock = .system,
         hook: CommitHook
     ) {

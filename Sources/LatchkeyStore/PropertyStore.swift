@@ -45,8 +45,8 @@ package protocol CommittingStore: Sendable {
 ///
 /// Nothing changes state but a commit. ``HookedStore`` passes each one to a hook.
 @usableFromInline
-package final class PropertyStore<Guard: Strategy>: CommittingStore {
-    @usableFromInline let stripes: Striped<PropertyTable, Guard>
+package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
+    @usableFromInline let stripes: Striped<PropertyTable, ChosenStrategy>
     @usableFromInline let context: CommitContext
     @usableFromInline let clock: StoreClock
 
@@ -54,7 +54,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
     package convenience init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         clock: StoreClock = .system
     ) {
         self.init(
@@ -70,13 +70,13 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
     init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         clock: StoreClock,
         hook: CommitHook?
     ) {
         let context = CommitContext(
             limits: limits,
-            ordersPublication: Guard.traits.readsDuringWrites,
+            ordersPublication: ChosenStrategy.traits.readsDuringWrites,
             hook: hook
         )
         self.context = context
@@ -105,7 +105,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         stripes.submitRead(
             index(name),
             observer: observer,
-            { Guard.traits.readsDuringWrites ? $0.getPublished(name) : $0.get(name) },
+            { ChosenStrategy.traits.readsDuringWrites ? $0.getPublished(name) : $0.get(name) },
             completion: completion
         )
     }
@@ -198,7 +198,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         _ body: @escaping @Sendable (inout PropertyTable) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        guard Guard.traits.readsDuringWrites else {
+        guard ChosenStrategy.traits.readsDuringWrites else {
             return try stripes.submitWrite(
                 stripe,
                 observer: observer,
@@ -222,7 +222,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         _ body: @escaping @Sendable (inout [PropertyTable]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        guard Guard.traits.readsDuringWrites else {
+        guard ChosenStrategy.traits.readsDuringWrites else {
             return try stripes.submitWrite(
                 several: tables.stripes,
                 observer: observer,

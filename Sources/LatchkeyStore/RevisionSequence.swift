@@ -76,8 +76,8 @@ struct RevisionSequence: ~Copyable, Sendable {
 
 /// Ends the publication of a commit when its write leaves the guarded section.
 ///
-/// Readers see it by then. Where a write leaves several sections, it has published all values before
-/// it leaves the first. Another observer is told of everything.
+/// Readers see it by then. A write to several stripes publishes all values before it leaves the
+/// first section. Another observer is told of everything.
 @usableFromInline
 struct PublicationObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline static var isActive: Bool { Base.isActive }

@@ -62,7 +62,7 @@ struct FlagValues {
     private let given: Set<String>
     private let fromEnvironment: Set<String>
 
-    /// Reads what follows the command's name, and the environment for what is not there.
+    /// Reads the arguments after the command's name, and the environment for the other flags.
     init(
         _ flags: [Flag],
         command: String,
@@ -73,7 +73,7 @@ struct FlagValues {
         var rest = Array(arguments)[...]
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("--") else {
-                throw UsageError("'\(argument)' is no flag of 'latchkey \(command)'.")
+                throw UsageError("'latchkey \(command)' takes flags, not '\(argument)'.")
             }
             let parts = argument.dropFirst(2).split(
                 separator: "=",
@@ -81,7 +81,7 @@ struct FlagValues {
                 omittingEmptySubsequences: false
             )
             guard let flag = flags.first(where: { $0.name == parts[0] }) else {
-                throw UsageError("'--\(parts[0])' is no flag of 'latchkey \(command)'.")
+                throw UsageError("unknown flag '--\(parts[0])' of 'latchkey \(command)'.")
             }
             guard values[flag.name] == nil else {
                 throw UsageError("--\(flag.name) is given twice.")

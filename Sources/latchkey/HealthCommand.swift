@@ -2,7 +2,7 @@ internal import Foundation
 internal import LatchkeyService
 internal import LatchkeySettings
 
-/// `latchkey health`: for the container's health check, which has no `curl`.
+/// `latchkey health`: the health check of the container, which has no `curl`.
 enum HealthCommand {
     /// The defaults of the service.
     private static let defaults = Dictionary(
@@ -32,7 +32,7 @@ enum HealthCommand {
     ]
 
     static let manual = """
-        latchkey health: asks a running service whether it is alive
+        latchkey health: checks whether a running service is alive
 
         Usage: latchkey health [--flag value | --flag=value ...]
 
@@ -51,10 +51,10 @@ enum HealthCommand {
         )
         switch result {
         case .success(200):
-            // The answer is the status, also where the line cannot be written.
+            // The exit status is the result, even if the line cannot be written.
             trySay("latchkey: healthy\n")
         case .success(let status):
-            say("latchkey: the service answers \(status)\n", to: 2)
+            say("latchkey: the service answers with status \(status)\n", to: 2)
             exit(1)
         case .failure(let failure):
             say("latchkey: \(failure.message)\n", to: 2)

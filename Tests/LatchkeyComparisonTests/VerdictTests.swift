@@ -93,7 +93,7 @@ struct VerdictTests {
 }
 
 /// Lets nobody in until a test that is over opens the gate, so that no thread stays behind.
-private struct HangingStrategy: ExclusiveLockStrategy {
+private struct HangingStrategy: LockingStrategy, TryingStrategy {
     static let name = "hanging"
     static let traits = StrategyTraits()
 

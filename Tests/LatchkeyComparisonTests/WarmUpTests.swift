@@ -48,7 +48,7 @@ struct WarmUpTests {
 }
 
 /// Quick for the first thousands of acquisitions, and so slow afterwards that there are few.
-private struct QuickAtFirstStrategy: ExclusiveLockStrategy, NamedStrategy {
+private struct QuickAtFirstStrategy: LockingStrategy, NamedStrategy, TryingStrategy {
     static let kind = StrategyKind.lock
     static let summary = "Slows down after some thousands of acquisitions."
     static let traits = StrategyTraits()

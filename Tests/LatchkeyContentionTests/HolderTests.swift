@@ -46,7 +46,7 @@ import Testing
         ) {
             let meter = ContentionMeter(SpinStrategy.self, level: .sampled)
             let metered = meter.metered(SpinStrategy())
-            let cell = Cell(0)
+            let cell = GuardedValue(0)
             metered.write(cell, observer: NoObserver()) { _ in
                 metered.write(cell, observer: NoObserver()) { $0 += 1 }
             }
@@ -59,7 +59,7 @@ import Testing
         await #expect(processExitsWith: .failure) {
             let meter = ContentionMeter(SemaphoreStrategy.self, level: .counts)
             let metered = meter.metered(SemaphoreStrategy())
-            let cell = Cell(0)
+            let cell = GuardedValue(0)
             metered.write(cell, observer: NoObserver()) { _ in
                 metered.submitRead(cell, observer: NoObserver(), { $0 }, completion: { _ in })
             }

@@ -112,6 +112,36 @@ final class RawClient {
         return reply
     }
 
+    /// Reads the next chunk of a body: empty for the last one, nil if the server ends the stream.
+    func readChunk() -> String? {
+        let lineEnd = Array("\r\n".utf8)
+        var sizeEnd: Range<Int>?
+        while sizeEnd == nil {
+            sizeEnd = received.firstRange(of: lineEnd)
+            if sizeEnd == nil && !receive() { return nil }
+        }
+        guard let sizeEnd else { return nil }
+        let digits = String(decoding: received[..<sizeEnd.lowerBound], as: UTF8.self)
+        let size = Int(digits, radix: 16) ?? 0
+        let whole = sizeEnd.upperBound + size + lineEnd.count
+        while received.count < whole {
+            if !receive() { return nil }
+        }
+        let chunk = received[sizeEnd.upperBound..<(whole - lineEnd.count)]
+        received.removeFirst(whole)
+        return String(decoding: chunk, as: UTF8.self)
+    }
+
+    /// Reads the chunks of a body to its end; nil if it is cut off.
+    func readChunks() -> String? {
+        var body = ""
+        while let chunk = readChunk() {
+            if chunk.isEmpty { return body }
+            body += chunk
+        }
+        return nil
+    }
+
     func ask(_ text: String) -> Reply {
         send(text)
         return read()

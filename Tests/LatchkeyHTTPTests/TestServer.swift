@@ -7,7 +7,7 @@ import Testing
 /// - `/now` answers at once, `/later` from another thread, both with the name of the thing.
 /// - `/echo` answers with the body.
 /// - `/owned` answers with the query, `/owned-long` with very many bytes, as bytes of an `Owner`.
-/// - `/hold` answers with the body when ``letGo(_:)`` is called.
+/// - `/hold` answers with the body when ``letGo(_:)`` is called; so does `/wait`, without deadline.
 /// - `/etags` answers with all `If-None-Match` fields and their count.
 /// - `/bad-field` tries to add a field with a line feed.
 /// - Anything else is answered with its path, a space and its query.
@@ -33,6 +33,49 @@ final class TestServer: Sendable {
         _ mode: Mode,
         adjust: (inout HTTPServerConfiguration) -> Void = { _ in }
     ) throws {
+        var configuration = Self.configuration(mode)
+        adjust(&configuration)
+        let held = Held()
+        self.held = held
+        server = try HTTPServer(configuration) { TestServer.handle($0, held) }
+    }
+
+    /// A server that answers `/stream` with a stream, `/bad-stream` with one that has a bad field,
+    /// and gives the stream to `add`.
+    init(
+        _ mode: Mode,
+        bufferBytesMax: Int,
+        streaming events: ResponseStream.Events,
+        add: @escaping @Sendable (ResponseStream) -> Void
+    ) throws {
+        let held = Held()
+        self.held = held
+        server = try HTTPServer(Self.configuration(mode)) { exchange in
+            let path = String(decoding: exchange.path, as: UTF8.self)
+            guard exchange.rejection == nil, path.hasSuffix("stream") else {
+                TestServer.handle(exchange, held)
+                return
+            }
+            let isBad = path == "/bad-stream"
+            add(
+                exchange.respond(.ok, streaming: events, bufferBytesMax: bufferBytesMax) {
+                    $0.add("X-Kind", isBad ? "a\r\nb" : "stream" as String)
+                }
+            )
+        }
+    }
+
+    /// A server whose requests are answered by a router, from their head on.
+    init(_ mode: Mode, _ router: Router) throws {
+        held = Held()
+        server = try HTTPServer(
+            Self.configuration(mode),
+            head: { router.handleHead($0) },
+            handle: { router.handle($0) }
+        )
+    }
+
+    private static func configuration(_ mode: Mode) -> HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration()
         configuration.port = 0
         configuration.eventLoopCount = mode == .oneEventLoop ? 1 : 2
@@ -40,10 +83,7 @@ final class TestServer: Sendable {
         configuration.targetBytesMax = TestServer.targetBytesMax
         configuration.headBytesMax = TestServer.headBytesMax
         configuration.bodyBytesMax = TestServer.bodyBytesMax
-        adjust(&configuration)
-        let held = Held()
-        self.held = held
-        server = try HTTPServer(configuration) { TestServer.handle($0, held) }
+        return configuration
     }
 
     private static func handle(_ exchange: Exchange, _ held: Held) {
@@ -71,6 +111,9 @@ final class TestServer: Sendable {
             let owner = Owner(content, released: held.released)
             unsafe exchange.respond(.ok, body: .owned(owner.bytes, owner: owner))
         case "/hold":
+            held.add(exchange)
+        case "/wait":
+            exchange.awaitAnswer(for: nil)
             held.add(exchange)
         case "/etags":
             let joined = exchange.headers(named: "if-none-match") ?? []

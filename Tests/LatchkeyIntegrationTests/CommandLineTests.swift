@@ -20,10 +20,10 @@ struct CommandLineTests {
 
     @Test(arguments: [
         ([], "no command is given."),
-        (["fly"], "'fly' is no command."),
-        (["serve", "--nope"], "'--nope' is no flag of 'latchkey serve'."),
-        (["serve", "nope"], "'nope' is no flag of 'latchkey serve'."),
-        (["serve", "-p", "1"], "'-p' is no flag of 'latchkey serve'."),
+        (["fly"], "unknown command 'fly'."),
+        (["serve", "--nope"], "unknown flag '--nope' of 'latchkey serve'."),
+        (["serve", "nope"], "'latchkey serve' takes flags, not 'nope'."),
+        (["serve", "-p", "1"], "'latchkey serve' takes flags, not '-p'."),
         (["serve", "--port"], "--port needs a value."),
         (["serve", "--port", "1", "--port=2"], "--port is given twice."),
         (

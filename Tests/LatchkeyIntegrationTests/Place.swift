@@ -20,7 +20,7 @@ enum Place: String, CaseIterable, CustomTestStringConvertible, Sendable {
         let flags = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"] + flags
         switch self {
         case .inProcess:
-            let instance = try ServiceInstance(ServeCommand.configuration(flags))
+            let instance = try RunningService(ServeCommand.configuration(flags))
             let outcome = await catching { try body(Site(port: instance.port)) }
             let cutOffCount = try await offPool { instance.drain() }
             try outcome.get()

@@ -95,6 +95,8 @@ extension SettingValues {
                     (names.prefix(2).joined(separator: ","), true), ("all,\(names[0])", false),
                     ("\(names[0]),\(names[0])", false), ("nonsense", false), ("", false),
                 ]
+        case .spelling:
+            []
         case .list:
             [("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false)]
                 + [("a:80", false), ("", false)]

@@ -85,11 +85,11 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
 
 extension BlockingStore {
     /// A store with the clock of the tests.
-    convenience init<Guard: Strategy>(
+    convenience init<ChosenStrategy: Strategy>(
         stripeCount: Int,
         limits: StoreLimits = StoreLimits(),
-        strategy: () -> Guard
-    ) where Store == PropertyStore<Guard> {
+        strategy: () -> ChosenStrategy
+    ) where Store == PropertyStore<ChosenStrategy> {
         self.init(
             PropertyStore(
                 limits: limits,
@@ -100,46 +100,48 @@ extension BlockingStore {
         )
     }
 
-    convenience init<Guard: NamedStrategy>(
+    convenience init<ChosenStrategy: NamedStrategy>(
         stripeCount: Int
-    ) where Store == PropertyStore<Guard> {
-        self.init(stripeCount: stripeCount) { Guard() }
+    ) where Store == PropertyStore<ChosenStrategy> {
+        self.init(stripeCount: stripeCount) { ChosenStrategy() }
     }
 
-    convenience init<Guard: NamedStrategy>(
+    convenience init<ChosenStrategy: NamedStrategy>(
         stripeCount: Int,
         hook: CommitHook
-    ) where Store == HookedStore<Guard> {
+    ) where Store == HookedStore<ChosenStrategy> {
         self.init(
             HookedStore(
                 limits: StoreLimits(),
                 stripeCount: stripeCount,
-                strategy: { Guard() },
+                strategy: { ChosenStrategy() },
                 hook: hook
             )
         )
     }
 
-    func execute<Guard: Strategy>(
+    func execute<ChosenStrategy: Strategy>(
         _ change: Change,
         at time: Timestamp
-    ) -> Decision where Store == PropertyStore<Guard> {
+    ) -> Decision where Store == PropertyStore<ChosenStrategy> {
         wait { (completion) throws(BacklogFull) in
             try base.execute(change, at: time, completion: completion)
         }
     }
 
-    func apply<Guard: Strategy>(_ commit: Commit) where Store == PropertyStore<Guard> {
+    func apply<ChosenStrategy: Strategy>(_ commit: Commit)
+    where Store == PropertyStore<ChosenStrategy> {
         let _: Bool = wait { (completion) throws(BacklogFull) in
             try base.apply(commit) { completion(true) }
         }
     }
 
-    func digest<Guard: Strategy>() -> UInt64 where Store == PropertyStore<Guard> {
+    func digest<ChosenStrategy: Strategy>() -> UInt64 where Store == PropertyStore<ChosenStrategy> {
         wait { base.digest(completion: $0) }
     }
 
-    func stripe<Guard: Strategy>(of name: String) -> Int where Store == PropertyStore<Guard> {
+    func stripe<ChosenStrategy: Strategy>(of name: String) -> Int
+    where Store == PropertyStore<ChosenStrategy> {
         base.index(.owning(name))
     }
 }

@@ -48,10 +48,10 @@ struct CommitHookTests {
 private struct ReleasingLate: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let commits = Arrivals()
         let hook = CommitHook { _ in commits.arrive() }
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: stripeCount, hook: hook)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
         let answers = Answers(store)
         let exists = Conditions(ifNoneMatch: .any)
 
@@ -98,14 +98,14 @@ private struct ReleasingLate: StrategyVisitor {
 private struct ReleasingSeveral: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
         let commits = Arrivals()
         let hook = CommitHook { commit in
             passed.write { $0.append(commit) }
             commits.arrive()
         }
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: stripeCount, hook: hook)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
         let answers = Answers(store)
         let exists = Conditions(ifNoneMatch: .any)
 
@@ -141,12 +141,12 @@ private struct ReleasingSeveral: StrategyVisitor {
 }
 
 /// The answers of a store, as they come.
-private final class Answers<Guard: Strategy>: Sendable {
-    private let store: BlockingStore<HookedStore<Guard>>
+private final class Answers<ChosenStrategy: Strategy>: Sendable {
+    private let store: BlockingStore<HookedStore<ChosenStrategy>>
     private let texts = Synchronized<[String], LockStrategy>([])
     private let arrivals = Arrivals()
 
-    init(_ store: BlockingStore<HookedStore<Guard>>) {
+    init(_ store: BlockingStore<HookedStore<ChosenStrategy>>) {
         self.store = store
     }
 
@@ -194,10 +194,10 @@ private final class Answers<Guard: Strategy>: Sendable {
 private struct ReadingReleased: StrategyVisitor {
     private static let (writerCount, stepCount, nameCount) = (3, 100, 5)
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Revision], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: 8, hook: hook)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 8, hook: hook)
         let writers = Arrivals()
         let commitCount = Revision(Self.writerCount * Self.stepCount)
         let journal = TestThread {
@@ -232,8 +232,8 @@ private struct ReadingReleased: StrategyVisitor {
 }
 
 private struct Evicting: StrategyVisitor {
-    private func evict<Guard: Strategy>(
-        _ store: BlockingStore<HookedStore<Guard>>,
+    private func evict<ChosenStrategy: Strategy>(
+        _ store: BlockingStore<HookedStore<ChosenStrategy>>,
         _ name: String
     ) -> Commit? {
         store.wait { (completion) throws(BacklogFull) in
@@ -241,12 +241,12 @@ private struct Evicting: StrategyVisitor {
         }
     }
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit) } }
         hook.release(through: 10)
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: 1, hook: hook)
-        let copy = BlockingStore<PropertyStore<Guard>>(stripeCount: 1)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 1, hook: hook)
+        let copy = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 1)
         #expect(evict(store, "a") == nil)
         store.increment("a")
         store.increment("b")

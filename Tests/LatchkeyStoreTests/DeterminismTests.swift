@@ -53,10 +53,10 @@ private struct Execution: StrategyVisitor {
     let seed: UInt64
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Result {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Result {
         let limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
-        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
-        let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
+        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
+        let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         var random = SeededGenerator(seed: seed)
         var result = Result()
         for number in 0..<1500 {

@@ -49,8 +49,8 @@ struct SeveralPropertiesTests {
 private struct ReadingBoth: StrategyVisitor {
     private static let names = (0..<40).map { "n\($0)" }
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 64)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 64)
         // Stripes are published in ascending order.
         let names = Self.names.sorted { store.stripe(of: $0) < store.stripe(of: $1) }
         let writers = Arrivals()
@@ -85,8 +85,8 @@ private struct ReadingBoth: StrategyVisitor {
 private struct Transferring: StrategyVisitor {
     private static let accountCount = 8
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 8)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 8)
         let accounts = (0..<Self.accountCount).map { "account\($0)" }
         _ = store.commit(accounts.map { .put($0, "100") })
         let writers = Arrivals()
@@ -125,9 +125,9 @@ private struct Transferring: StrategyVisitor {
 private struct Refusing: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let limits = StoreLimits(propertyCountMax: 10, byteCountMax: 100)
-        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
+        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         let names = (0..<8).map { "n\($0)" }
         _ = store.commit(names.map { .put($0, "1") })
         let all: [Change.Step] = names.map { .increment($0) }
@@ -156,8 +156,8 @@ private struct Refusing: StrategyVisitor {
 private struct Committing: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: stripeCount)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: stripeCount)
         store.increment("old")
         store.increment("gone")
         let decision = store.commit([
@@ -190,8 +190,8 @@ private struct Committing: StrategyVisitor {
 
 /// Each commit names all properties, in an order of its thread's.
 private struct CommittingConcurrently: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 128)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 128)
         let names = (0..<Change.stepCountMax).map { "n\($0)" }
         let commits = Synchronized<[Commit], LockStrategy>([])
         let ended = TestThread.run(3) { thread in

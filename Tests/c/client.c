@@ -68,7 +68,7 @@ void client_send(client *c, const char *text) {
     client_send_bytes(c, text, strlen(text));
 }
 
-static bool receive(client *c) {
+bool client_receive(client *c) {
     ssize_t count = recv(c->socket, c->buffer + c->count, sizeof(c->buffer) - c->count, 0);
     if (count <= 0) {
         return false;
@@ -77,7 +77,7 @@ static bool receive(client *c) {
     return true;
 }
 
-static void consume(client *c, size_t count) {
+void client_consume(client *c, size_t count) {
     c->count -= count;
     memmove(c->buffer, c->buffer + count, c->count);
 }
@@ -91,7 +91,7 @@ reply *client_read(client *c, bool head_only) {
     result.body_count = 0;
     char *end;
     while ((end = memmem(c->buffer, c->count, "\r\n\r\n", 4)) == NULL) {
-        if (!receive(c)) {
+        if (!client_receive(c)) {
             return &result;
         }
     }
@@ -99,7 +99,7 @@ reply *client_read(client *c, bool head_only) {
     size_t copied = head_count < CLIENT_HEAD_BYTES_MAX ? head_count : CLIENT_HEAD_BYTES_MAX - 1;
     memcpy(result.head, c->buffer, copied);
     result.head[copied] = '\0';
-    consume(c, head_count);
+    client_consume(c, head_count);
     if (strncmp(result.head, "HTTP/1.1 ", 9) == 0) {
         result.status = atoi(result.head + 9);
     }
@@ -107,14 +107,14 @@ reply *client_read(client *c, bool head_only) {
     const char *length = strcasestr(result.head, "\r\nContent-Length: ");
     if (length != NULL && !head_only && result.status != 304) {
         size_t body_count = strtoul(length + 18, NULL, 10);
-        while (c->count < body_count && receive(c)) {
+        while (c->count < body_count && client_receive(c)) {
         }
         size_t there = c->count < body_count ? c->count : body_count;
         result.body_count = there;
         copied = there < CLIENT_BODY_BYTES_MAX ? there : CLIENT_BODY_BYTES_MAX - 1;
         memcpy(result.body, c->buffer, copied);
         result.body[copied] = '\0';
-        consume(c, there);
+        client_consume(c, there);
     }
     return &result;
 }

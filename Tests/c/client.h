@@ -43,6 +43,12 @@ void client_send(client *c, const char *text);
 // Reads an answer. `head_only` for the answer to a HEAD request.
 reply *client_read(client *c, bool head_only);
 
+// Waits for more bytes in `buffer`. False at the end of the stream, and if nothing comes.
+bool client_receive(client *c);
+
+// Takes bytes out of `buffer`.
+void client_consume(client *c, size_t count);
+
 // Sends, reads, and returns the status.
 int client_ask(client *c, const char *text);
 

@@ -29,6 +29,8 @@
 // There is no policy here: no route, and no text of an answer. The texts of the few answers that
 // are made here are options.
 //
+// CLatchkeyHTTPStream.h has answers whose body is pushed piece by piece.
+//
 // Threads: every function says which threads may call it. Callbacks say on which they are called.
 
 #ifndef CLATCHKEYHTTP_H
@@ -141,6 +143,8 @@ typedef struct latchkey_http_request {
     size_t field_count;
     // When the head had arrived: CLOCK_MONOTONIC.
     uint64_t started_nanoseconds;
+    // What latchkey_http_request_note() was given at the head, or 0.
+    uint64_t note;
     latchkey_http_rejection rejection;
 } latchkey_http_request;
 
@@ -148,6 +152,19 @@ typedef struct latchkey_http_request {
 // connections only after the handler has returned. Must answer it, then or later: a request that
 // is unanswered after `answer_milliseconds` is taken away, as at stop.
 typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
+
+// Called once for each request with a body, before any of the body is there and before the handler.
+// `body` is empty. On the server's thread; must return soon. What it may do:
+//
+//  * answer the request with latchkey_http_respond(), before it returns. The handler is not called
+//    then. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
+//    Otherwise the body is read and thrown away within the usual bounds, so that the client gets to
+//    read the answer, which is sent when the body is there.
+//  * latchkey_http_request_body_max()
+//  * latchkey_http_request_note()
+//
+// Not called for a request that must not be served, which goes to the handler.
+typedef void (*latchkey_http_head)(void *context, latchkey_http_request *request);
 
 // Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
 // only, nothing that a client has sent. `message` is gone after the call. Must not block: the
@@ -165,6 +182,9 @@ typedef struct latchkey_http_options {
     // A thread per connection, or else this many event-loop threads; at least 1.
     bool thread_per_connection;
     uint32_t threads;
+    // Nothing is written to a socket past libmicrohttpd, because connections are encrypted: see
+    // raw.c for what is different. The encryption itself is not made here yet.
+    bool is_encrypted;
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.
     uint32_t connections_per_address_max;
@@ -191,8 +211,9 @@ typedef struct latchkey_http_options {
     const char *unknown_body;         // 500: the request was taken away; it may take effect or not
     const char *late_body;            // 503: the same, of a method that has no effect
     latchkey_http_handler handler;
-    latchkey_http_log log;  // may be NULL
-    void *context;          // given to both; must live until latchkey_http_stop() has returned
+    latchkey_http_head head;  // may be NULL
+    latchkey_http_log log;    // may be NULL
+    void *context;            // given to all; must live until latchkey_http_stop() has returned
 } latchkey_http_options;
 
 // How many descriptors a server with these options has open at most.
@@ -221,14 +242,14 @@ uint16_t latchkey_http_port(const latchkey_http_server *server);
 
 // Stops to listen: the port refuses connections when this returns. Requests whose head had arrived
 // are served as before; later ones are rejected as DRAINING. Every answer closes its connection.
-// Any thread, more than once if you like.
+// The producers of streams are told. Any thread, more than once if you like.
 void latchkey_http_quiesce(latchkey_http_server *server);
 
 // What the end of a server cut off.
 typedef struct latchkey_http_cut_off {
     // Requests that their handler had, and that were taken away from it.
     uint32_t requests;
-    // Answers that were not sent to their end.
+    // Answers that were not sent to their end, streams included.
     uint32_t answers;
 } latchkey_http_cut_off;
 
@@ -237,6 +258,8 @@ typedef struct latchkey_http_cut_off {
 // them is thrown away. They may still take effect, so they get a 500 with `unknown_body`; GET, HEAD
 // and OPTIONS, which have no effect, get a 503 with `draining_body`, like requests that no handler
 // has seen.
+//
+// Streams are not waited for like requests: see LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS.
 //
 // A handler that is running is always waited for, whatever the time. Any thread but the server's
 // own, once; nothing but latchkey_http_respond() may be called on the server's things afterwards.
@@ -247,12 +270,14 @@ const char *latchkey_http_library_version(void);
 
 typedef struct latchkey_http_statistics {
     // How many connections are there now, and what they are doing: waiting for a request, receiving
-    // one, having it handled, or being answered. The last three are requests in flight.
+    // one, having it handled, being answered, or being answered with a stream. Receiving, handling
+    // and answering are requests in flight.
     uint32_t connections;
     uint32_t waiting;
     uint32_t receiving;
     uint32_t handling;
     uint32_t answering;
+    uint32_t streaming;
     // How many of those in handling are suspended or parked, because their handler has returned
     // without an answer.
     uint32_t suspended;
@@ -297,6 +322,18 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
 // Throws an answer away that is not to be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 
+// Bounds the body of this request, instead of `body_bytes_max`, and never above it. Only at the
+// head.
+void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes);
+
+// Keeps a number for the handler, which finds it in `note`. Only at the head.
+void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
+
+// Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
+// milliseconds after its handler was called, or none if it is 0. For a handler that waits on
+// purpose, such as a long poll. Any thread, until the answer.
+void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
+
 // Answers the request, once; the request must not be used afterwards. Takes the response over. A
 // response of NULL stands for one that could not be made and answers 500 without a body. A body is
 // not sent for HEAD, 204 and 304. `close` closes the connection afterwards. Any thread.
@@ -305,5 +342,7 @@ void latchkey_http_response_discard(latchkey_http_response *response);
 // seen, that is, until the connection has got its next request.
 void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
                            latchkey_http_response *response, bool close);
+
+#include "CLatchkeyHTTPStream.h"
 
 #endif

@@ -1,4 +1,4 @@
-import LatchkeySync
+internal import LatchkeySettings
 
 /// Why a comparison cannot be made or go on, in a sentence.
 package struct ComparisonError: Error, Hashable, CustomStringConvertible {
@@ -32,40 +32,11 @@ extension ComparisonSettings {
         func require(_ condition: Bool, _ message: String) throws(ComparisonError) {
             guard condition else { throw ComparisonError(message) }
         }
-        func check<Value: Hashable>(
-            _ name: String,
-            _ values: [Value],
-            _ bounds: String = "",
-            _ isRight: (Value) -> Bool = { _ in true }
-        ) throws(ComparisonError) {
-            try require(!values.isEmpty, "\(name) must name at least one value.")
-            try require(Set(values).count == values.count, "\(name) names a value twice.")
-            try require(values.allSatisfy(isRight), "\(name) must be \(bounds).")
+        do {
+            try checkSettings()
+        } catch {
+            throw ComparisonError(error.message)
         }
-        let threadCounts = 1...ComparisonBounds.threadsMax
-        let keyCounts = 1...ComparisonBounds.keysMax
-        let work = 0...ComparisonBounds.workNanosecondsMax
-        let workBounds = "from 0 to \(work.upperBound) nanoseconds"
-        try check("strategies", strategies)
-        try check("threads", threads, "from 1 to \(threadCounts.upperBound)") {
-            threadCounts.contains($0)
-        }
-        try check("read-ratio", readRatios, "from 0 to 1") { (0...1).contains($0) }
-        try check("section", sectionNanoseconds, workBounds) { work.contains($0) }
-        try check("outside", outside, workBounds) { work.contains($0.nanoseconds) }
-        try check("keys", keys, "from 1 to \(keyCounts.upperBound)") { keyCounts.contains($0) }
-        try check("skew", skews)
-        try check("stripes", stripes, "powers of two from 1 to \(StripeCount.max)") {
-            StripeCount.isValid($0)
-        }
-        try require(
-            (1...ComparisonBounds.repeatsMax).contains(repeats),
-            "repeats must be from 1 to \(ComparisonBounds.repeatsMax)."
-        )
-        try require(
-            ComparisonBounds.durationSeconds.contains(durationSeconds),
-            "duration must be from 5 milliseconds to 60 seconds."
-        )
         if transport == .http {
             try require(
                 arrival == .closed,

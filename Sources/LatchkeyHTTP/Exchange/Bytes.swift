@@ -40,6 +40,12 @@ package struct Bytes: @unchecked Sendable {
         return unsafe Bytes(base + lower, count: upper - lower)
     }
 
+    /// Where these bytes, which are a range of others and not empty, begin in them.
+    func offset(in whole: Bytes) -> Int {
+        guard let base = unsafe base, let start = unsafe whole.base else { return 0 }
+        return unsafe base - start
+    }
+
     /// Calls `body` with the memory.
     @inlinable
     package func withUnsafeBytes<Result, Failure: Error>(

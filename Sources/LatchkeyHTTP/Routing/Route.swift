@@ -8,17 +8,21 @@ package struct Route: Sendable {
     package let pattern: String
     /// Whether it also answers on connections over a bound.
     package let servesRefused: Bool
+    /// Called at the head of a request with a body: see ``HTTPServer/init(_:log:head:handle:)``.
+    package let checkHead: Handler?
     package let handle: Handler
 
     package init(
         _ method: HTTPMethod,
         _ pattern: String,
         servesRefused: Bool = false,
+        checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
         self.method = method
         self.pattern = pattern
         self.servesRefused = servesRefused
+        self.checkHead = checkHead
         self.handle = handle
     }
 }
@@ -38,6 +42,32 @@ package struct RouteMatch: Sendable {
         self.route = route
         self.method = method
         self.capture = capture
+    }
+}
+
+extension RouteMatch {
+    private static let noteBits: UInt64 = 24
+
+    /// The match as a number other than 0: the index of the route and one, and where the captured
+    /// segment is in the path.
+    ///
+    /// A target is at most 1 MiB long.
+    func note(in path: Bytes) -> UInt64 {
+        let start = capture.count == 0 ? 0 : capture.offset(in: path)
+        let route = UInt64(route + 1) << (2 * Self.noteBits)
+        return route | UInt64(start) << Self.noteBits | UInt64(capture.count)
+    }
+
+    /// The match that a note stands for; nil if it is 0.
+    init?(note: UInt64, _ exchange: Exchange) {
+        guard note != 0 else { return nil }
+        let mask = (UInt64(1) << Self.noteBits) - 1
+        let start = Int(note >> Self.noteBits & mask)
+        self.init(
+            route: Int(note >> (2 * Self.noteBits)) - 1,
+            method: exchange.method,
+            capture: exchange.path.range(start, start + Int(note & mask))
+        )
     }
 }
 

@@ -8,6 +8,10 @@
 /// Segments are compared as they were sent. `/v1/%70roperties` is not `/v1/properties`, `//` has an
 /// empty segment, which nothing matches, and `..` is a segment like any other.
 ///
+/// A request with a body is decided twice: ``handleHead(_:)`` refuses what no route answers before
+/// the body is read, and keeps the route that it has found in the exchange's note, where
+/// ``handle(_:)`` finds it.
+///
 /// HEAD is answered by the route for GET. OPTIONS and methods without a route are answered by
 /// `unmatched`, with the methods that the path has, or for `OPTIONS *` with those of all paths.
 package final class Router: Sendable {
@@ -15,10 +19,12 @@ package final class Router: Sendable {
 
     private final class Target: Sendable {
         let handle: Route.Handler
+        let checkHead: Route.Handler?
         let servesRefused: Bool
 
         init(_ route: Route) {
             handle = route.handle
+            checkHead = route.checkHead
             servesRefused = route.servesRefused
         }
     }
@@ -61,21 +67,38 @@ package final class Router: Sendable {
             refuse(exchange, rejection)
             return
         }
+        if let match = RouteMatch(note: exchange.note, exchange) ?? find(exchange) {
+            unsafe Unmanaged.passUnretained(targets[match.route])._withUnsafeGuaranteedRef {
+                $0.handle(exchange, match)
+            }
+        }
+    }
+
+    /// Answers the head of a request with a body if no route answers the request, or if the check
+    /// of its route does.
+    package func handleHead(_ exchange: Exchange) {
+        guard let match = find(exchange) else { return }
+        exchange.note = match.note(in: exchange.path)
+        unsafe Unmanaged.passUnretained(targets[match.route])._withUnsafeGuaranteedRef {
+            $0.checkHead?(exchange, match)
+        }
+    }
+
+    /// Finds the route of a request, or answers it with `unmatched` and returns nil.
+    private func find(_ exchange: Exchange) -> RouteMatch? {
         if let hosts, let authority = exchange.authority, !hosts.contain(authority) {
             unmatched(exchange, .misdirected)
-            return
+            return nil
         }
         let method = exchange.method
         switch resolve(method, exchange.path) {
         case .route(let index, let capture):
-            let match = RouteMatch(route: index, method: method, capture: capture)
-            unsafe Unmanaged.passUnretained(targets[index])._withUnsafeGuaranteedRef {
-                $0.handle(exchange, match)
-            }
+            return RouteMatch(route: index, method: method, capture: capture)
         case .notFound: unmatched(exchange, .notFound)
         case .methodNotAllowed(let allow): unmatched(exchange, .methodNotAllowed(allow: allow))
         case .options(let allow): unmatched(exchange, .options(allow: allow))
         }
+        return nil
     }
 
     private func refuse(_ exchange: Exchange, _ rejection: Rejection) {

@@ -18,10 +18,12 @@ package final class HTTPServer: @unchecked Sendable {
 
     private final class Callbacks: Sendable {
         let handle: Handler
+        let head: Handler
         let log: Log
 
-        init(handle: @escaping Handler, log: @escaping Log) {
+        init(handle: @escaping Handler, head: @escaping Handler, log: @escaping Log) {
             self.handle = handle
+            self.head = head
             self.log = log
         }
     }
@@ -43,15 +45,20 @@ package final class HTTPServer: @unchecked Sendable {
     ///   - configuration: see there.
     ///   - log: called on any thread with a sentence about something unusual that a client or the
     ///     system did.
+    ///   - head: called for each request with a body before any of the body is there. May answer the
+    ///     request before it returns, with ``Exchange/respond(_:body:closes:fields:)``; `handle` is
+    ///     not called then. A client that waits with `Expect: 100-continue` is not asked for the
+    ///     body, and its connection is closed; otherwise the body is read and thrown away.
     ///   - handle: called for each request. Must answer it, then or later.
     /// - Throws: if the address cannot be listened on, or the configuration is out of bounds.
     package init(
         _ configuration: HTTPServerConfiguration,
         log: @escaping Log = { _ in },
+        head: Handler? = nil,
         handle: @escaping Handler
     ) throws(HTTPServerError) {
         var options = unsafe try HTTPServer.options(configuration)
-        let callbacks = Callbacks(handle: handle, log: log)
+        let callbacks = Callbacks(handle: handle, head: head ?? { _ in }, log: log)
         unsafe options.context = Unmanaged.passUnretained(callbacks).toOpaque()
         unsafe options.handler = { context, request in
             // The box lives as long as the server, so nobody needs to count its owners here.
@@ -59,6 +66,14 @@ package final class HTTPServer: @unchecked Sendable {
                 ._withUnsafeGuaranteedRef {
                     unsafe $0.handle(Exchange(request.unsafelyUnwrapped))
                 }
+        }
+        if head != nil {
+            unsafe options.head = { context, request in
+                unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
+                    ._withUnsafeGuaranteedRef {
+                        unsafe $0.head(Exchange(request.unsafelyUnwrapped))
+                    }
+            }
         }
         unsafe options.log = { context, message in
             let callbacks = unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
@@ -78,7 +93,8 @@ package final class HTTPServer: @unchecked Sendable {
     /// Stops to listen.
     ///
     /// Requests that have arrived are served; later ones are given to the handler as
-    /// ``Rejection/draining``. Every answer closes its connection. Call it as often as you like.
+    /// ``Rejection/draining``. Every answer closes its connection. The producers of streams are
+    /// told. Call it as often as you like.
     package func quiesce() {
         unsafe latchkey_http_quiesce(server)
     }
@@ -209,7 +225,7 @@ extension HTTPServerError {
 
 extension Duration {
     /// Rounded up, and no longer than 49 days.
-    fileprivate var wholeMilliseconds: UInt32 {
+    var wholeMilliseconds: UInt32 {
         let (seconds, attoseconds) = components
         guard seconds >= 0 else { return 0 }
         guard seconds < 4_294_967 else { return .max }

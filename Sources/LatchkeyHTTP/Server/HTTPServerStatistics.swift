@@ -11,6 +11,8 @@ package struct HTTPServerStatistics: Sendable {
     package let handling: Int
     /// Answers that are not sent completely.
     package let answering: Int
+    /// Answers that are streams.
+    package let streaming: Int
     /// Requests among ``handling`` whose handler has returned.
     package let suspended: Int
     package let acceptedTotal: UInt64
@@ -31,6 +33,7 @@ package struct HTTPServerStatistics: Sendable {
         receiving = Int(measured.receiving)
         handling = Int(measured.handling)
         answering = Int(measured.answering)
+        streaming = Int(measured.streaming)
         suspended = Int(measured.suspended)
         acceptedTotal = measured.accepted_total
         refusedTotal = measured.refused_total

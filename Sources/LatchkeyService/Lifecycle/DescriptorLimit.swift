@@ -1,14 +1,14 @@
 internal import Foundation
 internal import LatchkeyHTTP
 
-/// The limit of the process's file descriptors, made to fit the bounds that were chosen.
+/// The process's limit of file descriptors, raised to what the configuration needs.
 enum DescriptorLimit {
-    /// For what is opened now and then: files under `/proc` for metrics, libdispatch's own.
+    /// Descriptors for short use: files under `/proc` for metrics, and libdispatch's own.
     private static let reserve = 32
 
     /// Raises the soft limit as far as the configuration needs.
     ///
-    /// - Returns: nil, or a sentence that says why the limit is too low and what to do.
+    /// - Returns: nil, or a sentence that says that the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
         let others = openCount + reserve
         var server = configuration.http

@@ -27,6 +27,6 @@ public struct AdaptiveStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     /// The lock.
     public let rawLock: AdaptiveLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = AdaptiveLock() }
 }

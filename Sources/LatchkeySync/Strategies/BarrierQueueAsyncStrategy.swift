@@ -32,7 +32,7 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
     /// The queue.
     public let queue: AccessQueue
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.

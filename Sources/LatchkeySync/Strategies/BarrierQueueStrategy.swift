@@ -33,6 +33,6 @@ public struct BarrierQueueStrategy: NamedStrategy, QueueStrategy {
     /// The queue.
     public let queue: AccessQueue
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() { queue = AccessQueue(label: Self.name, isConcurrent: true) }
 }

@@ -28,6 +28,6 @@ public struct LockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     /// The lock.
     public let rawLock: FoundationLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = FoundationLock() }
 }

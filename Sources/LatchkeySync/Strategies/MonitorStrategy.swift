@@ -1,4 +1,4 @@
-/// `monitor`: a recursive lock found by the identity of the guard.
+/// `monitor`: a recursive lock that is found by an object's identity.
 ///
 /// See ``Monitor``.
 ///
@@ -30,6 +30,6 @@ public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     /// The lock.
     public let rawLock: NestedReadLock<MonitorLock>
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = NestedReadLock(MonitorLock(), name: Self.name) }
 }

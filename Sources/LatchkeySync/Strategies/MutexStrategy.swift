@@ -32,6 +32,6 @@ public struct MutexStrategy: NamedStrategy, LockingStrategy {
     /// The lock.
     public let rawLock: MutexLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = MutexLock() }
 }

@@ -31,6 +31,6 @@ public struct ReadWriteLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     /// The lock.
     public let rawLock: ReadWriteLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = ReadWriteLock() }
 }

@@ -26,7 +26,7 @@ public struct RecursiveLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     /// The lock.
     public let rawLock: NestedReadLock<FoundationRecursiveLock>
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable
     public init() {
         rawLock = NestedReadLock(FoundationRecursiveLock(), name: Self.name)

@@ -26,6 +26,6 @@ public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy 
     /// The lock.
     public let rawLock: SemaphoreLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = SemaphoreLock() }
 }

@@ -36,7 +36,7 @@ public struct SerialQueueAsyncStrategy: NamedStrategy, QueueStrategy {
     /// The queue.
     public let queue: AccessQueue
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.

@@ -25,6 +25,6 @@ public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
     /// The queue.
     public let queue: AccessQueue
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() { queue = AccessQueue(label: Self.name, isConcurrent: false) }
 }

@@ -29,6 +29,6 @@ public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     /// The lock.
     public let rawLock: SpinLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = SpinLock() }
 }

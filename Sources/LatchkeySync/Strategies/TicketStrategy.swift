@@ -28,6 +28,6 @@ public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     /// The lock.
     public let rawLock: TicketLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = TicketLock() }
 }

@@ -1,7 +1,7 @@
 public import Dispatch
 public import Synchronization
 
-/// A private dispatch queue as a guard, and the count of who is on it.
+/// A private dispatch queue that guards a value, and the number of accesses on it.
 ///
 /// **Design.** The queue is always private: a barrier on a queue that is not private, or was not
 /// made concurrent, is no barrier. `sync` runs the body on the caller's thread; ``PrivateQueue``

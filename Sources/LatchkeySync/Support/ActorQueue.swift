@@ -46,7 +46,7 @@ struct ActorQueue: HoldableQueue {
     }
 }
 
-/// The actor. It holds nothing of the value: what it isolates is in the cell.
+/// The actor. It holds nothing of the value, which is in the ``GuardedValue``.
 ///
 /// **Design.** Whoever is inside for the time of one call needs nothing but the actor. An access to
 /// several values stays inside longer, without blocking a thread: `isTaken` says so, and who comes

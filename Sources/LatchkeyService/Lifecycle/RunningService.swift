@@ -6,19 +6,19 @@ internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// A service that listens and serves, from its making to ``drain()``.
+/// A service that listens and serves, from its initialiser to ``drain()``.
 ///
-/// **Design.** The strategy is chosen once, by ``StateRoutes``: everything on a request's way to
-/// the store is generic over it and compiled for each. What holds the pieces together here is not,
-/// since it is used at start and at the end.
-package final class ServiceInstance: Sendable {
+/// **Design.** ``StoreRouteMaker`` chooses the strategy once. The path of a request to the store is
+/// generic over the strategy and is compiled for each one. This class is not generic, because it is
+/// used only at start and at the end.
+package final class RunningService: Sendable {
     private let server: HTTPServer
     private let drainTime: Duration
 
     /// The port that the service listens on.
     package var port: UInt16 { server.port }
 
-    /// Starts to listen and to serve.
+    /// Starts to listen and serve.
     package init(_ configuration: ServiceConfiguration) throws(HTTPServerError) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
@@ -28,7 +28,7 @@ package final class ServiceInstance: Sendable {
             sendsServerTiming: configuration.sendsServerTiming
         )
         var (table, usage) = configuration.strategy.accept(
-            StateRoutes(
+            StoreRouteMaker(
                 configuration: configuration,
                 board: board,
                 table: RouteTable(metrics: metrics)
@@ -44,6 +44,7 @@ package final class ServiceInstance: Sendable {
         let server = try HTTPServer(
             configuration.http.withProblemBodies,
             log: { log.write(.warning, $0) },
+            head: { router.handleHead($0) },
             handle: { router.handle($0) }
         )
         self.server = server
@@ -53,20 +54,19 @@ package final class ServiceInstance: Sendable {
         ProcessMetrics.register(in: registry)
     }
 
-    /// Stops to listen, lets the requests in flight finish, and ends the service.
+    /// Stops listening, lets the requests in flight finish, and ends the service.
     ///
-    /// Blocks for at most the configured time and a fraction of a second, unless the strategy keeps
-    /// a thread that serves. Call it once.
+    /// Blocks for at most the configured time and a fraction of a second, unless the strategy
+    /// blocks a thread that serves. Call it once.
     ///
-    /// - Returns: how many requests were taken away unanswered, and how many answers were not sent
-    ///   to their end, because the time was up.
+    /// - Returns: How many requests and how many answers were cut off because the time was over.
     package func drain() -> (requestCount: Int, answerCount: Int) {
         server.stop(within: drainTime)
     }
 }
 
-/// Makes the store under the chosen strategy, metered or not, and its routes.
-private struct StateRoutes: StrategyVisitor {
+/// Makes the store under the chosen strategy, with or without a meter, and its routes.
+private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
     let board: ContentionBoard
     let table: RouteTable

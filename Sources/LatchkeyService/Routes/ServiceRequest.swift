@@ -1,9 +1,9 @@
 internal import LatchkeyHTTP
 
-/// A request on its way through the service, and the ways to answer it.
+/// A request that the service handles: its HTTP exchange, and the ways to answer it.
 ///
-/// Every answer is counted here, and only here are errors turned into problem details.
-struct Call: Sendable {
+/// Every answer is counted here, and errors become problem details only here.
+struct ServiceRequest: Sendable {
     let exchange: Exchange
     let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
@@ -15,9 +15,7 @@ struct Call: Sendable {
         timing = series.sendsServerTiming ? RequestTiming() : nil
     }
 
-    /// Answers.
-    ///
-    /// The bytes of the request are gone afterwards.
+    /// Answers the request, whose bytes are gone afterwards.
     func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
@@ -75,12 +73,10 @@ struct Call: Sendable {
     }
 }
 
-/// A request that cannot be served as it is.
+/// An error that a request is answered with.
 struct RequestFailure: Error {
     let problem: Problem
-    /// About this occurrence.
-    ///
-    /// What the client sent stays out of it.
+    /// A sentence about this occurrence, without text from the client.
     var detail: String?
 
     init(_ problem: Problem, _ detail: String? = nil) {
@@ -90,8 +86,8 @@ struct RequestFailure: Error {
 }
 
 extension ResponseFields {
-    /// Tells caches to ask before they use the answer again: state can change at any time
-    /// (RFC 9111, section 5.2.2.4).
+    /// Tells caches to ask the service before each use of the answer, because state can change at
+    /// any time (RFC 9111, section 5.2.2.4).
     mutating func mustBeRevalidated() {
         add("Cache-Control", "no-cache")
     }

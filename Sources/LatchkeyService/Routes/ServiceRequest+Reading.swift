@@ -1,12 +1,12 @@
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// What requests are made of, checked. Whatever is wrong is thrown as the problem to answer with.
-extension Call {
-    /// A property's name from a path's segment.
+/// Reads and checks the parts of a request. Errors are thrown as the problem to answer with.
+extension ServiceRequest {
+    /// A property's name from a segment of the path.
     ///
-    /// A segment without escapes is borrowed from the request, which stays in place until the
-    /// answer; that is the usual case and costs no copy.
+    /// A segment without escapes, the usual case, is not copied: the name borrows the bytes of the
+    /// request, which are valid until the answer.
     func name(_ segment: Bytes) throws(RequestFailure) -> PropertyName {
         let owner = PercentDecoding.isPlain(segment) ? nil : OwnedBytes(try decoded(segment))
         do {
@@ -26,7 +26,7 @@ extension Call {
         }
     }
 
-    /// The parameters of the query, each at most once and none but these.
+    /// The parameters of the query: only these, and each at most once.
     func query(_ names: Set<String>) throws(RequestFailure) -> [String: String] {
         guard !exchange.query.isEmpty else {
             return [:]
@@ -60,7 +60,7 @@ extension Call {
         }
     }
 
-    /// `If-Match` and `If-None-Match`, in the form that the store checks in one step with the act.
+    /// The conditions of `If-Match` and `If-None-Match`, for the store to check.
     func conditions() throws(RequestFailure) -> Conditions {
         Conditions(
             ifMatch: try tags("if-match", .strong),
@@ -82,7 +82,7 @@ extension Call {
         }
     }
 
-    /// Checks that the body, if it says what it is, is JSON without a content coding.
+    /// Checks that the body, if it has a media type, is JSON, and that it has no content coding.
     func bodyIsJSON() throws(RequestFailure) {
         if let type = exchange.header(named: "content-type"),
             !MediaType.isJSON(type) || exchange.headerCount(named: "content-type") > 1
@@ -96,7 +96,7 @@ extension Call {
         }
     }
 
-    /// Checks that the body is one JSON text.
+    /// Checks that the body is valid JSON.
     func jsonBody(depthMax: Int) throws(RequestFailure) {
         try bodyIsJSON()
         do {
@@ -106,11 +106,14 @@ extension Call {
         } catch {
             throw switch error {
             case .malformed(let offset):
-                RequestFailure(.malformedJSON, "It is no JSON text after \(offset) bytes.")
+                RequestFailure(.malformedJSON, "The JSON is not valid after \(offset) bytes.")
             case .notUTF8(let offset):
-                RequestFailure(.malformedJSON, "It is not UTF-8 after \(offset) bytes.")
+                RequestFailure(.malformedJSON, "The body is not UTF-8 after \(offset) bytes.")
             case .tooDeep:
-                RequestFailure(.tooDeep, "Arrays and objects can nest \(depthMax) deep.")
+                RequestFailure(
+                    .tooDeep,
+                    "Arrays and objects can be nested \(depthMax) levels deep."
+                )
             case .outOfMemory:
                 RequestFailure(.outOfMemory)
             }
@@ -132,14 +135,14 @@ extension InvalidName {
 extension PercentDecodingError {
     fileprivate var detail: String {
         switch self {
-        case .truncatedEscape: "A percent sign has no two hexadecimal digits after it."
-        case .invalidText: "What is percent-encoded is not UTF-8."
+        case .truncatedEscape: "A percent sign is not followed by two hexadecimal digits."
+        case .invalidText: "The percent-encoded text is not UTF-8."
         }
     }
 }
 
 extension Query {
-    /// A parameter that is true or false.
+    /// The value of a parameter that is true or false.
     static func flag(
         _ text: String?,
         name: String,
@@ -149,7 +152,7 @@ extension Query {
         case nil: return standard
         case "true": return true
         case "false": return false
-        default: throw RequestFailure(.invalidQuery, "\(name) is true or false.")
+        default: throw RequestFailure(.invalidQuery, "\(name) must be true or false.")
         }
     }
 }

@@ -1,0 +1,93 @@
+// What goes past libmicrohttpd: answers written to the socket, and looks at bytes that it has not
+// read. Nothing else in this target does either.
+//
+// Design
+//
+// libmicrohttpd takes no answer before the head of a request is there, and none between the head
+// and the end of the body. So a request that is too slow or too long in those places is answered on
+// the socket. Under encryption that would break the stream: a byte of ours would be no record, and
+// the bytes that the kernel counts are ciphertext. `is_encrypted` chooses the form that only closes
+// and only uses signs that mean the same there:
+//
+//   what              | plain                          | encrypted
+//   ------------------+--------------------------------+----------------------------------------
+//   408, 413, 400, 431| sent; the rest of the request  | the connection is closed without a
+//   made here         | is thrown away for a second    | byte of ours
+//   413 by its length | the same                       | given to the handler at the head, and
+//                     |                                | answered through the library (request.c)
+//   bytes behind the  | reckoned from the kernel's     | not known: a request with very many
+//   request (room.c)  | counts                         | cookies gets 431 earlier
+//   a request begins  | bytes have arrived since       | the same; the handshake counts as the
+//                     |                                | first part of the first request
+//   the client has    | its end has come, and the      | the same, for a second: the library may
+//   ended its half    | kernel has nothing unread      | have bytes that it has not decrypted
+
+#include <linux/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "internal.h"
+
+enum {
+    // The head of a raw answer is well below 256 bytes.
+    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + 256,
+    // How long the end of an encrypted connection is not believed.
+    DOUBT_MILLISECONDS = 1000,
+    // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
+    // which alone has the whole of tcp_info.
+    KERNEL_CLOSE_WAIT = 8,
+};
+
+static bool is_encrypted(const connection *c) {
+    return c->server->options.is_encrypted;
+}
+
+// Sends a whole answer. A client that has left no room for so little in its window gets none.
+static void send_answer(connection *c, const char *status, const char *problem) {
+    char date[40];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    char text[RAW_BYTES_MAX];
+    int count = snprintf(text, sizeof(text),
+                         "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\n"
+                         "Content-Type: application/problem+json\r\n"
+                         "Content-Length: %zu\r\n\r\n%s",
+                         status, date, strlen(problem), problem);
+    if (count > 0 && (size_t)count < sizeof(text)) {
+        send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
+                              const char *problem) {
+    bool expires = latchkey_http_connection_expire(c, phase);
+    if (expires && is_encrypted(c)) {
+        latchkey_http_connection_end(c);
+    } else if (expires) {
+        send_answer(c, status, problem);
+        shutdown(c->socket, SHUT_WR);
+    }
+    return expires;
+}
+
+bool latchkey_http_raw_is_read(connection *c, uint64_t *count) {
+    struct tcp_info info;
+    int unread = 0;
+    // In this order: what arrives in between counts.
+    if (is_encrypted(c) || ioctl(c->socket, FIONREAD, &unread) != 0 ||
+        !latchkey_http_connection_ask(c, &info)) {
+        return false;
+    }
+    *count = info.tcpi_bytes_received - (unsigned)unread;
+    return true;
+}
+
+bool latchkey_http_raw_has_ended(connection *c, const struct tcp_info *info, uint64_t elapsed) {
+    int unread = 0;
+    return info->tcpi_state == KERNEL_CLOSE_WAIT && ioctl(c->socket, FIONREAD, &unread) == 0 &&
+           unread == 0 && (!is_encrypted(c) || elapsed >= DOUBT_MILLISECONDS);
+}

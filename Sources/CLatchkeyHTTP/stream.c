@@ -1,0 +1,340 @@
+// Streams: answers whose body is pushed from any thread. See docs/decisions/0017-streams.md.
+//
+// Design
+//
+// A stream is a bounded buffer between producers and the content reader that libmicrohttpd calls
+// on the thread that serves the connection. `lock` guards all of a stream but what is marked
+// (server) in internal.h, which the server's lock guards. Locks are taken in this order: the
+// server's, the stream's, libmicrohttpd's. No callback runs under any of ours.
+//
+// When the buffer is empty, the reader suspends the connection (event loops) or waits on `moves` (a
+// thread per connection). Otherwise libmicrohttpd would call it again and again. The suspension and
+// `is_suspended` change together under `lock`, and a write resumes under it, too. So there is
+// exactly one resumption for each suspension, and the connection cannot go away before
+// MHD_resume_connection() has returned: to go away, it needs the reader, which needs `lock`.
+//
+// libmicrohttpd does not look at a suspended connection. Every socket with a stream is therefore in
+// an epoll set of the watchdog's for EPOLLRDHUP, edge-triggered: it costs nothing while nothing
+// happens, and tells within milliseconds that the client has gone.
+//
+// A stream is over when nothing of it will be read any more. What cuts a stream shuts the socket
+// down first and then wakes the reader, which says END_OF_STREAM: the final chunk cannot be sent
+// any more, so that the client does not take the body for complete. END_WITH_ERROR cannot be used.
+// libmicrohttpd 0.9.75 marks the connection closed then and does not look at it again in its event
+// loop, since the connection is not in its epoll set: it would leak. The end of a body without
+// chunks, for HTTP/1.0, has the same fault. A connection with a timeout of its own is looked at in
+// every round, so such a connection gets one that is never reached.
+//
+// `caller_count` counts who may call callbacks: the library, until it frees the answer, and who is
+// about to call `draining`. `reference_count` counts the producer, the connection, and all callers
+// together as one.
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "internal.h"
+
+enum {
+    // The piece in which a body without chunks is read from the buffer.
+    PLAIN_BLOCK_BYTES = 1024,
+    NEVER_SECONDS = 24 * 60 * 60,
+};
+
+static void release_reference(latchkey_http_stream *s) {
+    // Acquire and release: who frees it has seen what the others did with it.
+    if (atomic_fetch_sub_explicit(&s->reference_count, 1, memory_order_acq_rel) == 1) {
+        pthread_cond_destroy(&s->moves);
+        pthread_mutex_destroy(&s->lock);
+        free(s->bytes);
+        free(s);
+    }
+}
+
+void latchkey_http_stream_release_caller(latchkey_http_stream *s) {
+    if (atomic_fetch_sub_explicit(&s->caller_count, 1, memory_order_acq_rel) == 1) {
+        if (s->options.release != NULL) {
+            s->options.release(s->options.context);
+        }
+        release_reference(s);
+    }
+}
+
+// Lets the reader be called again. (lock)
+static void wake(latchkey_http_stream *s) {
+    if (s->is_suspended) {
+        s->is_suspended = false;
+        MHD_resume_connection(s->connection->mhd);
+    } else {
+        pthread_cond_signal(&s->moves);
+    }
+}
+
+static void drop_bytes(latchkey_http_stream *s) {
+    free(s->bytes);
+    s->bytes = NULL;
+    s->start = 0;
+    s->count = 0;
+    s->capacity = 0;
+}
+
+bool latchkey_http_stream_cut(latchkey_http_stream *s, latchkey_http_stream_reason reason) {
+    if (s->is_cut || s->connection == NULL) {
+        return false;
+    }
+    s->is_cut = true;
+    s->is_over = true;
+    s->reason = reason;
+    drop_bytes(s);
+    latchkey_http_connection_end(s->connection);
+    wake(s);
+    return true;
+}
+
+// Whether half of the buffer is free, and the longest piece that was refused fits. (lock)
+static bool has_room(const latchkey_http_stream *s) {
+    size_t bound = s->options.buffer_bytes_max;
+    return s->count == 0 || (s->count <= bound / 2 && s->refused_count <= bound - s->count);
+}
+
+// Takes bytes out of the buffer. (lock)
+static size_t take(latchkey_http_stream *s, char *to, size_t room) {
+    size_t count = s->count < room ? s->count : room;
+    memcpy(to, s->bytes + s->start, count);
+    s->start += count;
+    s->count -= count;
+    s->taken_bytes += count;
+    if (s->count == 0) {
+        // An idle stream keeps no buffer.
+        drop_bytes(s);
+    }
+    return count;
+}
+
+// libmicrohttpd's content reader.
+static ssize_t read_piece(void *context, uint64_t position, char *to, size_t room) {
+    (void)position;
+    latchkey_http_stream *s = context;
+    bool calls_has_room = false;
+    ssize_t result = 0;
+    pthread_mutex_lock(&s->lock);
+    while (s->count == 0 && !s->has_ended && !s->is_over && s->is_threaded) {
+        pthread_cond_wait(&s->moves, &s->lock);
+    }
+    if (s->count > 0) {
+        result = (ssize_t)take(s, to, room);
+        calls_has_room = s->refused_count > 0 && !s->has_ended && has_room(s);
+        s->refused_count = calls_has_room ? 0 : s->refused_count;
+    } else if (s->has_ended || s->is_over) {
+        s->is_over = true;
+        result = MHD_CONTENT_READER_END_OF_STREAM;
+    } else {
+        MHD_suspend_connection(s->connection->mhd);
+        s->is_suspended = true;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (calls_has_room && s->options.has_room != NULL) {
+        s->options.has_room(s->options.context);
+    }
+    return result;
+}
+
+// libmicrohttpd has freed the answer: it will not read any more.
+static void finish(void *context) {
+    latchkey_http_stream *s = context;
+    pthread_mutex_lock(&s->lock);
+    s->is_over = true;
+    drop_bytes(s);
+    latchkey_http_stream_reason reason = s->reason;
+    pthread_mutex_unlock(&s->lock);
+    if (s->options.gone != NULL) {
+        s->options.gone(s->options.context, reason);
+    }
+    latchkey_http_stream_release_caller(s);
+}
+
+latchkey_http_stream *latchkey_http_stream_create(const latchkey_http_stream_options *options,
+                                                  latchkey_http_response **response) {
+    latchkey_http_stream *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        return NULL;
+    }
+    struct MHD_Response *made = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, PLAIN_BLOCK_BYTES, read_piece, s, finish);
+    if (made == NULL) {
+        free(s);
+        return NULL;
+    }
+    s->options = *options;
+    s->reason = LATCHKEY_HTTP_STREAM_CLIENT;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->moves, NULL);
+    atomic_init(&s->caller_count, 1);
+    atomic_init(&s->reference_count, 2);
+    *response = (latchkey_http_response *)made;
+    return s;
+}
+
+// Adds to the buffer. Returns false without memory. (lock)
+static bool append(latchkey_http_stream *s, const void *bytes, size_t count) {
+    size_t needed = s->count + count;
+    if (s->start > 0 && s->start + needed > s->capacity) {
+        memmove(s->bytes, s->bytes + s->start, s->count);
+        s->start = 0;
+    }
+    if (needed > s->capacity) {
+        size_t capacity = s->count == 0 ? needed : s->capacity * 2;
+        capacity = capacity < needed ? needed : capacity;
+        char *larger = realloc(s->bytes, capacity);
+        if (larger == NULL) {
+            return false;
+        }
+        s->bytes = larger;
+        s->capacity = capacity;
+    }
+    memcpy(s->bytes + s->start + s->count, bytes, count);
+    s->count = needed;
+    return true;
+}
+
+latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *s, const void *bytes,
+                                               size_t count) {
+    size_t bound = s->options.buffer_bytes_max;
+    latchkey_http_write result = LATCHKEY_HTTP_WRITE_ACCEPTED;
+    pthread_mutex_lock(&s->lock);
+    if (s->has_ended || s->is_over) {
+        result = LATCHKEY_HTTP_WRITE_GONE;
+    } else if (s->count > 0 && (s->count > bound || count > bound - s->count)) {
+        s->refused_count = count > s->refused_count ? count : s->refused_count;
+        result = LATCHKEY_HTTP_WRITE_FULL;
+    } else if (count > 0 && !append(s, bytes, count)) {
+        // The client must not miss a piece in the middle.
+        s->is_over = true;
+        latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
+        result = LATCHKEY_HTTP_WRITE_GONE;
+    } else if (count > 0) {
+        wake(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return result;
+}
+
+void latchkey_http_stream_end_for(latchkey_http_stream *s, latchkey_http_stream_reason reason) {
+    pthread_mutex_lock(&s->lock);
+    if (!s->has_ended && !s->is_over) {
+        s->has_ended = true;
+        s->reason = reason;
+        wake(s);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void latchkey_http_stream_end(latchkey_http_stream *s) {
+    latchkey_http_stream_end_for(s, LATCHKEY_HTTP_STREAM_ENDED);
+}
+
+void latchkey_http_stream_release(latchkey_http_stream *s) {
+    release_reference(s);
+}
+
+void latchkey_http_stream_tell(latchkey_http_stream *s) {
+    if (s->options.draining != NULL) {
+        s->options.draining(s->options.context);
+    }
+}
+
+static bool equals(latchkey_http_bytes bytes, const char *text) {
+    return bytes.count == strlen(text) && memcmp(bytes.bytes, text, bytes.count) == 0;
+}
+
+void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) {
+    latchkey_http_stream *s = c->stream;
+    bool has_body = !equals(c->request.method, "HEAD") && c->answer_status != MHD_HTTP_NO_CONTENT &&
+                    c->answer_status != MHD_HTTP_NOT_MODIFIED;
+    if (!has_body) {
+        // libmicrohttpd 0.9.75 would send the final chunk behind the head.
+        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+        pthread_mutex_lock(&s->lock);
+        s->is_over = true;
+        s->reason = LATCHKEY_HTTP_STREAM_ENDED;
+        drop_bytes(s);
+        pthread_mutex_unlock(&s->lock);
+    } else if (c->is_http_1_0 && !c->server->options.thread_per_connection) {
+        MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)NEVER_SECONDS);
+    }
+}
+
+void latchkey_http_stream_begin(connection *c) {
+    latchkey_http_server *server = c->server;
+    latchkey_http_stream *s = c->stream;
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    pthread_mutex_lock(&server->lock);
+    pthread_mutex_lock(&s->lock);
+    s->connection = c;
+    s->is_threaded = server->options.thread_per_connection;
+    if (s->is_over && s->reason == LATCHKEY_HTTP_STREAM_CLIENT) {
+        // There was no memory for a piece that was written before.
+        latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
+    }
+    pthread_mutex_unlock(&s->lock);
+    s->settled_bytes = UINT64_MAX;
+    latchkey_http_connection_enter(c, PHASE_STREAMING);
+    s->is_watched = epoll_ctl(server->watch_set, EPOLL_CTL_ADD, c->socket, &event) == 0;
+    bool is_watched = s->is_watched;
+    bool tells = atomic_load(&server->draining) && !s->is_told;
+    s->is_told |= tells;
+    bool ends = server->streams_end;
+    pthread_mutex_unlock(&server->lock);
+    if (!is_watched) {
+        latchkey_http_log_write(server, "the client of a stream cannot be watched");
+    }
+    if (tells) {
+        latchkey_http_stream_tell(s);
+    }
+    if (ends) {
+        latchkey_http_stream_end_for(s, LATCHKEY_HTTP_STREAM_STOPPED);
+    }
+}
+
+void latchkey_http_stream_leave(connection *c) {
+    latchkey_http_server *server = c->server;
+    latchkey_http_stream *s = c->stream;
+    pthread_mutex_lock(&server->lock);
+    c->stream = NULL;
+    if (s->is_watched) {
+        s->is_watched = false;
+        epoll_ctl(server->watch_set, EPOLL_CTL_DEL, c->socket, NULL);
+    }
+    pthread_mutex_unlock(&server->lock);
+    pthread_mutex_lock(&s->lock);
+    s->is_over = true;
+    s->connection = NULL;
+    pthread_mutex_unlock(&s->lock);
+    release_reference(s);
+}
+
+void latchkey_http_stream_hold(latchkey_http_stream *s) {
+    atomic_fetch_add_explicit(&s->reference_count, 1, memory_order_relaxed);
+}
+
+void latchkey_http_stream_abandon(connection *c, latchkey_http_stream *s) {
+    pthread_mutex_lock(&s->lock);
+    s->is_over = true;
+    s->reason = atomic_load(&c->server->stopping) ? LATCHKEY_HTTP_STREAM_STOPPED
+                                                  : LATCHKEY_HTTP_STREAM_DEADLINE;
+    pthread_mutex_unlock(&s->lock);
+    release_reference(s);
+}
+
+void latchkey_http_stream_client_gone(connection *c) {
+    latchkey_http_stream *s = c->stream;
+    if (s == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    // Behind an end in order, the client may close its half; the rest is sent.
+    if (!s->is_over) {
+        latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
+    }
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,28 @@
+import CLatchkeyHTTP
+
+extension Exchange {
+    /// Bounds the body of this request, instead of ``HTTPServerConfiguration/bodyBytesMax``, and
+    /// never above it.
+    ///
+    /// Only at the head: see ``HTTPServer/init(_:log:head:handle:)``.
+    package func limitBody(to bytesMax: Int) {
+        unsafe latchkey_http_request_body_max(request, UInt64(max(0, bytesMax)))
+    }
+
+    /// Gives this request a deadline of its own for its answer.
+    ///
+    /// For a handler that waits on purpose. It holds instead of
+    /// ``HTTPServerConfiguration/answerTimeout``.
+    ///
+    /// - Parameter limit: the time from the call of the handler; nil is none.
+    package func awaitAnswer(for limit: Duration?) {
+        let milliseconds = limit.map { max(1, $0.wholeMilliseconds) } ?? 0
+        unsafe latchkey_http_request_wait(request, milliseconds)
+    }
+
+    /// A number that is kept from the head to the handler; 0 until then.
+    var note: UInt64 {
+        get { unsafe request.pointee.note }
+        nonmutating set { unsafe latchkey_http_request_note(request, newValue) }
+    }
+}

@@ -1,0 +1,189 @@
+import CLatchkeyHTTP
+
+/// The body of an answer that is pushed piece by piece, from any thread.
+///
+/// `CLatchkeyHTTPStream.h` says on which threads the events come. They must not block.
+///
+/// **Design.** The C side holds a reference to this object until it has called its last event, and
+/// this object holds the C stream until it is freed. So a producer may write as long as it has the
+/// object, also after the client has gone.
+///
+/// SAFETY: `@safe` because the stream's pointer stays inside, and is valid until deinit.
+/// `@unchecked Sendable` because the pointer is set before anybody else has the object, and the C
+/// functions may be called on any thread.
+@safe
+package final class ResponseStream: @unchecked Sendable {
+    package enum WriteResult: Sendable {
+        /// The piece was copied and will be sent behind the earlier ones.
+        case accepted
+        /// Nothing was taken. ``Events/hasRoom`` is called when the buffer has room for the piece.
+        case full
+        /// Nothing was taken, and nothing will be.
+        case gone
+    }
+
+    /// Why a stream is over.
+    package enum End: Sendable {
+        /// The producer has ended it, and everything was handed over for sending.
+        case ended
+        /// The client has closed the connection, or its half of it.
+        case client
+        /// The client took the bytes too slowly, or the request had been taken away before.
+        case deadline
+        /// The server stops.
+        case stopped
+    }
+
+    package struct Events: Sendable {
+        /// Called once after a piece was answered with ``WriteResult/full``.
+        package var hasRoom: @Sendable (ResponseStream) -> Void
+        /// The server drains: time for a last piece. Ends the stream unless another is given.
+        package var draining: @Sendable (ResponseStream) -> Void
+        /// The stream is over. Called exactly once.
+        package var gone: @Sendable (ResponseStream, End) -> Void
+
+        package init(
+            hasRoom: @escaping @Sendable (ResponseStream) -> Void = { _ in },
+            draining: @escaping @Sendable (ResponseStream) -> Void = { $0.end() },
+            gone: @escaping @Sendable (ResponseStream, End) -> Void = { _, _ in }
+        ) {
+            self.hasRoom = hasRoom
+            self.draining = draining
+            self.gone = gone
+        }
+    }
+
+    /// How many bytes are buffered at most, unless it is said otherwise.
+    ///
+    /// A longer piece is taken into an empty buffer.
+    package static let bufferBytesMax = 64 * 1024
+
+    private let events: Events
+    fileprivate var stream: OpaquePointer?
+
+    private init(_ events: Events) {
+        self.events = events
+    }
+
+    deinit {
+        if let stream = unsafe stream {
+            unsafe latchkey_http_stream_release(stream)
+        }
+    }
+
+    /// Sends this piece, whole and unmixed with others, or says why not.
+    package func write(_ bytes: RawSpan) -> WriteResult {
+        guard let stream = unsafe stream else { return .gone }
+        let result = unsafe bytes.withUnsafeBytes {
+            unsafe latchkey_http_stream_write(stream, $0.baseAddress, $0.count)
+        }
+        switch result {
+        case LATCHKEY_HTTP_WRITE_ACCEPTED: return .accepted
+        case LATCHKEY_HTTP_WRITE_FULL: return .full
+        default: return .gone
+        }
+    }
+
+    package func write(_ bytes: [UInt8]) -> WriteResult {
+        unsafe write(bytes.span.bytes)
+    }
+
+    /// Ends the stream after what is buffered. Call it as often as you like.
+    package func end() {
+        if let stream = unsafe stream {
+            unsafe latchkey_http_stream_end(stream)
+        }
+    }
+}
+
+extension ResponseStream {
+    /// Makes a stream, and the answer whose body it is; nil without memory.
+    fileprivate static func make(
+        _ events: Events,
+        bufferBytesMax: Int
+    ) -> (ResponseStream, response: OpaquePointer?) {
+        let made = ResponseStream(events)
+        var options = unsafe latchkey_http_stream_options()
+        unsafe options.buffer_bytes_max = max(1, bufferBytesMax)
+        unsafe options.has_room = { context in
+            let stream = unsafe ResponseStream.from(context)
+            stream.events.hasRoom(stream)
+        }
+        unsafe options.draining = { context in
+            let stream = unsafe ResponseStream.from(context)
+            stream.events.draining(stream)
+        }
+        unsafe options.gone = { context, reason in
+            let stream = unsafe ResponseStream.from(context)
+            stream.events.gone(stream, End(reason))
+        }
+        unsafe options.release = { context in
+            unsafe Unmanaged<ResponseStream>.fromOpaque(context.unsafelyUnwrapped).release()
+        }
+        let retained = unsafe Unmanaged.passRetained(made)
+        unsafe options.context = retained.toOpaque()
+        var response: OpaquePointer?
+        unsafe made.stream = unsafe latchkey_http_stream_create(&options, &response)
+        if unsafe made.stream == nil {
+            unsafe retained.release()
+            events.gone(made, .stopped)
+        }
+        return unsafe (made, response)
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> ResponseStream {
+        unsafe Unmanaged.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+    }
+}
+
+extension ResponseStream.End {
+    init(_ reason: latchkey_http_stream_reason) {
+        switch reason {
+        case LATCHKEY_HTTP_STREAM_ENDED: self = .ended
+        case LATCHKEY_HTTP_STREAM_CLIENT: self = .client
+        case LATCHKEY_HTTP_STREAM_DEADLINE: self = .deadline
+        default: self = .stopped
+        }
+    }
+}
+
+extension Exchange {
+    /// Answers the request with a stream.
+    ///
+    /// What ``respond(_:body:closes:fields:)`` says holds here, too. To HEAD, only the head is sent,
+    /// and the stream is over at once. Not at the head of a request.
+    ///
+    /// - Parameters:
+    ///   - status: neither 204 nor 304.
+    ///   - events: what the producer is told.
+    ///   - bufferBytesMax: how many bytes are buffered at most.
+    ///   - fields: adds the header fields. If one of them is not valid, the answer becomes a 500.
+    /// - Returns: the stream, which the producer writes to and ends.
+    @discardableResult
+    package func respond(
+        _ status: HTTPStatus,
+        streaming events: ResponseStream.Events,
+        bufferBytesMax: Int = ResponseStream.bufferBytesMax,
+        fields: (inout ResponseFields) -> Void = { _ in }
+    ) -> ResponseStream {
+        let (made, response) = unsafe ResponseStream.make(events, bufferBytesMax: bufferBytesMax)
+        guard let response = unsafe response, let stream = unsafe made.stream else {
+            unsafe latchkey_http_respond(request, 500, nil, true)
+            return made
+        }
+        var collected = unsafe ResponseFields(response)
+        fields(&collected)
+        if collected.areValid {
+            unsafe latchkey_http_respond_stream(
+                request,
+                UInt32(status.rawValue),
+                response,
+                stream
+            )
+        } else {
+            unsafe latchkey_http_response_discard(response)
+            unsafe latchkey_http_respond(request, 500, nil, false)
+        }
+        return made
+    }
+}

@@ -1,0 +1,220 @@
+// Requests that are decided at their head, and the form of the bounds for encrypted connections.
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cases.h"
+
+enum { OWN_BOUND = 10 };
+
+static atomic_uint head_count;
+static atomic_uint handler_count;
+
+static bool is(const latchkey_http_request *request, const char *path) {
+    return request->path.count == strlen(path) &&
+           memcmp(request->path.bytes, path, request->path.count) == 0;
+}
+
+static void respond(latchkey_http_request *request, uint32_t status, const char *text) {
+    latchkey_http_respond(request, status, latchkey_http_response_create_copy(text, strlen(text)),
+                          false);
+}
+
+static void decide(void *context, latchkey_http_request *request) {
+    (void)context;
+    atomic_fetch_add(&head_count, 1);
+    CHECK(request->body.count == 0 && request->rejection == LATCHKEY_HTTP_REJECTION_NONE);
+    if (is(request, "/nowhere")) {
+        respond(request, 404, "nowhere");
+    } else if (is(request, "/small")) {
+        latchkey_http_request_body_max(request, OWN_BOUND);
+    } else if (is(request, "/large")) {
+        latchkey_http_request_body_max(request, UINT64_MAX);
+    }
+    if (is(request, "/small") || is(request, "/large")) {
+        latchkey_http_request_note(request, request->path.count);
+    }
+}
+
+static void handle(void *context, latchkey_http_request *request) {
+    (void)context;
+    atomic_fetch_add(&handler_count, 1);
+    char text[40];
+    snprintf(text, sizeof(text), "%zu bytes, note %llu", request->body.count,
+             (unsigned long long)request->note);
+    bool is_large = request->rejection == LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE;
+    bool is_full = request->rejection == LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE;
+    respond(request, is_large ? 413 : is_full ? 431 : 200, is_large ? "too large" : text);
+}
+
+static void start_deciding(void) {
+    latchkey_http_options options = subject_options(threads);
+    options.handler = handle;
+    options.head = decide;
+    options.request_milliseconds = 400;
+    atomic_store(&head_count, 0);
+    atomic_store(&handler_count, 0);
+    subject_start(&s, options);
+    CHECK(client_open(&c, s.port));
+}
+
+// Sends the head of a PUT with a body of this length.
+static void send_head(const char *path, size_t count, bool chunked, bool expects) {
+    char head[300];
+    char length[100] = "Transfer-Encoding: chunked";
+    if (!chunked) {
+        snprintf(length, sizeof(length), "Content-Length: %zu", count);
+    }
+    snprintf(head, sizeof(head), "PUT %s HTTP/1.1\r\nHost: x\r\n%s\r\n%s\r\n", path, length,
+             expects ? "Expect: 100-continue\r\n" : "");
+    client_send(&c, head);
+}
+
+static void send_body(size_t count, bool chunked) {
+    char size[20];
+    snprintf(size, sizeof(size), "%zx\r\n", count);
+    client_send(&c, chunked ? size : "");
+    client_send_bytes(&c, repeated('b', count), count);
+    client_send(&c, chunked ? "\r\n0\r\n\r\n" : "");
+}
+
+static reply *put_body(const char *path, size_t count, bool chunked) {
+    send_head(path, count, chunked, false);
+    send_body(count, chunked);
+    return client_read(&c, false);
+}
+
+static void reopen(void) {
+    client_close(&c);
+    CHECK(client_open(&c, s.port));
+}
+
+static void answers_at_the_head(void) {
+    for (int chunked = 0; chunked <= 1; chunked++) {
+        start_deciding();
+        // The body is read and thrown away, and the connection stays.
+        reply *r = put_body("/nowhere", 500, chunked);
+        CHECK(r->status == 404 && body_is(r, "nowhere") && !r->closes);
+        CHECK(put_body("/else", 5, chunked)->status == 200);
+        CHECK(head_count == 2 && handler_count == 1);
+        // The body is not asked for: the first answer is not 100.
+        send_head("/nowhere", 500, chunked, true);
+        r = client_read(&c, false);
+        CHECK(r->status == 404 && r->closes && client_sees_end(&c));
+        reopen();
+        send_head("/else", 5, chunked, true);
+        CHECK(client_read(&c, true)->status == 100);
+        send_body(5, chunked);
+        CHECK(client_read(&c, false)->status == 200);
+        // Nothing but a body makes a difference.
+        unsigned before = head_count;
+        CHECK(client_ask(&c, GET("/nowhere")) == 200);
+        CHECK(put_body("/nowhere", 0, false)->status == 200);
+        CHECK(head_count == before);
+        // A client that goes, and one that sends its body too slowly.
+        send_head("/nowhere", 500, chunked, false);
+        pause_milliseconds(20);
+        reopen();
+        send_head("/nowhere", 500, chunked, false);
+        CHECK(client_read(&c, false)->status == 408);
+        stop();
+    }
+}
+
+static void bounds_bodies_at_the_head(void) {
+    for (int chunked = 0; chunked <= 1; chunked++) {
+        start_deciding();
+        CHECK(body_is(put_body("/small", OWN_BOUND, chunked), "10 bytes, note 6"));
+        // The bound and the note are those of one request.
+        CHECK(body_is(put_body("/else", OWN_BOUND + 1, chunked), "11 bytes, note 0"));
+        reply *r = put_body("/small", OWN_BOUND + 1, chunked);
+        CHECK(r->status == 413 && r->closes && body_is(r, "too large") && client_sees_end(&c));
+        reopen();
+        CHECK(put_body("/large", SUBJECT_BODY_BYTES_MAX, chunked)->status == 200);
+        CHECK(put_body("/large", SUBJECT_BODY_BYTES_MAX + 1, chunked)->status == 413);
+        reopen();
+        send_head("/small", OWN_BOUND + 1, chunked, true);
+        if (chunked) {
+            CHECK(client_read(&c, true)->status == 100);
+            send_body(OWN_BOUND + 1, true);
+        }
+        CHECK(client_read(&c, false)->status == 413 && client_sees_end(&c));
+        reopen();
+        // An answer from the head does not make a body without end welcome.
+        send_head("/nowhere", 500, true, false);
+        for (int i = 0; i < 40; i++) {
+            char size[20];
+            snprintf(size, sizeof(size), "%x\r\n", 100000);
+            client_send(&c, size);
+            client_send_bytes(&c, repeated('b', 100000), 100000);
+            client_send(&c, "\r\n");
+        }
+        CHECK(client_read(&c, false)->status == 413);
+        stop();
+    }
+}
+
+// Whether the connection is closed without a byte.
+static bool ends_silently(const char *text) {
+    client_send(&c, text);
+    char byte;
+    bool result = recv(c.socket, &byte, 1, 0) <= 0;
+    reopen();
+    return result;
+}
+
+static void writes_nothing_past_the_library(void) {
+    latchkey_http_options options = subject_options(threads);
+    options.is_encrypted = true;
+    options.idle_milliseconds = 5000;
+    options.request_milliseconds = 200;
+    subject_start(&s, options);
+    CHECK(client_open(&c, s.port));
+    static const char put[] = "PUT /echo HTTP/1.1\r\nHost: x\r\n";
+    char text[300];
+    // Heads and bodies that do not come, of the first request and of a later one.
+    CHECK(ends_silently("GET /now HT"));
+    CHECK(client_ask(&c, GET("/now")) == 200 && ends_silently("G"));
+    snprintf(text, sizeof(text), "%sContent-Length: 5\r\n\r\nhel", put);
+    CHECK(ends_silently(text));
+    CHECK(latchkey_http_measure(s.server).timed_out_total == 3);
+    // What libmicrohttpd would answer in its faulty way.
+    snprintf(text, sizeof(text), "%sContent-Length: +5\r\n\r\n", put);
+    CHECK(ends_silently(text));
+    snprintf(text, sizeof(text), "%sContent-Length: 18446744073709551616\r\n\r\n", put);
+    CHECK(ends_silently(text));
+    // A length that is far too large is answered through the library, at once.
+    snprintf(text, sizeof(text), "%sContent-Length: 9999999\r\n\r\n", put);
+    client_send(&c, text);
+    reply *r = client_read(&c, false);
+    CHECK(r->status == 413 && r->closes && body_is(r, "rejected") && client_sees_end(&c));
+    reopen();
+    // One that is a little too large is read, as ever; one without end is not.
+    snprintf(text, sizeof(text), "%sContent-Length: 1001\r\n\r\n%s", put, "");
+    client_send(&c, text);
+    client_send_bytes(&c, repeated('b', 1001), 1001);
+    CHECK(client_read(&c, false)->status == 413);
+    reopen();
+    snprintf(text, sizeof(text), "%sTransfer-Encoding: chunked\r\n\r\n400000\r\n", put);
+    client_send(&c, text);
+    for (int i = 0; i < 40; i++) {
+        client_send_bytes(&c, repeated('b', 100000), 100000);
+    }
+    CHECK(client_read(&c, false)->status == 0);
+    reopen();
+    // A client that has closed its half together with its last bytes is noticed.
+    client_send(&c, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
+    client_end(&c);
+    CHECK(client_read(&c, false)->status == 200 && client_sees_end(&c));
+    reopen();
+    stop();
+}
+
+const test_case head_cases[] = {
+    {"answers at the head", answers_at_the_head},
+    {"bounds bodies at the head", bounds_bodies_at_the_head},
+    {"writes nothing past the library if it must not", writes_nothing_past_the_library},
+    {NULL, NULL},
+};
