@@ -113,7 +113,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",
-            dependencies: ["LatchkeyHTTP"]
+            dependencies: ["LatchkeyHTTP", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyServiceTests",

@@ -201,14 +201,8 @@ struct SliceTests {
         Slice(
             plans: (0..<threads).map { OperationPlan(workload, seed: UInt64($0)) },
             cost: OperationCost(work: Work(seed: 1), sectionSteps: sectionSteps, outsideSteps: 10),
-            interval: nil,
-            durations: SliceDurations(
-                warmUpNanoseconds: 2_000_000,
-                measuredNanoseconds: 60_000_000
-            ),
-            counter: nil,
-            usesPool: false,
-            isInterrupted: { false }
+            warmUpNanoseconds: 2_000_000,
+            measuredNanoseconds: 60_000_000
         )
     }
 
@@ -219,7 +213,7 @@ struct SliceTests {
             Result {
                 let guarded = Synchronized<ForgetfulValue, LockStrategy>(ForgetfulValue(count: 1))
                 let cost = slice.cost
-                let result = try slice.run(performer: { _ in OneStripeOperator(guarded, cost) })
+                let result = try slice.run { OneStripeOperator(guarded, cost) }
                 let value = guarded.read { $0.value(0) }
                 return (
                     operations: result.tallies.reduce(0) { $0 + $1.operationsInAll },

@@ -19,20 +19,16 @@ struct OpenLoopTests {
         let slice = Slice(
             plans: [OperationPlan(workload(), seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
-            interval: Self.interval,
-            durations: SliceDurations(
-                warmUpNanoseconds: 2_000_000,
-                measuredNanoseconds: Self.measuredNanoseconds
-            ),
-            counter: nil,
-            usesPool: false,
-            isInterrupted: { false }
+            warmUpNanoseconds: 2_000_000,
+            measuredNanoseconds: Self.measuredNanoseconds,
+            interval: Self.interval
         )
         let result = try await TestThread.result {
             Result {
                 try slice.run { thread, clock in
-                    var worker = slice.worker(thread, StallingOperator { stall(clock) })
-                    return worker.run(clock, cost: slice.cost)
+                    let stalling = StallingOperator { stall(clock) }
+                    var worker = Worker(slice, thread: thread, stalling)
+                    return worker.run(clock)
                 }
             }
         }.get()
@@ -105,8 +101,6 @@ struct OpenLoopTests {
 private struct StallingOperator: Operator {
     private let stall: () -> Void
 
-    var refusedCount: Int { 0 }
-
     init(_ stall: @escaping () -> Void) {
         self.stall = stall
     }
@@ -115,12 +109,4 @@ private struct StallingOperator: Operator {
         stall()
         return 0
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        stall()
-        timing.end()
-        return 0
-    }
-
-    mutating func drain() {}
 }

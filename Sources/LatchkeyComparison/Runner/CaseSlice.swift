@@ -114,7 +114,7 @@ struct CaseSlice: StrategyVisitor {
         _ meter: ContentionMeter?,
         _ performer: @escaping @Sendable () -> Performer
     ) throws(MeasurementFailure) -> SliceResult {
-        try slice.run(whenMeasuring: { meter?.reset() }, performer: { _ in performer() })
+        try slice.run(whenMeasuring: { meter?.reset() }, performer: performer)
     }
 
     private func striped<Value: GuardedValues, Guard: Strategy>(

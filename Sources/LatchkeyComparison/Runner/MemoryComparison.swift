@@ -193,11 +193,9 @@ struct MemoryComparison: ComparisonMethod {
                 OperationPlan(workload, keys: keys, seed: random.next())
             },
             cost: operationCost(planned),
+            warmUpNanoseconds: UInt64(warmUp * 1e9),
+            measuredNanoseconds: UInt64(measured * 1e9),
             interval: interval,
-            durations: SliceDurations(
-                warmUpNanoseconds: UInt64(warmUp * 1e9),
-                measuredNanoseconds: UInt64(measured * 1e9)
-            ),
             counter: isMetered && !planned.usesPool ? counter : nil,
             usesPool: planned.usesPool,
             isInterrupted: isInterrupted

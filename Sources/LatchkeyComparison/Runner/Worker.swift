@@ -29,48 +29,41 @@ struct WorkerTally: Sendable {
 /// The life of one thread in a slice: start line, warm-up, measuring, end.
 struct Worker<Performer: Operator> {
     private(set) var performer: Performer
-    let plan: OperationPlan
-    /// Nanoseconds from one operation to the next, in an open loop.
-    let interval: Double?
-    /// The part of the first interval after which this thread begins, from 0 to 1.
-    let offset: Double
-    let counter: SystemCallCounter?
+    private let slice: Slice
+    private let plan: OperationPlan
+    /// The part of the first interval of an open loop after which this thread begins, from 0 to 1,
+    /// so that the threads' operations alternate.
+    private let offset: Double
 
     private var position = 0
     private var outside: UInt64 = 1
 
-    init(
-        _ performer: Performer,
-        plan: OperationPlan,
-        interval: Double?,
-        offset: Double,
-        counter: SystemCallCounter?
-    ) {
+    /// The worker with this number, from 0.
+    init(_ slice: Slice, thread: Int, _ performer: Performer) {
         self.performer = performer
-        self.plan = plan
-        self.interval = interval
-        self.offset = offset
-        self.counter = counter
+        self.slice = slice
+        plan = slice.plans[thread]
+        offset = Double(thread) / Double(slice.threads)
     }
 
     /// Runs from the start line to the end, on the calling thread.
-    mutating func run(_ clock: StageClock, cost: OperationCost) -> WorkerTally {
-        let calls = counter?.begin()
+    mutating func run(_ clock: StageClock) -> WorkerTally {
+        let calls = slice.counter?.begin()
         clock.arrive()
         while clock.isStill(.arriving) {
             sched_yield()
         }
-        loop(.warmingUp, clock, cost, nil)
+        loop(.warmingUp, clock, nil)
         performer.drain()
         var tally = WorkerTally()
-        if interval != nil {
+        if slice.interval != nil {
             tally.responses = ResponseTimes()
             tally.responsesFromIntended = ResponseTimes()
         }
         let before = position
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
-        loop(.measuring, clock, cost, tally)
+        loop(.measuring, clock, tally)
         performer.drain()
         let end = latchkey_system_nanoseconds()
         tally.usage = Usage.thread - usageBefore
@@ -81,7 +74,7 @@ struct Worker<Performer: Operator> {
         calls?.end()
         let since = clock.measuringSince
         tally.operations = position - before
-        tally.unbegun = interval.map { interval in
+        tally.unbegun = slice.interval.map { interval in
             UnbegunOperations(
                 firstIntendedAt: intended(since, tally.operations, interval),
                 interval: interval,
@@ -95,16 +88,11 @@ struct Worker<Performer: Operator> {
         return tally
     }
 
-    private mutating func loop(
-        _ stage: Stage,
-        _ clock: StageClock,
-        _ cost: OperationCost,
-        _ tally: WorkerTally?
-    ) {
-        if let interval {
-            openLoop(stage, clock, cost, interval, tally)
+    private mutating func loop(_ stage: Stage, _ clock: StageClock, _ tally: WorkerTally?) {
+        if let interval = slice.interval {
+            openLoop(stage, clock, slice.cost, interval, tally)
         } else {
-            closedLoop(stage, clock, cost)
+            closedLoop(stage, clock, slice.cost)
         }
     }
 

@@ -12,7 +12,6 @@ internal import LatchkeySync
 package struct HTTPComparison: ComparisonMethod {
     /// More properties than this take longer to make than to measure.
     package static let keysMax = 10_000
-    package static let connectionsMax = 256
 
     /// The method, for readers of the figures.
     package static let method = """

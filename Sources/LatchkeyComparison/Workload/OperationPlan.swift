@@ -4,9 +4,6 @@ import Foundation
 struct PlannedOperation: Sendable, Equatable {
     private let bits: UInt32
 
-    static let slotMax = 1 << 21
-    static let stripeMax = 1 << 10
-
     init(key: Int, stripes: Int, isWrite: Bool) {
         let place = UInt32(key / stripes) << 11 | UInt32(key % stripes) << 1
         bits = place | (isWrite ? 1 : 0)
