@@ -42,10 +42,8 @@ load: build ## every strategy over HTTP in both thread modes, with wrk (20 minut
 bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
 	scripts/require load
 	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
-	$(SWIFT_BUILD) $(RELEASE) --product AgreementBenchmark
 	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
-	    --micro .build-release/release/LatchkeySyncBenchmark \
-	    --micro .build-release/release/AgreementBenchmark
+	    --micro .build-release/release/LatchkeySyncBenchmark
 
 .PHONY: bench-compare
 bench-compare: build ## measure what docs/measuring.md promises of `latchkey compare` (20 minutes)
@@ -133,7 +131,7 @@ format: ## format the Swift and C sources in place
 	clang-format -i $(C_SOURCES)
 
 .PHONY: docs
-docs: build-tests ## write what docs, openapi.yaml and the schema say of each strategy
+docs: build-tests ## write the tables of strategies and settings into docs, openapi.yaml, schema
 	LATCHKEY_WRITE_DOCS=1 swift test $(DEBUG) --skip-build --disable-xctest \
 	    --filter TidyTests.GeneratedTests
 

@@ -34,34 +34,42 @@ let package = Package(
         ),
         .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"])]),
         .target(name: "CLatchkeySystem"),
+        .target(name: "CLatchkeyMachine"),
+        .target(name: "LatchkeySettings"),
         .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeySyncTesting", dependencies: ["LatchkeySync"]),
-        .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem"]),
+        .target(name: "LatchkeyMachine", dependencies: ["CLatchkeyMachine", "CLatchkeySystem"]),
+        .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem", "LatchkeyMachine"]),
         .target(
             name: "LatchkeyContention",
-            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"]
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
+            ]
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CYajl", "LatchkeySync"]
+            dependencies: ["CYajl", "LatchkeySettings", "LatchkeySync"]
         ),
-        .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP"]),
+        .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP", "LatchkeySettings"]),
         .target(
             name: "LatchkeyComparison",
-            dependencies: ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"]
+            dependencies: [
+                "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeySync",
+            ]
         ),
         .target(
             name: "LatchkeyReport",
-            dependencies: ["CLatchkeySystem", "LatchkeyComparison", "LatchkeySync"],
+            dependencies: ["LatchkeyComparison", "LatchkeyMachine", "LatchkeySync"],
             // The page is one file, script and style sheet included.
             resources: [.embedInCode("page.html")]
         ),
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
-                "LatchkeyStore", "LatchkeySync",
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
             ],
             // The contract is served from the program itself. The file is a link to the one at
             // the root.
@@ -71,17 +79,12 @@ let package = Package(
             name: "latchkey",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-                "LatchkeyStore", "LatchkeySync",
+                "LatchkeySettings", "LatchkeySync",
             ]
         ),
         .executableTarget(
-            name: "AgreementBenchmark",
-            dependencies: ["LatchkeyComparison", "LatchkeySync"],
-            path: "Benchmarks/AgreementBenchmark"
-        ),
-        .executableTarget(
             name: "LatchkeySyncBenchmark",
-            dependencies: ["LatchkeyContention", "LatchkeySync"],
+            dependencies: ["LatchkeyComparison", "LatchkeyContention", "LatchkeySync"],
             path: "Benchmarks/SyncBenchmark"
         ),
         .target(
@@ -100,8 +103,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyContentionTests",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMetrics", "LatchkeySync",
-                "LatchkeyTestSupport",
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine", "LatchkeyMetrics",
+                "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
@@ -110,17 +113,21 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",
-            dependencies: ["LatchkeyHTTP"]
+            dependencies: ["LatchkeyHTTP", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: ["LatchkeyService", "LatchkeyStore", "LatchkeySync"]
         ),
         .testTarget(
+            name: "LatchkeyMachineTests",
+            dependencies: ["LatchkeyMachine", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
             name: "LatchkeyComparisonTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeySync",
-                "LatchkeyTestSupport",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyMachine", "LatchkeyReport",
+                "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
@@ -132,12 +139,15 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySync",
-                "LatchkeyTestSupport", "latchkey",
+                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeySync", "LatchkeyTestSupport", "latchkey",
             ]
         ),
-        // The documents are compared with the strategies themselves.
-        .testTarget(name: "TidyTests", dependencies: ["LatchkeySync"]),
+        // The documents are compared with the strategies and the settings themselves.
+        .testTarget(
+            name: "TidyTests",
+            dependencies: ["LatchkeyService", "LatchkeySettings", "LatchkeySync"]
+        ),
     ]
 )
 

@@ -64,8 +64,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
-    parser.add_argument("--micro", action="append", default=[],
-                        help="a program that measures without HTTP; more than once if you like")
+    parser.add_argument("--micro", help="the program that measures without HTTP")
     parser.add_argument("--only", choices=["requests", "shadows", "million", "micro"],
                         help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
@@ -118,9 +117,9 @@ def interleave(arguments, cases):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             progress(f"round {turn + 1} of {rounds}: {name}")
-            server, script, last, words = cases[name]
+            server, kind, last, words = cases[name]
             before = server.cpu_seconds()
-            report = drive(f"{server.url}/v1/properties/{last}", script,
+            report = drive(f"{server.url}/v1/properties/{last}", kind,
                            arguments.seconds / SHORTER, connections=CONNECTIONS, arguments=words)
             if socket_errors(report) or report["status"]:
                 raise Failure(f"{name}: not every answer was 2xx: {report}")
@@ -217,22 +216,18 @@ def page_milliseconds(service, index):
 
 
 def measure_micro(arguments):
-    """The rows of the programs that measure without HTTP: one JSON object a line."""
-    rows = []
-    for program in arguments.micro:
-        progress(pathlib.Path(program).name)
-        output = subprocess.run([program], capture_output=True, text=True, check=True,
-                                stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
-        for line in output.splitlines():
-            if line.startswith("{"):
-                found = json.loads(line)
-                target = found.get("target") or ""
-                rows.append(row(
-                    found["measure"], found["rounds"],
-                    "ns" if found["unit"] == "nanoseconds" else "",
-                    target.replace("at least", "≥").replace("at most", "≤"), found.get("isMet"),
-                    f"{found['subject']}: {found['nanosecondsPerOperation']:.3g} ns"))
-    return rows
+    """The rows of the program that measures without HTTP: one JSON object a line."""
+    if not arguments.micro:
+        return []
+    progress(pathlib.Path(arguments.micro).name)
+    output = subprocess.run([arguments.micro], capture_output=True, text=True, check=True,
+                            stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
+    return [
+        row(found["measure"], found["rounds"],
+            "ns" if found["unit"] == "nanoseconds" else "",
+            (found.get("target") or "").replace("at least", "≥").replace("at most", "≤"),
+            found.get("isMet"), f"{found['subject']}: {found['nanosecondsPerOperation']:.3g} ns")
+        for found in map(json.loads, output.splitlines())]
 
 
 def row(name, values, unit, target, met, note):

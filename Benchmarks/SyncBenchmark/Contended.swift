@@ -6,19 +6,29 @@ import Synchronization
 // What a strategy does when threads outnumber the processors: all threads go at one value for a
 // fixed time, with nothing to do outside of it. The cost is the time over all operations.
 
-/// Every thread adds one to a guarded integer.
-struct ContendedWrites: StrategyVisitor {
-    let threads: Int
-    let milliseconds: UInt32
+/// Every thread adds one to a guarded integer, or looks a key up in a guarded dictionary.
+struct Contended: StrategyVisitor {
+    let threads = 8
+    let milliseconds: UInt32 = 200
+    let reads: Bool
 
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
-        preconditionFailure("\(Guard.name) has no blocking doors.")
+        preconditionFailure("\(Guard.name) has no blocking access functions.")
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
     ) -> Contender {
-        Contender(name: "\(Guard.name), \(threads) threads") { [threads, milliseconds] in
+        Contender(name: "\(Guard.name), \(threads) threads") { [self] in
+            if reads {
+                let entries = (0..<100).map { ($0, $0) }
+                let table = Synchronized<[Int: Int], Guard>(
+                    Dictionary(uniqueKeysWithValues: entries)
+                )
+                return contended(threads, milliseconds) {
+                    table.read { precondition($0[42] == 42) }
+                }
+            }
             let counter = Synchronized<Int, Guard>(0)
             return contended(threads, milliseconds) {
                 counter.write { $0 &+= 1 }
@@ -27,31 +37,9 @@ struct ContendedWrites: StrategyVisitor {
     }
 }
 
-/// Every thread looks a key up in a guarded dictionary.
-struct ContendedReads: StrategyVisitor {
-    let threads: Int
-    let milliseconds: UInt32
-
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
-        preconditionFailure("\(Guard.name) has no blocking doors.")
-    }
-
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
-    ) -> Contender {
-        Contender(name: "\(Guard.name), \(threads) threads") { [threads, milliseconds] in
-            let entries = (0..<100).map { ($0, $0) }
-            let table = Synchronized<[Int: Int], Guard>(Dictionary(uniqueKeysWithValues: entries))
-            return contended(threads, milliseconds) {
-                table.read { precondition($0[42] == 42) }
-            }
-        }
-    }
-}
-
 /// Runs `operation` over and over on `threads` threads; returns nanoseconds for each of all.
 @inline(__always)
-private func contended(
+func contended(
     _ threads: Int,
     _ milliseconds: UInt32,
     _ operation: @escaping @Sendable () -> Void

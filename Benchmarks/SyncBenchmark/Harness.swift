@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyComparison
 
 /// One side of a comparison: a name, and something that takes time.
 struct Contender {
@@ -11,6 +12,10 @@ struct Contender {
 enum Figure {
     /// Subject ÷ reference, of costs: lower is better.
     case costRatio(atMost: Double?)
+    /// The same, which is to be close to 1.
+    case costRatioWithin(ClosedRange<Double>)
+    /// The same, where the 95 % intervals of the two costs are to overlap.
+    case overlap
     /// Reference ÷ subject, of costs, which is the ratio of the throughputs: higher is better.
     case throughputRatio(atLeast: Double)
     /// Subject − reference, in nanoseconds: lower is better.
@@ -25,56 +30,44 @@ struct Comparison {
     let reference: Contender
 }
 
-/// Measures comparisons so that a drift of the machine falls on both sides.
+/// Measures a comparison so that a drift of the machine falls on both sides, and prints one line of
+/// JSON, which the bench script merges into its table.
 ///
-/// **Design.** In each round, every contender of a comparison runs once, the order turning from
-/// round to round; the figure is formed within the round. The median over the rounds is the
-/// result; the figures of all are printed too, from which the bench script has its interval. The
-/// first round is not counted.
-struct Harness {
-    let rounds: Int
-
-    func measure(_ comparison: Comparison) -> Row {
-        var figures: [Double] = []
-        var costs: [Double] = []
-        for round in 0...rounds {
-            let subject: Double
-            let reference: Double
-            if round.isMultiple(of: 2) {
-                subject = comparison.subject.nanosecondsPerOperation()
-                reference = comparison.reference.nanosecondsPerOperation()
-            } else {
-                reference = comparison.reference.nanosecondsPerOperation()
-                subject = comparison.subject.nanosecondsPerOperation()
-            }
-            if round > 0 {
-                figures.append(comparison.figure.value(subject: subject, reference: reference))
-                costs.append(subject)
-            }
+/// **Design.** In each round both contenders run once, in another order from round to round; the
+/// figure is formed within the round. The median over the rounds is the result; the figures of all
+/// are printed too, from which the bench script has its interval. The first round is not counted.
+func measure(_ comparison: Comparison, rounds: Int) throws {
+    var (subjects, references): ([Double], [Double]) = ([], [])
+    for round in 0...rounds {
+        if round.isMultiple(of: 2) {
+            subjects.append(comparison.subject.nanosecondsPerOperation())
+            references.append(comparison.reference.nanosecondsPerOperation())
+        } else {
+            references.append(comparison.reference.nanosecondsPerOperation())
+            subjects.append(comparison.subject.nanosecondsPerOperation())
         }
-        return Row(
-            measure: comparison.measure,
-            unit: comparison.figure.unit,
-            subject: comparison.subject.name,
-            reference: comparison.reference.name,
-            ratio: median(figures),
-            rounds: figures,
-            target: comparison.figure.target,
-            isMet: comparison.figure.isMet(by: median(figures)),
-            nanosecondsPerOperation: median(costs)
-        )
     }
-
-    private func median(_ values: [Double]) -> Double {
-        let sorted = values.sorted()
-        let middle = sorted.count / 2
-        return sorted.count.isMultiple(of: 2)
-            ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
-    }
+    (subjects, references) = (Array(subjects.dropFirst()), Array(references.dropFirst()))
+    let figures = zip(subjects, references).map(comparison.figure.value)
+    let result = Statistics.median(figures)
+    let (target, isMet) = comparison.figure.target(result, subjects, references)
+    let row = Row(
+        measure: comparison.measure,
+        unit: comparison.figure.unit,
+        subject: comparison.subject.name,
+        reference: comparison.reference.name,
+        ratio: result,
+        rounds: figures,
+        target: target,
+        isMet: isMet,
+        nanosecondsPerOperation: Statistics.median(subjects)
+    )
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    print(try String(decoding: encoder.encode(row), as: UTF8.self))
 }
 
-/// A measured row, printed as one line of JSON, which the bench script merges into its table.
-struct Row: Encodable {
+private struct Row: Encodable {
     let measure: String
     let unit: String
     let subject: String
@@ -85,33 +78,12 @@ struct Row: Encodable {
     let target: String?
     let isMet: Bool?
     let nanosecondsPerOperation: Double
-
-    func json() throws -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return try String(decoding: encoder.encode(rounded), as: UTF8.self)
-    }
-
-    private var rounded: Row {
-        func three(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
-        return Row(
-            measure: measure,
-            unit: unit,
-            subject: subject,
-            reference: reference,
-            ratio: three(ratio),
-            rounds: rounds.map(three),
-            target: target,
-            isMet: isMet,
-            nanosecondsPerOperation: three(nanosecondsPerOperation)
-        )
-    }
 }
 
 extension Figure {
     fileprivate func value(subject: Double, reference: Double) -> Double {
         switch self {
-        case .costRatio: subject / reference
+        case .costRatio, .costRatioWithin, .overlap: subject / reference
         case .throughputRatio: reference / subject
         case .addedNanoseconds: subject - reference
         }
@@ -119,25 +91,30 @@ extension Figure {
 
     fileprivate var unit: String {
         switch self {
-        case .costRatio: "cost ratio"
+        case .costRatio, .costRatioWithin, .overlap: "cost ratio"
         case .throughputRatio: "throughput ratio"
         case .addedNanoseconds: "nanoseconds"
         }
     }
 
-    fileprivate var target: String? {
+    /// What the figure should be, and whether it is.
+    fileprivate func target(
+        _ value: Double,
+        _ subjects: [Double],
+        _ references: [Double]
+    ) -> (String?, Bool?) {
         switch self {
-        case .costRatio(let bound): bound.map { "at most \($0)" }
-        case .throughputRatio(let bound): "at least \(bound)"
-        case .addedNanoseconds(let bound): "at most +\(bound) ns"
-        }
-    }
-
-    fileprivate func isMet(by value: Double) -> Bool? {
-        switch self {
-        case .costRatio(let bound): bound.map { value <= $0 }
-        case .throughputRatio(let bound): value >= bound
-        case .addedNanoseconds(let bound): value <= bound
+        case .costRatio(nil): return (nil, nil)
+        case .costRatio(let bound?): return ("at most \(bound)", value <= bound)
+        case .costRatioWithin(let range):
+            return ("\(range.lowerBound) to \(range.upperBound)", range.contains(value))
+        case .overlap:
+            let one = ComparisonReport.Spread(subjects, seed: 1)
+            return (
+                "intervals overlap", one.overlaps(ComparisonReport.Spread(references, seed: 1))
+            )
+        case .throughputRatio(let bound): return ("at least \(bound)", value >= bound)
+        case .addedNanoseconds(let bound): return ("at most +\(bound) ns", value <= bound)
         }
     }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import LatchkeyContention
 import LatchkeySync
 import Synchronization
 
@@ -28,12 +29,25 @@ final class BareCounter: @unchecked Sendable {
     }
 }
 
-/// `Synchronized.write`, metering off.
+/// `Synchronized.write`, metered or not.
 struct UncontendedWrite: StrategyVisitor {
     let operations: Int
+    var level = MeteringLevel.off
 
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
-        let counter = Synchronized<Int, Guard>(0)
+        guard level != .off else { return submitted(Guard()) }
+        return submitted(ContentionMeter(strategy, level: level).metered(Guard()))
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> Contender {
+        guard level != .off else { return blocking(Guard()) }
+        return blocking(ContentionMeter(strategy, level: level).metered(Guard()))
+    }
+
+    private func submitted<Guard: Strategy>(_ strategy: Guard) -> Contender {
+        let counter = Synchronized(0, strategy: strategy)
         return Contender(name: "Synchronized.submitWrite, \(Guard.name)") { [operations] in
             submitting(operations) { (completion) throws(BacklogFull) in
                 try counter.submitWrite({ $0 &+= 1 }, completion: completion)
@@ -41,10 +55,8 @@ struct UncontendedWrite: StrategyVisitor {
         }
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
-    ) -> Contender {
-        let counter = Synchronized<Int, Guard>(0)
+    private func blocking<Guard: BlockingStrategy>(_ strategy: Guard) -> Contender {
+        let counter = Synchronized(0, strategy: strategy)
         return Contender(name: "Synchronized.write, \(Guard.name)") { [operations] in
             nanoseconds(for: operations) {
                 for _ in 0..<operations {
@@ -53,6 +65,25 @@ struct UncontendedWrite: StrategyVisitor {
             }
         }
     }
+}
+
+/// What metering adds to a write: `sampled`, the default, less `off`.
+func meteringAdds(_ kind: StrategyKind, operations: Int) -> Comparison {
+    let operations = max(1000, operations / 20)
+    func contender(_ level: MeteringLevel) -> Contender {
+        let contender = kind.accept(UncontendedWrite(operations: operations, level: level))
+        // The cheapest of several short runs, which is the one that other work on the machine left
+        // alone: the average of a long run hides a difference of a few nanoseconds.
+        return Contender(name: "\(contender.name), \(level.rawValue)") {
+            (0..<20).map { _ in contender.nanosecondsPerOperation() }.min() ?? .nan
+        }
+    }
+    return Comparison(
+        measure: "uncontended Synchronized.write, \(kind.rawValue), metering sampled − off",
+        figure: .addedNanoseconds(atMost: 5),
+        subject: contender(.sampled),
+        reference: contender(.off)
+    )
 }
 
 /// Submits `operations` increments, a thousand at a time, and waits for their completions.

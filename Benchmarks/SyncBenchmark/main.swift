@@ -1,6 +1,6 @@
 import LatchkeySync
 
-// The rows of `make bench` that need no server: one line of JSON each, under 30 seconds in all.
+// The rows of `make bench` that need no server: one line of JSON each, under two minutes in all.
 
 #if DEBUG
 let isDebugBuild = true
@@ -13,46 +13,43 @@ precondition(!isDebugBuild, "A debug build measures nothing: use --configuration
 let names = CommandLine.arguments.dropFirst()
 let kinds = StrategyKind.allCases.filter { names.isEmpty || names.contains($0.rawValue) }
 
-let uncontended = Harness(rounds: 15)
 for kind in kinds {
     let isSlow = kind.traits.handsOffFairly && !kind.traits.spins
     let operations = kind == .actor ? 5_000 : isSlow ? 50_000 : 200_000
-    print(try uncontended.measure(meteringAdds(kind, operations: operations)).json())
+    try measure(meteringAdds(kind, operations: operations), rounds: 15)
     guard let reference = barePrimitive(of: kind, operations: operations) else {
         continue
     }
-    let row = uncontended.measure(
+    try measure(
         Comparison(
             measure: "uncontended Synchronized.write, \(kind.rawValue) ÷ bare primitive",
             figure: .costRatio(atMost: 1.05),
             subject: kind.accept(UncontendedWrite(operations: operations)),
             reference: reference
-        )
+        ),
+        rounds: 15
     )
-    print(try row.json())
 }
 
-let contended = Harness(rounds: 9)
-let writes = ContendedWrites(threads: 8, milliseconds: 200)
-print(
-    try contended.measure(
+for (name, least, subject, reads) in [
+    ("adaptive increments, 8 threads ÷ lock", 2.0, StrategyKind.adaptive, false),
+    ("snapshot reads, 8 threads ÷ lock reads", 3.0, .snapshot, true),
+] {
+    let visitor = Contended(reads: reads)
+    try measure(
         Comparison(
-            measure: "adaptive increments, 8 threads ÷ lock",
-            figure: .throughputRatio(atLeast: 2),
-            subject: StrategyKind.adaptive.accept(writes),
-            reference: StrategyKind.lock.accept(writes)
-        )
-    ).json()
-)
+            measure: name,
+            figure: .throughputRatio(atLeast: least),
+            subject: subject.accept(visitor),
+            reference: StrategyKind.lock.accept(visitor)
+        ),
+        rounds: 9
+    )
+}
 
-let reads = ContendedReads(threads: 8, milliseconds: 200)
-print(
-    try contended.measure(
-        Comparison(
-            measure: "snapshot reads, 8 threads ÷ lock reads",
-            figure: .throughputRatio(atLeast: 3),
-            subject: StrategyKind.snapshot.accept(reads),
-            reference: StrategyKind.lock.accept(reads)
-        )
-    ).json()
-)
+// More on one thread, whose target is the narrower one.
+for (threads, rounds) in [(1, 60), (2, 15)] {
+    for comparison in agreement(threads: threads) {
+        try measure(comparison, rounds: rounds)
+    }
+}

@@ -1,4 +1,5 @@
 package import Foundation
+package import LatchkeyMachine
 package import LatchkeyMetrics
 import LatchkeySync
 

@@ -36,27 +36,27 @@ public import Synchronization
 /// exactly `samplingMean` of them is timed. They have one mark for the holder: hand-offs between
 /// them and their re-entry are not seen.
 @usableFromInline package final class ContentionProbe: EntryObserver {
-    /// What the probe remembers of one access.
+    /// The probe's memory of one access.
     ///
     /// On the uncontended path that is nothing: `mode` is a constant there, and the rest is two
     /// zeros in registers.
     @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
         @usableFromInline let isWrite: Bool
-        @usableFromInline var followed: Followed
+        @usableFromInline var timing: Timing
 
         @inlinable
-        init(isWrite: Bool, followed: Followed = Followed()) {
+        init(isWrite: Bool, timing: Timing = Timing()) {
             self.isWrite = isWrite
-            self.followed = followed
+            self.timing = timing
         }
     }
 
-    /// What is remembered of an access that is timed or blocked.
+    /// The times of an access that is timed or blocked.
     @usableFromInline
-    struct Followed: BitwiseCopyable, Sendable {
+    struct Timing: BitwiseCopyable, Sendable {
         /// When it asked and then, once it is inside, when it entered.
         @usableFromInline var time: UInt64
-        /// How many acquisitions the times stand for, twice, plus 1 if the access was blocked.
+        /// Twice the number of acquisitions that the times stand for, plus 1 if it was blocked.
         @usableFromInline var bits: UInt32
 
         @inlinable
@@ -68,7 +68,7 @@ public import Synchronization
         /// False on the uncontended path.
         @inlinable var isNeeded: Bool { bits != 0 }
 
-        /// How many acquisitions the times stand for; 0 if they are not taken.
+        /// The number of acquisitions that the times stand for; 0 if they are not taken.
         var weight: UInt32 {
             get { bits >> 1 }
             set { bits = newValue << 1 | bits & 1 }
@@ -83,9 +83,9 @@ public import Synchronization
     @inlinable package static var isActive: Bool { true }
 
     @usableFromInline let meter: ContentionMeter
-    @usableFromInline let words: PerThreadWords
+    @usableFromInline let words: PerThreadCounters
     /// The words' own, one step nearer.
-    @usableFromInline let table: PerThreadWords.Table
+    @usableFromInline let table: PerThreadCounters.Table
     @usableFromInline let readersExclude: Bool
     @usableFromInline let runsReadsLater: Bool
     @usableFromInline let runsWritesLater: Bool
@@ -114,22 +114,22 @@ public import Synchronization
     package func asks(_ mode: AccessMode) -> Entry {
         let isWrite = mode == .write
         if let cell = table.ownCell {
-            let count = cell[ContentionWords.acquisitions(isWrite)] &+ 1
-            if count < cell[ContentionWords.nextTimed(isWrite)] {
-                cell[ContentionWords.acquisitions(isWrite)] = count
+            let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
+            if count < cell[MeterLayout.nextTimed(isWrite)] {
+                cell[MeterLayout.acquisitions(isWrite)] = count
                 return Entry(isWrite: isWrite)
             }
         }
-        return Entry(isWrite: isWrite, followed: asksClosely(isWrite))
+        return Entry(isWrite: isWrite, timing: asksTimed(isWrite))
     }
 
     @inlinable
     package func isBlocked(_ entry: inout Entry) {
         stopIfInside()
-        entry.followed = blocked(entry.isWrite, entry.followed)
+        entry.timing = blocked(entry.isWrite, entry.timing)
     }
 
-    /// As `isBlocked`, for an access that came through a submitting door.
+    /// As `isBlocked`, for an access that was submitted.
     ///
     /// A strategy that blocks there too waits like anywhere else and is checked.
     @inlinable
@@ -137,7 +137,7 @@ public import Synchronization
         if entry.isWrite ? !runsWritesLater : !runsReadsLater {
             stopIfInside()
         }
-        entry.followed = blocked(entry.isWrite, entry.followed)
+        entry.timing = blocked(entry.isWrite, entry.timing)
     }
 
     @inlinable
@@ -151,16 +151,16 @@ public import Synchronization
             }
             holder.store(mark << 1 | 1, ordering: .relaxed)
         }
-        if entry.followed.isNeeded {
-            entry.followed = entersFollowed(entry.isWrite, entry.followed)
+        if entry.timing.isNeeded {
+            entry.timing = entersTimed(entry.isWrite, entry.timing)
         }
     }
 
     @inlinable
     @inline(__always)
     package func leaves(_ entry: Entry) {
-        if entry.followed.isNeeded {
-            leavesFollowed(entry.isWrite, entry.followed)
+        if entry.timing.isNeeded {
+            leavesTimed(entry.isWrite, entry.timing)
         }
         if entry.isWrite || readersExclude {
             // Its own store of before: nobody else is inside.

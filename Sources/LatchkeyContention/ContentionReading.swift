@@ -20,14 +20,14 @@ package struct ContentionReading: Sendable, Equatable {
     }
 
     package struct Durations: Sendable, Equatable {
-        /// How many were timed, whatever each stands for.
+        /// The number of timed ones, whatever each stands for.
         package var timed: UInt64 = 0
         package var sumNanoseconds: UInt64 = 0
         /// Longest timed one since the last reset.
         package var maxNanoseconds: UInt64 = 0
         /// Longest timed one in the current window and the one before.
         package var windowMaxNanoseconds: UInt64 = 0
-        /// How many acquisitions were in each bucket, scaled up.
+        /// The acquisitions in each bucket, scaled up.
         package var buckets = [UInt64](repeating: 0, count: DurationBuckets.count)
     }
 
@@ -39,106 +39,103 @@ package struct ContentionReading: Sendable, Equatable {
 }
 
 extension ContentionReading {
-    init(_ words: PerThreadWords, reset: UInt64, window: UInt64) {
+    init(_ counters: PerThreadCounters, reset: UInt64, window: UInt64) {
         self.init()
         var waiting: UInt64 = 0
-        words.forEachCell { cell in
-            read.add(cell, isWrite: false, reset: reset, window: window)
-            write.add(cell, isWrite: true, reset: reset, window: window)
-            handOffs &+= cell[ContentionWords.handOffs]
-            waiting &+= cell[ContentionWords.waiting]
-            let asked =
-                cell[ContentionWords.acquisitions(false)] | cell[ContentionWords.acquisitions(true)]
-            threads += asked == 0 ? 0 : 1
+        counters.forEachCell { cell in
+            let periods = (reset: reset, window: window)
+            let (reads, writes) = (Mode(cell, false, periods), Mode(cell, true, periods))
+            read = read + reads
+            write = write + writes
+            handOffs &+= cell[MeterLayout.handOffs]
+            waiting &+= cell[MeterLayout.waiting]
+            threads += reads.acquisitions | writes.acquisitions == 0 ? 0 : 1
         }
         // The cells are read one after the other: an entry may have ended in a later one that did
         // not begin yet in an earlier one.
         waiters = max(0, Int(Int64(bitPattern: waiting)))
     }
 
-    /// What came after `earlier`.
+    /// The figures since `earlier`.
     ///
     /// Waiters, threads and maxima stay as they are.
     func subtracting(_ earlier: ContentionReading) -> ContentionReading {
         var difference = self
-        difference.read.subtract(earlier.read)
-        difference.write.subtract(earlier.write)
+        difference.read = read.combined(earlier.read, &-)
+        difference.write = write.combined(earlier.write, &-)
         difference.handOffs &-= earlier.handOffs
         return difference
     }
 }
 
 extension ContentionReading.Mode {
-    fileprivate mutating func add(
-        _ cell: PerThreadWords.Cell,
-        isWrite: Bool,
-        reset: UInt64,
-        window: UInt64
+    /// The counts of one thread.
+    fileprivate init(
+        _ cell: PerThreadCounters.Cell,
+        _ isWrite: Bool,
+        _ periods: (reset: UInt64, window: UInt64)
     ) {
-        let mode = ContentionWords.Mode(isWrite)
-        acquisitions &+= cell[ContentionWords.acquisitions(isWrite)]
-        contended &+= cell[mode.contended]
-        wait.add(cell, mode.wait, reset: reset, window: window)
-        hold.add(cell, mode.hold, reset: reset, window: window)
+        let mode = MeterLayout.Mode(isWrite)
+        acquisitions = cell[MeterLayout.acquisitions(isWrite)]
+        contended = cell[mode.contended]
+        wait = ContentionReading.Durations(cell, mode.wait, periods)
+        hold = ContentionReading.Durations(cell, mode.hold, periods)
     }
 
-    fileprivate mutating func subtract(_ earlier: Self) {
-        acquisitions &-= earlier.acquisitions
-        contended &-= earlier.contended
-        wait.subtract(earlier.wait)
-        hold.subtract(earlier.hold)
+    /// The counts of both, combined; the maxima of this one.
+    fileprivate func combined(
+        _ other: Self,
+        _ combine: (UInt64, UInt64) -> UInt64
+    ) -> Self {
+        var result = self
+        result.acquisitions = combine(acquisitions, other.acquisitions)
+        result.contended = combine(contended, other.contended)
+        result.wait = wait.combined(other.wait, combine)
+        result.hold = hold.combined(other.hold, combine)
+        return result
     }
 
-    /// Both modes together.
+    /// Both together.
     static func + (left: Self, right: Self) -> Self {
-        var both = left
-        both.acquisitions &+= right.acquisitions
-        both.contended &+= right.contended
-        both.wait.add(right.wait)
-        both.hold.add(right.hold)
+        var both = left.combined(right, &+)
+        both.wait.raiseMaxima(to: right.wait)
+        both.hold.raiseMaxima(to: right.hold)
         return both
     }
 }
 
 extension ContentionReading.Durations {
-    fileprivate mutating func add(
-        _ cell: PerThreadWords.Cell,
-        _ words: ContentionWords.Durations,
-        reset: UInt64,
-        window: UInt64
+    fileprivate init(
+        _ cell: PerThreadCounters.Cell,
+        _ places: MeterLayout.Durations,
+        _ periods: (reset: UInt64, window: UInt64)
     ) {
-        var other = Self()
-        other.timed = cell[words.timed]
-        other.sumNanoseconds = cell[words.sum]
-        other.maxNanoseconds = PeriodMax.unpack(cell[words.maxSinceReset], period: reset)
-        for period in [window, window &- 1] {
-            let word = cell[words.maxInWindow(period)]
-            other.windowMaxNanoseconds = max(
-                other.windowMaxNanoseconds,
+        timed = cell[places.timed]
+        sumNanoseconds = cell[places.sum]
+        maxNanoseconds = PeriodMax.unpack(cell[places.maxSinceReset], period: periods.reset)
+        for period in [periods.window, periods.window &- 1] {
+            let word = cell[places.maxInWindow(period)]
+            windowMaxNanoseconds = max(
+                windowMaxNanoseconds,
                 PeriodMax.unpack(word, period: period)
             )
         }
-        for index in other.buckets.indices {
-            other.buckets[index] = cell[words.bucket(index)]
-        }
-        add(other)
+        buckets = buckets.indices.map { cell[places.bucket($0)] }
     }
 
-    fileprivate mutating func add(_ other: Self) {
-        timed &+= other.timed
-        sumNanoseconds &+= other.sumNanoseconds
+    fileprivate func combined(
+        _ other: Self,
+        _ combine: (UInt64, UInt64) -> UInt64
+    ) -> Self {
+        var result = self
+        result.timed = combine(timed, other.timed)
+        result.sumNanoseconds = combine(sumNanoseconds, other.sumNanoseconds)
+        result.buckets = zip(buckets, other.buckets).map(combine)
+        return result
+    }
+
+    fileprivate mutating func raiseMaxima(to other: Self) {
         maxNanoseconds = max(maxNanoseconds, other.maxNanoseconds)
         windowMaxNanoseconds = max(windowMaxNanoseconds, other.windowMaxNanoseconds)
-        for index in buckets.indices {
-            buckets[index] &+= other.buckets[index]
-        }
-    }
-
-    fileprivate mutating func subtract(_ earlier: Self) {
-        timed &-= earlier.timed
-        sumNanoseconds &-= earlier.sumNanoseconds
-        for index in buckets.indices {
-            buckets[index] &-= earlier.buckets[index]
-        }
     }
 }

@@ -1,7 +1,8 @@
 package import Foundation
+package import LatchkeyMachine
 package import LatchkeySync
 
-/// What `GET /v1/contention` answers: one row for each meter, and what the figures depend on.
+/// The answer to `GET /v1/contention`: one row for each meter, and what the figures depend on.
 ///
 /// The JSON's field names are the properties' here, with the unit last; they are part of the HTTP
 /// contract. What was not measured is `null`, never 0.
@@ -15,7 +16,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var strategy: String
         package var role: MeterRole
         package var level: MeteringLevel
-        /// One acquisition in so many was timed, in the mean; 1 for all, 0 for none but contended.
+        /// One acquisition in N was timed on average: N; 1 for all, 0 for contended ones only.
         package var samplingMean: Int
         package var traits: Traits
         /// When counting began: the last reset.
@@ -33,7 +34,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var wait: ByMode
         package var hold: ByMode
         package var overhead: MeteringOverhead?
-        /// Of a shadow only.
+        /// For a shadow only.
         package var shadow: ShadowShare?
     }
 
@@ -55,7 +56,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
     /// A quantile of at most 100 ns is in the first bucket, and is an upper bound. Nothing is below
     /// what it costs to read the clock.
     package struct Durations: Codable, Sendable, Equatable {
-        /// How many were timed.
+        /// The number of timed ones.
         package var timedCount: UInt64
         package var meanNanoseconds: UInt64
         package var p50Nanoseconds: UInt64
@@ -88,7 +89,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
 }
 
 extension ContentionReport.Row {
-    /// What the meter shows now, and nothing below what reading the clock costs.
+    /// The meter's figures now, and nothing below the cost of reading the clock.
     init(_ meter: ContentionMeter, clockNanoseconds: UInt64) {
         let (reading, since) = meter.readingSinceReset
         let all = reading.read + reading.write
@@ -99,16 +100,8 @@ extension ContentionReport.Row {
             samplingMean: meter.samplingMean,
             traits: ContentionReport.Traits(meter.traits),
             since: since,
-            acquisitions: ContentionReport.Counts(
-                read: reading.read.acquisitions,
-                write: reading.write.acquisitions,
-                all: all.acquisitions
-            ),
-            contended: ContentionReport.Counts(
-                read: reading.read.contended,
-                write: reading.write.contended,
-                all: all.contended
-            ),
+            acquisitions: ContentionReport.Counts(reading, \.acquisitions),
+            contended: ContentionReport.Counts(reading, \.contended),
             contendedIsExact: meter.countsContendedExactly,
             contendedRatio: all.acquisitions == 0
                 ? nil : min(1, Double(all.contended) / Double(all.acquisitions)),
@@ -116,19 +109,37 @@ extension ContentionReport.Row {
             waiters: reading.waiters,
             backlog: meter.backlogCount,
             threads: reading.threads,
-            wait: ContentionReport.ByMode(
-                read: ContentionReport.Durations(reading.read.wait, floor: clockNanoseconds),
-                write: ContentionReport.Durations(reading.write.wait, floor: clockNanoseconds),
-                all: ContentionReport.Durations(all.wait, floor: clockNanoseconds)
-            ),
-            hold: ContentionReport.ByMode(
-                read: ContentionReport.Durations(reading.read.hold, floor: clockNanoseconds),
-                write: ContentionReport.Durations(reading.write.hold, floor: clockNanoseconds),
-                all: ContentionReport.Durations(all.hold, floor: clockNanoseconds)
-            ),
+            wait: ContentionReport.ByMode(reading, \.wait, floor: clockNanoseconds),
+            hold: ContentionReport.ByMode(reading, \.hold, floor: clockNanoseconds),
             overhead: meter.overhead,
             shadow: meter.shadowShareSinceReset
         )
+    }
+}
+
+extension ContentionReport.Counts {
+    fileprivate init(
+        _ reading: ContentionReading,
+        _ count: KeyPath<ContentionReading.Mode, UInt64>
+    ) {
+        read = reading.read[keyPath: count]
+        write = reading.write[keyPath: count]
+        all = read + write
+    }
+}
+
+extension ContentionReport.ByMode {
+    fileprivate init(
+        _ reading: ContentionReading,
+        _ durations: KeyPath<ContentionReading.Mode, ContentionReading.Durations>,
+        floor: UInt64
+    ) {
+        func figures(_ mode: ContentionReading.Mode) -> ContentionReport.Durations? {
+            ContentionReport.Durations(mode[keyPath: durations], floor: floor)
+        }
+        read = figures(reading.read)
+        write = figures(reading.write)
+        all = figures(reading.read + reading.write)
     }
 }
 

@@ -3,17 +3,17 @@
 /// A handle: copies count together. Adding takes no lock and allocates at a thread's first touch
 /// only.
 @usableFromInline package struct Counter: Sendable {
-    @usableFromInline let words: PerThreadWords
+    @usableFromInline let words: PerThreadCounters
     @usableFromInline let offset: Int
 
-    init(words: PerThreadWords, offset: Int) {
+    init(words: PerThreadCounters, offset: Int) {
         self.words = words
         self.offset = offset
     }
 
     /// A counter outside any registry.
     package init() {
-        self.init(words: PerThreadWords(wordCount: 1), offset: 0)
+        self.init(words: PerThreadCounters(wordCount: 1), offset: 0)
     }
 
     @inlinable

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The text formats that a scrape can have.
 package enum ExpositionFormat: Sendable, CaseIterable {
     /// Prometheus' text format, version 0.0.4.
@@ -47,7 +49,10 @@ private struct MediaRange {
     /// `nil` for an element with a quality that is no number from 0 to 1.
     init?(_ element: some Collection<UInt8>) {
         let parts = element.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
-            .map { Self.trimmed(String(decoding: $0, as: UTF8.self)).lowercased() }
+            .map {
+                String(decoding: $0, as: UTF8.self).lowercased()
+                    .trimmingCharacters(in: .whitespaces)
+            }
         guard let type = parts.first, !type.isEmpty else { return nil }
         self.type = type
         for parameter in parts.dropFirst() {
@@ -55,9 +60,9 @@ private struct MediaRange {
                 separator: "=",
                 maxSplits: 1,
                 omittingEmptySubsequences: false
-            ).map { Self.trimmed(String($0)) }
+            ).map { $0.trimmingCharacters(in: .whitespaces) }
             guard sides.count == 2 else { continue }
-            let value = Self.trimmed(sides[1], of: ["\""])
+            let value = sides[1].trimmingCharacters(in: ["\""])
             if sides[0] == "q" {
                 guard let quality = Double(value), (0...1).contains(quality) else { return nil }
                 self.quality = quality
@@ -67,7 +72,7 @@ private struct MediaRange {
         }
     }
 
-    /// How exactly the range means the text format; `nil` if it does not.
+    /// The specificity with which the range names the text format; `nil` if it does not.
     var textSpecificity: Int? {
         switch type {
         case "text/plain": version == nil || version == "0.0.4" ? 2 : nil
@@ -75,17 +80,5 @@ private struct MediaRange {
         case "*/*": 0
         default: nil
         }
-    }
-
-    private static func trimmed(
-        _ text: String,
-        of characters: Set<Character> = [" ", "\t"]
-    )
-        -> String
-    {
-        var rest = text[...]
-        while let first = rest.first, characters.contains(first) { rest.removeFirst() }
-        while let last = rest.last, characters.contains(last) { rest.removeLast() }
-        return String(rest)
     }
 }

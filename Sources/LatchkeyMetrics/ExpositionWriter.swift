@@ -17,7 +17,7 @@ package struct ExpositionWriter {
         let isOpenMetrics = format == .openMetrics
         let name = isOpenMetrics ? family.openMetricsName : family.name
         append("# HELP ", name, " ")
-        append(Self.escapeHelp(family.help, quotes: isOpenMetrics), "\n")
+        append(Labels.escape(family.help, quotes: isOpenMetrics), "\n")
         append("# TYPE ", name, " ", family.kind.rawValue, "\n")
         if isOpenMetrics, let unit = family.unit {
             append("# UNIT ", name, " ", unit, "\n")
@@ -81,19 +81,5 @@ package struct ExpositionWriter {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }
         return "\(value)"
-    }
-
-    private static func escapeHelp(_ help: String, quotes: Bool) -> String {
-        var escaped = ""
-        for scalar in help.unicodeScalars {
-            switch scalar {
-            case "\\": escaped += "\\\\"
-            case "\n": escaped += "\\n"
-            case "\"" where quotes: escaped += "\\\""
-            case "\u{0}"..."\u{1F}", "\u{7F}": escaped += "\u{FFFD}"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
     }
 }

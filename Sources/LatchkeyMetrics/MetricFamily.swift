@@ -1,4 +1,4 @@
-/// What all samples under one name have in common.
+/// The common part of all samples under one name.
 ///
 /// The name is the one of Prometheus' text format; OpenMetrics' differs for counters, whose family
 /// it names without `_total`.
@@ -86,12 +86,13 @@ package struct Labels: Sendable, Hashable {
         text = pairs.map { "\($0.name)=\"\(Self.escape($0.value))\"" }.joined(separator: ",")
     }
 
-    private static func escape(_ value: String) -> String {
+    /// Text as it stands in a scrape, between quotes unless these stand for themselves.
+    static func escape(_ value: String, quotes: Bool = true) -> String {
         var escaped = ""
         for scalar in value.unicodeScalars {
             switch scalar {
             case "\\": escaped += "\\\\"
-            case "\"": escaped += "\\\""
+            case "\"" where quotes: escaped += "\\\""
             case "\n": escaped += "\\n"
             case "\u{0}"..."\u{1F}", "\u{7F}": escaped += "\u{FFFD}"
             default: escaped.unicodeScalars.append(scalar)

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Everything that a scrape shows, in the order of registration.
 ///
 /// Series are made at start and used through their handles, so that no name or label is looked up
@@ -10,41 +12,43 @@
 /// registry share blocks of per-thread words: a thread has a few blocks, not a cache line for
 /// each series.
 package final class MetricRegistry: Sendable {
-    fileprivate struct Series {
-        var labels: Labels
-        var value: Value
-    }
-
-    fileprivate enum Value {
-        case counter(Counter)
-        case gauge(Gauge)
-        case histogram(Histogram)
-    }
+    fileprivate typealias Writing = @Sendable (inout ExpositionWriter) -> Void
 
     fileprivate enum Entry {
-        case series(MetricFamily, [Series])
-        case collector(@Sendable (inout ExpositionWriter) -> Void)
+        case series(MetricFamily, [(labels: Labels, write: Writing)])
+        case collector(Writing)
     }
 
     fileprivate struct Contents {
         var entries: [Entry] = []
         var entryOfFamily: [MetricFamily: Int] = [:]
         var claimedNames: Set<String> = []
-        var block: PerThreadWords?
+        var block: PerThreadCounters?
         var blockUsed = 0
     }
 
-    private let contents = Guarded(Contents())
+    private let lock = NSLock()
+    // SAFETY: used by `withContents` only, which holds the lock.
+    nonisolated(unsafe) private var contents = Contents()
 
     package init() {}
+
+    /// Runs `body` alone.
+    ///
+    /// It must not call this again.
+    private func withContents<Result>(_ body: (inout Contents) -> Result) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return unsafe body(&contents)
+    }
 
     /// Makes a counter, which starts at zero.
     package func counter(_ family: MetricFamily, _ labels: Labels = .none) -> Counter {
         precondition(family.kind == .counter, "The family is not one of counters.")
-        return contents.withLock { contents in
+        return withContents { contents in
             let (words, offset) = contents.takeWords(1)
             let counter = Counter(words: words, offset: offset)
-            contents.add(family, labels, .counter(counter))
+            contents.add(family, labels) { $0.sample(labels, counter.value) }
             return counter
         }
     }
@@ -52,9 +56,9 @@ package final class MetricRegistry: Sendable {
     /// Makes a gauge, which starts at zero.
     package func gauge(_ family: MetricFamily, _ labels: Labels = .none) -> Gauge {
         precondition(family.kind == .gauge, "The family is not one of gauges.")
-        return contents.withLock { contents in
+        return withContents { contents in
             let gauge = Gauge()
-            contents.add(family, labels, .gauge(gauge))
+            contents.add(family, labels) { $0.sample(labels, Double(gauge.value)) }
             return gauge
         }
     }
@@ -66,10 +70,10 @@ package final class MetricRegistry: Sendable {
         bounds: HistogramBounds
     ) -> Histogram {
         precondition(family.kind == .histogram, "The family is not one of histograms.")
-        return contents.withLock { contents in
+        return withContents { contents in
             let (words, offset) = contents.takeWords(Histogram.wordCount(bounds))
             let histogram = Histogram(bounds: bounds, words: words, offset: offset)
-            contents.add(family, labels, .histogram(histogram))
+            contents.add(family, labels) { $0.histogram(labels, bounds, histogram.reading) }
             return histogram
         }
     }
@@ -84,7 +88,7 @@ package final class MetricRegistry: Sendable {
         _ families: [MetricFamily],
         _ collect: @escaping @Sendable (inout ExpositionWriter) -> Void
     ) {
-        contents.withLock { contents in
+        withContents { contents in
             for family in families {
                 contents.claim(family)
             }
@@ -94,7 +98,7 @@ package final class MetricRegistry: Sendable {
 
     /// The text of a scrape.
     package func text(_ format: ExpositionFormat) -> [UInt8] {
-        let entries = contents.withLock { $0.entries }
+        let entries = withContents { $0.entries }
         var writer = ExpositionWriter(format: format)
         for entry in entries {
             switch entry {
@@ -103,22 +107,11 @@ package final class MetricRegistry: Sendable {
             case .series(let family, let series):
                 writer.begin(family)
                 for series in series {
-                    Self.write(series, to: &writer)
+                    series.write(&writer)
                 }
             }
         }
         return writer.finish()
-    }
-
-    private static func write(_ series: Series, to writer: inout ExpositionWriter) {
-        switch series.value {
-        case .counter(let counter):
-            writer.sample(series.labels, counter.value)
-        case .gauge(let gauge):
-            writer.sample(series.labels, Double(gauge.value))
-        case .histogram(let histogram):
-            writer.histogram(series.labels, histogram.bounds, histogram.reading)
-        }
     }
 }
 
@@ -126,12 +119,12 @@ extension MetricRegistry.Contents {
     /// One page for each thread and block.
     private static let blockWordCount = 512
 
-    fileprivate mutating func takeWords(_ count: Int) -> (PerThreadWords, Int) {
+    fileprivate mutating func takeWords(_ count: Int) -> (PerThreadCounters, Int) {
         if let block, blockUsed + count <= block.wordCount {
             defer { blockUsed += count }
             return (block, blockUsed)
         }
-        let block = PerThreadWords(wordCount: max(count, Self.blockWordCount))
+        let block = PerThreadCounters(wordCount: max(count, Self.blockWordCount))
         self.block = block
         blockUsed = count
         return (block, 0)
@@ -140,18 +133,17 @@ extension MetricRegistry.Contents {
     fileprivate mutating func add(
         _ family: MetricFamily,
         _ labels: Labels,
-        _ value: MetricRegistry.Value
+        _ write: @escaping MetricRegistry.Writing
     ) {
-        let new = MetricRegistry.Series(labels: labels, value: value)
         guard let index = entryOfFamily[family] else {
             claim(family)
             entryOfFamily[family] = entries.count
-            entries.append(.series(family, [new]))
+            entries.append(.series(family, [(labels, write)]))
             return
         }
         guard case .series(_, var series) = entries[index] else { return }
         precondition(!series.contains { $0.labels == labels }, "The series exists already.")
-        series.append(new)
+        series.append((labels, write))
         entries[index] = .series(family, series)
     }
 

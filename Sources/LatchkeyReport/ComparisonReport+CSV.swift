@@ -7,89 +7,62 @@ extension ComparisonReport {
     ///
     /// What was not measured is empty.
     package func csv() -> [UInt8] {
-        var lines = [Self.columns.map(\.name).joined(separator: ",")]
-        for entry in baselines + cases {
-            for measured in entry.repeats {
-                let fields = Self.columns.map { Self.field($0.value(entry, measured)) }
-                lines.append(fields.joined(separator: ","))
+        let columns = Self.columns
+        let lines = (baselines + cases).flatMap { entry in
+            entry.repeats.map { measured in
+                let fields = Self.fields(entry, measured)
+                return columns.map { Self.quoted(fields[$0] ?? "") }
             }
         }
-        return Array(lines.map { $0 + "\r\n" }.joined().utf8)
+        let text = ([columns] + lines).map { $0.joined(separator: ",") + "\r\n" }.joined()
+        return Array(text.utf8)
     }
 
-    private struct Column {
-        var name: String
-        var value: (Case, Repeat) -> String?
+    /// The names in the JSON, with those of durations put together.
+    private static var columns: [String] {
+        let plain = """
+            strategy threads readRatio sectionNanoseconds outside keys skew stripes arrival \
+            threadMode repeat operations seconds operationsPerSecond operationsPerThread \
+            meteredOperations contended handOffs cpuSeconds voluntarySwitches involuntarySwitches \
+            minorFaults majorFaults futexCalls systemCalls refused
+            """
+        let durations = """
+            TimedCount MeanNanoseconds P50Nanoseconds P90Nanoseconds P99Nanoseconds \
+            P999Nanoseconds MaxNanoseconds
+            """.split(separator: " ")
+        let names = ["wait", "hold", "response", "responseFromIntendedStart"]
+        return plain.split(separator: " ").map(String.init)
+            + names.flatMap { name in durations.map { name + $0 } }
+    }
 
-        init(_ name: String, _ value: @escaping (Case, Repeat) -> (some CustomStringConvertible)?) {
-            self.name = name
-            self.value = { value($0, $1)?.description }
+    private static func fields(_ entry: Case, _ measured: Repeat) -> [String: String] {
+        var fields: [String: String] = [:]
+        func add(_ value: Any, prefix: String = "") {
+            for case (let label?, let field) in Mirror(reflecting: value).children {
+                let name =
+                    prefix.isEmpty
+                    ? label : prefix + label.prefix(1).uppercased() + label.dropFirst()
+                switch field {
+                case let durations as Durations: add(durations, prefix: name)
+                case let spelled as any RawRepresentable<String>: fields[name] = spelled.rawValue
+                case let value as any CustomStringConvertible: fields[name] = value.description
+                default: break
+                }
+            }
         }
-    }
-
-    private static var columns: [Column] {
-        caseColumns + repeatColumns
-            + durationColumns("wait", \.wait) + durationColumns("hold", \.hold)
-            + durationColumns("response", \.response)
-            + durationColumns("responseFromIntendedStart", \.responseFromIntendedStart)
-    }
-
-    private static var caseColumns: [Column] {
-        [
-            Column("strategy") { entry, _ in entry.strategy },
-            Column("threads") { entry, _ in entry.threads },
-            Column("readRatio") { entry, _ in entry.workload.readRatio },
-            Column("sectionNanoseconds") { entry, _ in entry.workload.sectionNanoseconds },
-            Column("outside") { entry, _ in entry.workload.outside },
-            Column("keys") { entry, _ in entry.workload.keys },
-            Column("skew") { entry, _ in entry.workload.skew },
-            Column("stripes") { entry, _ in entry.workload.stripes },
-            Column("arrival") { entry, _ in entry.workload.arrival },
-            Column("threadMode") { entry, _ in entry.workload.threadMode?.rawValue },
-        ]
-    }
-
-    private static var repeatColumns: [Column] {
-        [
-            Column("repeat") { _, measured in measured.index },
-            Column("operations") { _, measured in measured.operations },
-            Column("seconds") { _, measured in measured.seconds },
-            Column("operationsPerSecond") { _, measured in measured.operationsPerSecond },
-            Column("operationsPerThread") { _, measured in
-                measured.operationsPerThread.map(String.init).joined(separator: " ")
-            },
-            Column("meteredOperations") { _, measured in measured.meteredOperations },
-            Column("contended") { _, measured in measured.contended },
-            Column("handOffs") { _, measured in measured.handOffs },
-            Column("cpuSeconds") { _, measured in measured.cpuSeconds },
-            Column("voluntarySwitches") { _, measured in measured.voluntarySwitches },
-            Column("involuntarySwitches") { _, measured in measured.involuntarySwitches },
-            Column("minorFaults") { _, measured in measured.minorFaults },
-            Column("majorFaults") { _, measured in measured.majorFaults },
-            Column("futexCalls") { _, measured in measured.futexCalls },
-            Column("systemCalls") { _, measured in measured.systemCalls },
-            Column("refused") { _, measured in measured.refused },
-        ]
-    }
-
-    private static func durationColumns(
-        _ name: String,
-        _ durations: @escaping @Sendable (Repeat) -> Durations?
-    ) -> [Column] {
-        [
-            Column(name + "TimedCount") { _, measured in durations(measured)?.timedCount },
-            Column(name + "MeanNanoseconds") { durations($1)?.meanNanoseconds },
-            Column(name + "P50Nanoseconds") { durations($1)?.p50Nanoseconds },
-            Column(name + "P90Nanoseconds") { durations($1)?.p90Nanoseconds },
-            Column(name + "P99Nanoseconds") { durations($1)?.p99Nanoseconds },
-            Column(name + "P999Nanoseconds") { durations($1)?.p999Nanoseconds },
-            Column(name + "MaxNanoseconds") { durations($1)?.maxNanoseconds },
-        ]
+        add(entry.workload)
+        add(measured)
+        fields["strategy"] = entry.strategy
+        fields["threads"] = "\(entry.threads)"
+        fields["repeat"] = "\(measured.index)"
+        fields["operationsPerSecond"] = "\(measured.operationsPerSecond)"
+        fields["operationsPerThread"] =
+            measured.operationsPerThread.map(String.init).joined(separator: " ")
+        return fields
     }
 
     /// Quotes a field that needs it.
-    private static func field(_ text: String?) -> String {
-        guard let text else { return "" }
+    private static func quoted(_ text: String) -> String {
         guard text.contains(where: { "\",\r\n\r\n".contains($0) }) else { return text }
         return "\"" + text.replacing("\"", with: "\"\"") + "\""
     }

@@ -67,25 +67,22 @@ extension ComparisonReport {
     }
 
     private static func sentence(_ error: DecodingError, source: String) -> String {
-        func place(_ path: [any CodingKey]) -> String {
-            path.map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }.joined()
-        }
-        switch error {
-        case .keyNotFound(let key, let context) where context.codingPath.isEmpty:
-            return "\(source) is no report of latchkey compare: it has no '\(key.stringValue)'."
-        case .typeMismatch(_, let context) where context.codingPath.isEmpty:
-            return "\(source) is no report of latchkey compare: it is no object."
-        case .keyNotFound(let key, let context):
-            return "\(source) is damaged: \(place(context.codingPath)) has no '\(key.stringValue)'."
-        case .typeMismatch(_, let context), .valueNotFound(_, let context):
-            return "\(source) is damaged: \(place(context.codingPath)) is not what it should be."
-        case .dataCorrupted(let context) where context.codingPath.isEmpty:
-            return "\(source) is no whole JSON text; it may be truncated."
-        case .dataCorrupted(let context):
-            return "\(source) is damaged at \(place(context.codingPath)): "
-                + "\(context.debugDescription)."
-        @unknown default:
-            return "\(source) cannot be read as a report."
-        }
+        let (path, problem): ([any CodingKey], String) =
+            switch error {
+            case .keyNotFound(let key, let context):
+                (context.codingPath, "has no '\(key.stringValue)'")
+            case .typeMismatch(_, let context), .valueNotFound(_, let context):
+                (context.codingPath, "has the wrong type")
+            case .dataCorrupted(let context) where context.codingPath.isEmpty:
+                ([], "is not valid JSON, or truncated")
+            case .dataCorrupted(let context):
+                (context.codingPath, "is not valid: \(context.debugDescription)")
+            @unknown default:
+                ([], "cannot be read")
+            }
+        let place = path.map { $0.intValue.map { "[\($0)]" } ?? ".\($0.stringValue)" }.joined()
+        return place.isEmpty
+            ? "\(source) is not a report of latchkey compare: it \(problem)."
+            : "\(source) is damaged: \(place) \(problem)."
     }
 }

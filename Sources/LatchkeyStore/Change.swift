@@ -1,18 +1,18 @@
-/// A change of state: steps on one or several properties, each with what must hold before.
+/// A change of state: steps on one or several properties, each with its conditions.
 ///
 /// A plain value. It is decided as a whole: first the conditions of all steps, against the
-/// properties as they were, then the steps in their order, each on what those before it left. If
-/// one cannot be done, none is.
+/// properties as they were, then the steps in their order, each on the result of those before it.
+/// If one step cannot be made, none is.
 ///
-/// The names and values usually borrow the memory of a request: whoever makes a change keeps them
-/// in place until the completion has been called. See ``unconditionalCopy()`` and
+/// The names and values usually borrow the memory of a request: the maker of a change keeps them in
+/// place until the completion has been called. See ``unconditionalCopy()`` and
 /// ``init(decoding:)`` for changes that own their memory.
 @usableFromInline
 package struct Change: Sendable {
     @usableFromInline package let first: Step
     /// The steps after the first one.
     ///
-    /// None for a change of one property, which so costs no allocation.
+    /// Empty for a change of one step, so that such a change allocates nothing.
     @usableFromInline package let others: [Step]
 
     @usableFromInline
@@ -67,7 +67,7 @@ extension Change {
     /// What a step does.
     ///
     /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the owner of
-    /// the step's name keeps them in place, or who made the change does.
+    /// the step's name keeps them in place, or the maker of the change does.
     @safe
     package enum Action: @unchecked Sendable {
         /// Nothing: only the step's conditions count.
@@ -153,43 +153,15 @@ extension Change.Step {
     }
 
     /// The property of a put.
+    ///
+    /// It is made before the guarded section, so that nothing is copied or allocated while others
+    /// wait, and anew for each execution, which stamps it: so a change can be executed again, and
+    /// by several stores.
     @usableFromInline
     func prepare() -> Property? {
         guard case .put(let value) = action else {
             return nil
         }
         return unsafe Property(name: name, value: value)
-    }
-}
-
-/// A change with the properties that it puts.
-///
-/// They are made before the guarded section, so that nothing is copied or allocated while others
-/// wait, and anew for each execution, which stamps them: so a change can be executed again, and by
-/// several stores.
-@usableFromInline
-struct PreparedChange: Sendable {
-    @usableFromInline let first: PreparedStep
-    @usableFromInline let others: [PreparedStep]
-
-    @inlinable
-    init(_ change: Change) {
-        first = PreparedStep(change.first)
-        others = change.others.isEmpty ? [] : change.others.map { PreparedStep($0) }
-    }
-
-    var all: [PreparedStep] { [first] + others }
-}
-
-/// A step with the property that it puts, if it does.
-@usableFromInline
-struct PreparedStep: Sendable {
-    @usableFromInline let step: Change.Step
-    @usableFromInline let property: Property?
-
-    @inlinable
-    init(_ step: Change.Step) {
-        self.step = step
-        property = step.prepare()
     }
 }

@@ -23,6 +23,15 @@ final class CommitContext: Sendable {
         )
     }
 
+    /// Takes the room of `new` in exchange for that of `former`.
+    func exchangeRoom(_ former: StoreSize, for new: StoreSize) throws(Refusal) {
+        do {
+            try room.exchange(former, for: new)
+        } catch {
+            throw .full(error)
+        }
+    }
+
     /// The digest of a store of these tables, which the caller holds.
     @usableFromInline
     func digest(of tables: [PropertyTable]) -> UInt64 {

@@ -1,20 +1,20 @@
 public import LatchkeySync
 
-/// A store whose every commit passes a hook, and is seen by nobody before the hook releases it.
+/// A store whose commits all pass a hook, and which shows no commit before the hook releases it.
 ///
-/// **Design.** A type of its own, and not a question that each operation of ``PropertyStore`` asks:
-/// what waits must be kept, so a completion that may have to wait is allocated. A store without a
-/// hook, compiled for its strategy, allocates nothing for a read.
+/// **Design.** A type of its own, not a branch in each operation of ``PropertyStore``: a completion
+/// that may have to wait is kept, so it must be allocated. A store without a hook, compiled for its
+/// strategy, allocates nothing for a read.
 @usableFromInline
-package struct HookedStore<Guard: Strategy>: CommittingStore {
-    private let base: PropertyStore<Guard>
+package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
+    private let base: PropertyStore<ChosenStrategy>
     private let hook: CommitHook
 
     /// Makes an empty store, with a strategy of its own for each stripe.
     package init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         clock: StoreClock = .system,
         hook: CommitHook
     ) {
@@ -66,17 +66,28 @@ package struct HookedStore<Guard: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        let prepared = PreparedChange(change)
-        try base.submitWrite(
-            base.stripe(of: change),
-            observer: observer,
-            { $0.executeWithheld(prepared, at: time) },
-            completion: { answer in
-                if case .success(let commit) = answer.value {
-                    hook.pass(commit)
-                }
-                hook.whenReleased(answer.revision) { completion(answer.value) }
+        let answer = { @Sendable [hook] (answer: Withheld<Decision>) in
+            if case .success(let commit) = answer.value {
+                hook.pass(commit)
             }
+            hook.whenReleased(answer.revision) { completion(answer.value) }
+        }
+        guard change.others.isEmpty else {
+            let prepared = base.prepare(change)
+            return try base.submitWrite(
+                prepared.tables,
+                observer: observer,
+                { $0.executeWithheld(prepared, at: time) },
+                completion: answer
+            )
+        }
+        let step = change.first
+        let property = step.prepare()
+        try base.submitWrite(
+            base.index(step.name),
+            observer: observer,
+            { $0.executeWithheld(step, property, at: time) },
+            completion: answer
         )
     }
 

@@ -4,7 +4,7 @@
 /// have to allocate the key first. A value type, as everything that a strategy guards.
 ///
 /// Deletion shifts the run behind the hole back (Knuth, *The Art of Computer Programming*, volume
-/// 3, section 6.4, algorithm R), so there are no tombstones and a run never outgrows its need.
+/// 3, section 6.4, algorithm R), so there are no tombstones and runs stay short.
 struct NameTable: Sendable {
     private struct Slot {
         /// Kept beside the reference, so that a probe touches a property only if it is likely to
@@ -42,11 +42,10 @@ struct NameTable: Sendable {
         slots[slot(of: name)].property
     }
 
-    /// Puts the property under its name and returns the one that was there.
-    mutating func set(_ property: Property, for name: PropertyName) -> Property? {
+    /// Puts the property under its name.
+    mutating func set(_ property: Property, for name: PropertyName) {
         var index = slot(of: name)
-        let former = slots[index].property
-        if former == nil {
+        if slots[index].property == nil {
             // At most three quarters full: a longer run than a few slots stays improbable.
             if (count + 1) * 4 > slots.count * 3 {
                 grow()
@@ -55,13 +54,12 @@ struct NameTable: Sendable {
             count += 1
         }
         slots[index] = Slot(hash: Self.tableHash(name), property: property)
-        return former
     }
 
-    mutating func remove(_ name: PropertyName) -> Property? {
+    mutating func remove(_ name: PropertyName) {
         var hole = slot(of: name)
-        guard let former = slots[hole].property else {
-            return nil
+        guard slots[hole].property != nil else {
+            return
         }
         count -= 1
         slots[hole].property = nil
@@ -76,7 +74,6 @@ struct NameTable: Sendable {
             }
             next = (next + 1) & mask
         }
-        return former
     }
 
     private mutating func grow() {

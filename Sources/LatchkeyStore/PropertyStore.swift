@@ -1,6 +1,6 @@
 public import LatchkeySync
 
-/// What a store of properties is to those who use it: one way to look and one way to change.
+/// A store of properties as its users see it: one way to look and one way to change.
 ///
 /// Every operation takes a completion, because some strategies apply it later: it is called exactly
 /// once, outside the guarded section. A store whose strategy blocks, and which no hook holds back,
@@ -40,12 +40,13 @@ package protocol CommittingStore: Sendable {
 ///
 /// **Design.** Names are spread over tables by their hash; each table is a value of its own under
 /// the strategy, so an operation on one property meets only the operations on the same stripe.
-/// Check and change are one step inside the guarded section. A listing holds all stripes.
+/// Check and change are one step inside the guarded section. A change of several properties holds
+/// the stripes of all of them, a listing holds all stripes.
 ///
 /// Nothing changes state but a commit. ``HookedStore`` passes each one to a hook.
 @usableFromInline
-package final class PropertyStore<Guard: Strategy>: CommittingStore {
-    @usableFromInline let stripes: Striped<PropertyTable, Guard>
+package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
+    @usableFromInline let stripes: Striped<PropertyTable, ChosenStrategy>
     @usableFromInline let context: CommitContext
     @usableFromInline let clock: StoreClock
 
@@ -53,7 +54,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
     package convenience init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         clock: StoreClock = .system
     ) {
         self.init(
@@ -69,13 +70,13 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
     init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         clock: StoreClock,
         hook: CommitHook?
     ) {
         let context = CommitContext(
             limits: limits,
-            ordersPublication: Guard.traits.readsDuringWrites,
+            ordersPublication: ChosenStrategy.traits.readsDuringWrites,
             hook: hook
         )
         self.context = context
@@ -95,29 +96,6 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         stripes.index(hash: Int(truncatingIfNeeded: name.hash))
     }
 
-    /// The stripe of all properties that a change names.
-    @inlinable
-    func stripe(of change: Change) -> Int {
-        let stripe = index(change.first.name)
-        precondition(
-            change.others.isEmpty || change.others.allSatisfy { index($0.name) == stripe },
-            "A change of several properties has them in one stripe."
-        )
-        return stripe
-    }
-
-    /// The stripe of all properties that a commit changes: any if it changes none.
-    @inlinable
-    func stripe(of commit: Commit) -> Int {
-        let names = commit.names
-        let stripe = names.first.map { index($0) } ?? 0
-        precondition(
-            names.allSatisfy { index($0) == stripe },
-            "A commit of several properties has them in one stripe."
-        )
-        return stripe
-    }
-
     @inlinable
     package func look(
         _ name: PropertyName,
@@ -127,7 +105,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         stripes.submitRead(
             index(name),
             observer: observer,
-            { $0.get(name) },
+            { ChosenStrategy.traits.readsDuringWrites ? $0.getPublished(name) : $0.get(name) },
             completion: completion
         )
     }
@@ -144,8 +122,8 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
     /// Decides a change as if it were this time, and makes it or refuses it.
     ///
     /// Deterministic: the same changes at the same times in the same order make the same store,
-    /// revisions and answers included, under every strategy and in every process. A change of
-    /// several properties must have them all in one stripe.
+    /// revisions and answers included, under every strategy, with any number of stripes, and in
+    /// every process.
     @inlinable
     package func execute(
         _ change: Change,
@@ -153,11 +131,21 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        let prepared = PreparedChange(change)
+        guard change.others.isEmpty else {
+            let prepared = prepare(change)
+            return try submitWrite(
+                prepared.tables,
+                observer: observer,
+                { $0.execute(prepared, at: time) },
+                completion: completion
+            )
+        }
+        let step = change.first
+        let property = step.prepare()
         try submitWrite(
-            stripe(of: change),
+            index(step.name),
             observer: observer,
-            { $0.execute(prepared, at: time) },
+            { $0.execute(step, property, at: time) },
             completion: completion
         )
     }
@@ -190,10 +178,11 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable () -> Void
     ) throws(BacklogFull) {
+        let tables = TableSelection(commit.names.map { index($0) })
         try submitWrite(
-            stripe(of: commit),
+            tables,
             observer: observer,
-            { $0.apply(commit) },
+            { $0.apply(commit, tables.positions) },
             completion: completion
         )
     }
@@ -209,7 +198,7 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
         _ body: @escaping @Sendable (inout PropertyTable) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        guard Guard.traits.readsDuringWrites else {
+        guard ChosenStrategy.traits.readsDuringWrites else {
             return try stripes.submitWrite(
                 stripe,
                 observer: observer,
@@ -223,6 +212,36 @@ package final class PropertyStore<Guard: Strategy>: CommittingStore {
             body,
             completion: completion
         )
+    }
+
+    /// Submits a write to several stripes, which it takes in ascending order.
+    @inlinable
+    func submitWrite<Result: Sendable>(
+        _ tables: TableSelection,
+        observer: some EntryObserver,
+        _ body: @escaping @Sendable (inout [PropertyTable]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        guard ChosenStrategy.traits.readsDuringWrites else {
+            return try stripes.submitWrite(
+                several: tables.stripes,
+                observer: observer,
+                body,
+                completion: completion
+            )
+        }
+        try stripes.submitWrite(
+            several: tables.stripes,
+            observer: PublicationObserver(observer, context),
+            body,
+            completion: completion
+        )
+    }
+
+    /// A change of several steps, ready to be executed.
+    @inlinable
+    func prepare(_ change: Change) -> PreparedChange {
+        PreparedChange(change) { index($0) }
     }
 
     @inlinable

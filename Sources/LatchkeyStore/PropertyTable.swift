@@ -11,7 +11,11 @@ package struct PropertyTable: Sendable {
     private var byName = NameTable()
     private(set) var order = NameOrder()
     private var deletions = WithheldDeletions()
-    private let context: CommitContext
+    /// The revision of the latest commit over several tables that changed this one.
+    ///
+    /// 0 if there is none, or if no reader can see such a commit before it is published.
+    private var sharedRevision: Revision = 0
+    let context: CommitContext
 
     init(context: CommitContext) {
         self.context = context
@@ -24,32 +28,44 @@ package struct PropertyTable: Sendable {
         byName.find(name)
     }
 
-    /// Decides a change and makes it, or refuses it.
+    /// As ``get(_:)``, for a reader who can enter while a commit is being published.
+    ///
+    /// Tables are published one after the other. A reader who finds one of them waits until all
+    /// of that commit can be seen: another table could still show what was before it.
     @usableFromInline
-    mutating func execute(_ prepared: PreparedChange, at time: Timestamp) -> Decision {
+    func getPublished(_ name: PropertyName) -> Property? {
+        context.revisions.waitUntilPublished(sharedRevision)
+        return byName.find(name)
+    }
+
+    /// Decides a change of one step and makes it, or refuses it.
+    ///
+    /// `prepared` is the property of a put.
+    @usableFromInline
+    mutating func execute(
+        _ step: Change.Step,
+        _ prepared: Property?,
+        at time: Timestamp
+    ) -> Decision {
         do throws(Refusal) {
-            return .success(
-                prepared.others.isEmpty
-                    ? try executeOne(prepared.first, at: time)
-                    : try executeSeveral(prepared, at: time)
-            )
+            return .success(try decide(step, prepared, at: time))
         } catch {
             return .failure(error)
         }
     }
 
-    private mutating func executeOne(
-        _ prepared: PreparedStep,
+    private mutating func decide(
+        _ step: Change.Step,
+        _ prepared: Property?,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
-        let step = prepared.step
         let former = byName.find(step.name)
         try step.check(former)
         if case .check = step.action {
             return Commit(revision: context.revisions.next(), time: time, first: nil)
         }
-        let property = try step.property(from: former, prepared: prepared.property)
-        try exchangeRoom(StoreSize(former), for: StoreSize(property))
+        let property = try step.property(from: former, prepared: prepared)
+        try context.exchangeRoom(StoreSize(former), for: StoreSize(property))
         install(step.name, former, property)
         let revision = context.revisions.next()
         stamp(step.name, property, created: former?.created ?? revision, revision)
@@ -57,74 +73,23 @@ package struct PropertyTable: Sendable {
         return Commit(revision: revision, time: time, first: effect)
     }
 
-    private mutating func executeSeveral(
-        _ prepared: PreparedChange,
-        at time: Timestamp
-    ) throws(Refusal) -> Commit {
-        var drafts: [Draft] = []
-        for step in prepared.all.map(\.step) {
-            let former = byName.find(step.name)
-            try step.check(former)
-            if !drafts.contains(where: { $0.name == step.name }) {
-                drafts.append(Draft(step.name, former))
-            }
-        }
-        for prepared in prepared.all {
-            for index in drafts.indices where drafts[index].name == prepared.step.name {
-                try drafts[index].take(prepared)
-            }
-        }
-        var (former, new) = (StoreSize(), StoreSize())
-        for draft in drafts {
-            former += StoreSize(draft.former)
-            new += StoreSize(draft.property)
-        }
-        try exchangeRoom(former, for: new)
-        for draft in drafts where draft.isChanged {
-            install(draft.name, draft.former, draft.property)
-        }
-        let revision = context.revisions.next()
-        let effects = drafts.filter(\.isChanged).compactMap { draft in
-            let created = draft.isNew ? revision : draft.former?.created ?? revision
-            stamp(draft.name, draft.property, created: created, revision)
-            return Commit.Effect(from: draft.former, to: draft.property, .requested)
-        }
-        return Commit(
-            revision: revision,
-            time: time,
-            first: effects.first,
-            others: Array(effects.dropFirst())
-        )
-    }
-
-    private func exchangeRoom(_ former: StoreSize, for new: StoreSize) throws(Refusal) {
-        do {
-            try context.room.exchange(former, for: new)
-        } catch {
-            throw .full(error)
-        }
-    }
-
     /// Puts a property in the place of the former one.
-    private mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?)
-    {
-        switch (former, property) {
-        case (nil, nil):
-            break
-        case (nil, .some(let property)):
-            _ = byName.set(property, for: name)
-            order.insert(property)
-        case (.some, .some(let property)):
-            _ = byName.set(property, for: name)
-            order.replace(property)
-        case (.some, nil):
+    mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?) {
+        if let property {
+            byName.set(property, for: name)
+            if former == nil {
+                order.insert(property)
+            } else {
+                order.replace(property)
+            }
+        } else if former != nil {
             order.remove(name)
-            _ = byName.remove(name)
+            byName.remove(name)
         }
     }
 
     /// Stamps a property that is installed, or remembers that there is none.
-    private mutating func stamp(
+    mutating func stamp(
         _ name: PropertyName,
         _ property: Property?,
         created: Revision,
@@ -165,21 +130,11 @@ package struct PropertyTable: Sendable {
         )
     }
 
-    /// Makes the change of a commit that was decided elsewhere, without deciding again.
-    @usableFromInline
-    mutating func apply(_ commit: Commit) {
-        for effect in commit.effects {
-            let name = PropertyName(of: effect.some)
-            let former = byName.find(name)
-            context.room.giveBack(StoreSize(former))
-            context.room.occupy(StoreSize(effect.property))
-            install(name, former, effect.property)
+    /// Remembers that a commit over several tables changed this one.
+    mutating func noteShared(_ revision: Revision) {
+        if context.revisions.ordersPublication {
+            sharedRevision = revision
         }
-        let revision = context.revisions.next()
-        precondition(
-            revision == commit.revision,
-            "Commits are applied in the order of their revisions, without a gap."
-        )
     }
 
     /// All properties in the order of their names.
@@ -221,48 +176,31 @@ extension PropertyTable {
     /// What a read of the name finds, and the revision that it depends on.
     @usableFromInline
     func find(_ name: PropertyName) -> Withheld<Property?> {
-        Withheld(value: byName.find(name), revision: revision(of: name))
+        Withheld(value: getPublished(name), revision: revision(of: name))
     }
 
-    /// Executes a change, and says which revision the answer depends on.
+    /// Executes a change of one step, and says which revision the answer depends on.
     ///
     /// That of the commit, or the newest one that a refusal was decided by.
     @usableFromInline
     mutating func executeWithheld(
-        _ prepared: PreparedChange,
+        _ step: Change.Step,
+        _ prepared: Property?,
         at time: Timestamp
     ) -> Withheld<Decision> {
-        let decision = execute(prepared, at: time)
-        if case .success(let commit) = decision {
-            return Withheld(value: decision, revision: commit.revision)
-        }
-        let revisions = prepared.all.map { revision(of: $0.step.name) }
-        return Withheld(value: decision, revision: revisions.max() ?? 0)
+        let decision = execute(step, prepared, at: time)
+        return Withheld(decision) { revision(of: step.name) }
     }
 }
 
-/// A property on its way through the steps of a change.
-private struct Draft {
-    let name: PropertyName
-    let former: Property?
-    var property: Property?
-    var isChanged = false
-    /// Whether the property came into being on the way.
-    var isNew = false
-
-    init(_ name: PropertyName, _ former: Property?) {
-        self.name = name
-        self.former = former
-        property = former
-    }
-
-    mutating func take(_ prepared: PreparedStep) throws(Refusal) {
-        if case .check = prepared.step.action {
-            return
-        }
-        let next = try prepared.step.property(from: property, prepared: prepared.property)
-        isNew = isNew || property == nil
-        property = next
-        isChanged = true
+extension Withheld<Decision> {
+    /// The answer to a change; a refusal depends on the revision that it was decided by.
+    init(_ decision: Decision, decidedBy revision: () -> Revision) {
+        value = decision
+        self.revision =
+            switch decision {
+            case .success(let commit): commit.revision
+            case .failure: revision()
+            }
     }
 }

@@ -5,20 +5,23 @@ internal import Synchronization
 /// The revisions of a store: one for each commit, without a gap.
 ///
 /// **Design.** The tables are guarded one by one, so the number that belongs to all of them is an
-/// atomic. A revision is taken inside the guarded section of the commit that it numbers: whoever
-/// holds all tables sees no revision that is taken and not yet visible.
+/// atomic. A revision is taken inside the guarded section of the commit that it numbers: a
+/// caller that holds all tables sees no revision that is taken and not yet visible.
 ///
-/// **Order of commits.** Whoever was shown a revision sees all commits up to it, on every property.
-/// Where readers wait for the writer of a stripe, that follows: a revision is taken while readers
-/// of its stripe are kept out. Where they do not wait (``StrategyTraits/readsDuringWrites``), a
-/// later revision of another stripe could be visible before an earlier one. There, `publication`
-/// is held from taking a revision to ``published()``, so that commits become visible one after the
-/// other, in the order of their revisions, and `last` is that of the last visible one. A commit
-/// takes its revision last, so the lock is held for the exchange of a pointer, not for the copy of
-/// a table.
+/// **Order of commits.** A client that was shown a revision sees all commits up to it, on every
+/// property. Where readers wait for the writer of a stripe, that follows: a revision is taken while
+/// readers of its stripe are kept out. Where they do not wait
+/// (``StrategyTraits/readsDuringWrites``), a later revision of another stripe could be visible
+/// before an earlier one. There, `publication` is held from taking a revision to ``published()``,
+/// so that commits become visible one after the other, in the order of their revisions, and `last`
+/// is that of the last visible one. A commit takes its revision last, so the lock is held for the
+/// exchange of a pointer, not for the copy of a table. A commit over several tables exchanges a
+/// pointer for each: a reader that finds the first of them waits for the last
+/// (``waitUntilPublished(_:)``).
 struct RevisionSequence: ~Copyable, Sendable {
     private let lastRevision = Atomic<Revision>(0)
-    private let ordersPublication: Bool
+    /// Whether each commit is ended with ``published()``.
+    let ordersPublication: Bool
     private let publication = AdaptiveLock()
     /// The thread that holds `publication`, or 0.
     ///
@@ -32,8 +35,8 @@ struct RevisionSequence: ~Copyable, Sendable {
 
     /// The revision of the latest commit, 0 before the first one.
     ///
-    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that who is
-    /// shown a revision finds its stripe taken, or its commit visible.
+    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that a
+    /// reader of a revision finds its stripe taken, or its commit visible.
     var last: Revision { lastRevision.load(ordering: .acquiring) }
 
     /// Takes the next revision.
@@ -48,9 +51,9 @@ struct RevisionSequence: ~Copyable, Sendable {
         return lastRevision.load(ordering: .relaxed) + 1
     }
 
-    /// Says that readers see what the calling thread has committed.
+    /// Ends the publication of the calling thread's commit, which readers see by now.
     ///
-    /// Called on the thread of the commit, which may have taken no revision.
+    /// Does nothing if the thread has taken no revision.
     func published() {
         guard publisher.load(ordering: .relaxed) == UInt(pthread_self()) else {
             return
@@ -59,11 +62,23 @@ struct RevisionSequence: ~Copyable, Sendable {
         lastRevision.store(lastRevision.load(ordering: .relaxed) + 1, ordering: .releasing)
         publication.unlock()
     }
+
+    /// Waits until readers see all that the commit of this revision changed.
+    ///
+    /// Called for a revision that is taken, on another thread than that of its commit, which holds
+    /// `publication` until then and waits for nobody meanwhile.
+    func waitUntilPublished(_ revision: Revision) {
+        if revision > last {
+            publication.lock()
+            publication.unlock()
+        }
+    }
 }
 
 /// Ends the publication of a commit when its write leaves the guarded section.
 ///
-/// Readers see it by then. Another observer is told of everything.
+/// Readers see it by then. A write to several stripes publishes all values before it leaves the
+/// first section. Another observer is told of everything.
 @usableFromInline
 struct PublicationObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline static var isActive: Bool { Base.isActive }

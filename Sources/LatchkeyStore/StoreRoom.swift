@@ -90,26 +90,6 @@ struct StoreSize {
     }
 }
 
-/// The bounds of a store.
-package struct StoreLimits: Sendable, Hashable {
-    /// How many properties there can be.
-    package var propertyCountMax: Int
-    /// How long all names and values can be together.
-    package var byteCountMax: Int
-    /// How deep arrays and objects of a value can nest.
-    package var depthMax: Int
-
-    package init(
-        propertyCountMax: Int = 10_000_000,
-        byteCountMax: Int = 1 << 30,
-        depthMax: Int = 64
-    ) {
-        self.propertyCountMax = propertyCountMax
-        self.byteCountMax = byteCountMax
-        self.depthMax = depthMax
-    }
-}
-
 /// Which bound a change would break.
 @usableFromInline
 package enum StoreFull: Error, Hashable {

@@ -83,7 +83,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
 }
 
 /// The access functions of ``Synchronized`` that exist under every strategy.
-public protocol SubmittingAccess<Value>: Sendable {
+protocol SubmittingAccess<Value>: Sendable {
     associatedtype Value: Sendable
 
     var backlogCount: Int { get }
@@ -159,7 +159,7 @@ extension BlockingAccess {
 }
 
 extension Synchronized: SubmittingAccess {}
-extension Synchronized: BlockingAccess where Guard: BlockingStrategy {}
+extension Synchronized: BlockingAccess where ChosenStrategy: BlockingStrategy {}
 
 /// Makes the guarded value, with the access functions that its strategy has.
 private struct AccessVisitor<Value: Sendable>: StrategyVisitor {
@@ -167,14 +167,14 @@ private struct AccessVisitor<Value: Sendable>: StrategyVisitor {
 
     let value: Value
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Output {
-        (Synchronized<Value, Guard>(value), nil)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
+        (Synchronized<Value, ChosenStrategy>(value), nil)
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Output {
-        let synchronized = Synchronized<Value, Guard>(value)
+        let synchronized = Synchronized<Value, ChosenStrategy>(value)
         return (synchronized, synchronized)
     }
 }

@@ -37,7 +37,7 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps writers out.
-        try unsafe place.pointee.read(body)
+        try unsafe storage.pointee.read(body)
     }
 
     /// Lends the value to `body`, which may change it.
@@ -49,44 +49,41 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps everybody else out.
-        try unsafe place.pointee.write(body)
+        try unsafe storage.pointee.write(body)
     }
 
     /// Where the value is, for a strategy that never publishes another address.
     ///
     /// Relaxed: the address never changes, and what is stored there is ordered by the strategy.
-    @inlinable var place: UnsafeMutablePointer<Storage<Value>> {
+    @inlinable var storage: UnsafeMutablePointer<Storage<Value>> {
         unsafe address.load(ordering: .relaxed)
     }
 
     /// Moves the value out: the memory must be filled again before anybody else is let in.
     @inlinable
     func take() -> Value {
-        unsafe place.move().taken()
+        unsafe storage.move().taken()
     }
 
     /// Moves a value into memory from which one was taken.
     @inlinable
     func put(_ value: consuming Value) {
-        unsafe place.initialize(to: Storage(value))
+        unsafe storage.initialize(to: Storage(value))
     }
 
     @inlinable
     static func allocate(_ value: consuming Value) -> UnsafeMutablePointer<Storage<Value>> {
-        let place = UnsafeMutablePointer<Storage<Value>>.allocate(capacity: 1)
-        unsafe place.initialize(to: Storage(value))
-        return unsafe place
+        let storage = UnsafeMutablePointer<Storage<Value>>.allocate(capacity: 1)
+        unsafe storage.initialize(to: Storage(value))
+        return unsafe storage
     }
 
     @inlinable
-    static func free(_ place: UnsafeMutablePointer<Storage<Value>>) {
-        unsafe place.deinitialize(count: 1)
-        unsafe place.deallocate()
+    static func free(_ storage: UnsafeMutablePointer<Storage<Value>>) {
+        unsafe storage.deinitialize(count: 1)
+        unsafe storage.deallocate()
     }
 }
-
-/// The former name of ``GuardedValue``.
-package typealias Cell = GuardedValue
 
 /// A value where only a borrow of it is ever handed out.
 ///
@@ -123,30 +120,30 @@ struct Storage<Value>: ~Copyable {
     }
 }
 
-/// Accesses to several values whose guards are all held.
+/// Accesses to several values, all of which the caller holds.
 @usableFromInline
 enum SeveralValues {
     /// Runs `body` with copies, which end before this returns: a writer who comes next must not
     /// find its value shared, or it would copy it.
     @inlinable
     static func read<Value, Result, Failure: Error>(
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(cells.map { $0.read { $0 } })
+        try body(guarded.map { $0.read { $0 } })
     }
 
     /// Runs `body` with the values themselves, moved out for the time of the call.
     @inlinable
     static func write<Value, Result, Failure: Error>(
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var values = cells.map { $0.take() }
+        var values = guarded.map { $0.take() }
         defer {
-            expect(values.count, of: cells.count)
-            for cell in cells.reversed() {
-                cell.put(values.removeLast())
+            expect(values.count, of: guarded.count)
+            for guarded in guarded.reversed() {
+                guarded.put(values.removeLast())
             }
         }
         return try body(&values)
@@ -157,6 +154,3 @@ enum SeveralValues {
         precondition(count == expected, "A body that writes several values keeps their number.")
     }
 }
-
-/// The former name of a strategy whose lock can be tried.
-package typealias ExclusiveLockStrategy = LockingStrategy & TryingStrategy

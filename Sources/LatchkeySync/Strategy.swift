@@ -24,7 +24,7 @@ public protocol Strategy: Sendable {
 
     /// Submits `body` for shared access and calls `completion` with its result.
     func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -35,42 +35,42 @@ public protocol Strategy: Sendable {
     /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts. Nothing was
     ///   submitted then, and neither closure is called.
     func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull)
 
-    /// Submits `body` for shared access to all `cells` at once and calls `completion` with its
+    /// Submits `body` for shared access to all values at once and calls `completion` with its
     /// result: no write to any of them takes effect while `body` runs.
     ///
-    /// The cells are taken in the order given, which must be the same for all callers.
+    /// They are entered in the order given, which must be the same for all callers.
     ///
     /// - Parameters:
-    ///   - strategies: The guard of each cell.
-    ///   - cells: As many cells as strategies.
-    ///   - observers: As many observers as cells. Each hears of the access to its cell.
-    ///   - body: Given the values, in the order of the cells.
+    ///   - strategies: The strategy of each value.
+    ///   - guarded: As many values as strategies.
+    ///   - observers: As many observers as values. Each hears of the access to its value.
+    ///   - body: Given the values, in the same order.
     ///   - completion: Called exactly once, outside all guarded sections.
     static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     )
 
-    /// Submits `body` for exclusive access to all `cells` at once and calls `completion` with its
-    /// result: nobody sees some of the writes without the others who holds all cells.
+    /// Submits `body` for exclusive access to all values at once and calls `completion` with its
+    /// result: whoever reads all of them at once sees every one of the writes or none.
     ///
     /// The parameters are those of ``submitReadAll(_:_:observers:_:completion:)``. `body` keeps the
     /// number of the values.
     ///
-    /// - Throws: ``BacklogFull`` if as many writes to one of the cells wait as its strategy
+    /// - Throws: ``BacklogFull`` if as many writes to one of the values wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
     static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -94,7 +94,7 @@ public protocol BlockingStrategy: Strategy {
     /// Runs `body` with shared access: other readers may be inside where
     /// ``StrategyTraits/allowsConcurrentReaders`` says so, writers never.
     func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -102,7 +102,7 @@ public protocol BlockingStrategy: Strategy {
     /// Runs `body` with exclusive access. If it throws, what it did to the value stays, except
     /// under `snapshot`, which then publishes nothing.
     func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -110,34 +110,40 @@ public protocol BlockingStrategy: Strategy {
     /// Like ``read(_:observer:_:)``, and no write takes effect while `body` runs. The same thing
     /// for every strategy but `snapshot`, whose readers do not hold writers up.
     func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
     /// Enters and stays inside, until the calling thread calls what this returns.
     ///
-    /// The blocking form without a body, with which several guards are held at once, in a loop. No
-    /// write takes effect meanwhile, except those of the caller. Who else can read is up to the
-    /// strategy.
+    /// The blocking form without a body. A loop over it holds several values at once. No write
+    /// takes effect meanwhile, except those of the caller. The strategy says which others can read.
     func hold<Observer: EntryObserver>(_ mode: AccessMode, observer: Observer) -> Release
 
-    /// Runs `body` with shared access to all `cells` at once, before it returns.
+    /// Runs `body` while the calling thread is inside all guarded sections, which it enters in the
+    /// order given.
     ///
-    /// See ``Strategy/submitReadAll(_:_:observers:_:completion:)``.
-    static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+    /// - Parameters:
+    ///   - mode: How they are entered.
+    ///   - strategies: The strategies, in an order that must be the same for all callers.
+    ///   - observers: As many observers as strategies. Each hears of the access to its value.
+    ///   - body: Runs inside.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    static func holding<Observer: EntryObserver, Result, Failure: Error>(
+        _ mode: AccessMode,
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
         observers: [Observer],
-        _ body: ([Value]) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Runs `body` with exclusive access to all `cells` at once, before it returns.
+    /// Runs `body` with exclusive access to all values at once, before it returns.
     ///
     /// If it throws, what it did to the values stays, as with ``write(_:observer:_:)``.
     static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -155,7 +161,7 @@ public typealias Release = () -> Void
 public protocol TryingStrategy: BlockingStrategy {
     /// Runs `body` with exclusive access, or returns nil if the caller would have to wait.
     func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result?
@@ -163,7 +169,7 @@ public protocol TryingStrategy: BlockingStrategy {
 
 /// A strategy that can be made without arguments.
 public protocol MakeableStrategy: Strategy {
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     init()
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied. A strategy that
@@ -172,7 +178,7 @@ public protocol MakeableStrategy: Strategy {
 }
 
 extension MakeableStrategy {
-    /// Makes a guard that nobody holds, and that needs no backlog.
+    /// Makes a strategy for one value, which needs no backlog.
     @inlinable
     public init(backlogMax: Int) {
         self.init()
@@ -203,34 +209,34 @@ extension BlockingStrategy {
     @_disfavoredOverload
     @inlinable
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        completion(read(cell, observer: observer, body))
+        completion(read(guarded, observer: observer, body))
     }
 
     /// Writes before it returns.
     @_disfavoredOverload
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        completion(write(cell, observer: observer, body))
+        completion(write(guarded, observer: observer, body))
     }
 
     /// The same as `read`.
     @inlinable
     public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try read(cell, observer: observer, body)
+        try read(guarded, observer: observer, body)
     }
 
     /// Reads before it returns.
@@ -238,12 +244,12 @@ extension BlockingStrategy {
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        completion(readAll(strategies, cells, observers: observers, body))
+        completion(readAll(strategies, guarded, observers: observers, body))
     }
 
     /// Writes before it returns.
@@ -251,43 +257,55 @@ extension BlockingStrategy {
     @inlinable
     public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        completion(writeAll(strategies, cells, observers: observers, body))
+        completion(writeAll(strategies, guarded, observers: observers, body))
     }
 
-    /// Enters one after the other.
+    /// Runs `body` with shared access to all values at once, before it returns.
+    ///
+    /// See ``Strategy/submitReadAll(_:_:observers:_:completion:)``.
     @inlinable
-    public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+    static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try holding(.read, strategies, observers) { () throws(Failure) -> Result in
-            try SeveralValues.read(cells, body)
+        try holding(.read, strategies, observers: observers) { () throws(Failure) -> Result in
+            try SeveralValues.read(guarded, body)
+        }
+    }
+
+    /// Lends the values to `body` inside ``holding(_:_:observers:_:)``.
+    @inlinable
+    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ guarded: [GuardedValue<Value>],
+        observers: [Observer],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try holding(.write, strategies, observers: observers) { () throws(Failure) -> Result in
+            try SeveralValues.write(guarded, body)
         }
     }
 
     /// Enters one after the other.
     @inlinable
-    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+    public static func holding<Observer: EntryObserver, Result, Failure: Error>(
+        _ mode: AccessMode,
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
         observers: [Observer],
-        _ body: (inout [Value]) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try holding(.write, strategies, observers) { () throws(Failure) -> Result in
-            try SeveralValues.write(cells, body)
-        }
+        try holdingEach(mode, strategies, observers, body)
     }
 
-    /// Runs `body` while the calling thread holds all guards, which it takes one after the other.
     @inlinable
-    static func holding<Observer: EntryObserver, Result, Failure: Error>(
+    static func holdingEach<Observer: EntryObserver, Result, Failure: Error>(
         _ mode: AccessMode,
         _ strategies: [Self],
         _ observers: [Observer],

@@ -32,15 +32,15 @@ extension StrategyKind {
         case .serialQueueAsync: try visitor.visitBlocking(SerialQueueAsyncStrategy.self)
         case .barrierQueue: try visitor.visitBlocking(BarrierQueueStrategy.self)
         case .barrierQueueAsync: try visitor.visitBlocking(BarrierQueueAsyncStrategy.self)
-        case .lock: try visitor.visitBlocking(LockStrategy.self)
-        case .recursiveLock: try visitor.visitBlocking(RecursiveLockStrategy.self)
-        case .spin: try visitor.visitBlocking(SpinStrategy.self)
-        case .ticket: try visitor.visitBlocking(TicketStrategy.self)
-        case .adaptive: try visitor.visitBlocking(AdaptiveStrategy.self)
-        case .monitor: try visitor.visitBlocking(MonitorStrategy.self)
-        case .semaphore: try visitor.visitBlocking(SemaphoreStrategy.self)
-        case .readWriteLock: try visitor.visitBlocking(ReadWriteLockStrategy.self)
-        case .mutex: try visitor.visitBlocking(MutexStrategy.self)
+        case .lock: try visitor.visitLocking(LockStrategy.self)
+        case .recursiveLock: try visitor.visitLocking(RecursiveLockStrategy.self)
+        case .spin: try visitor.visitLocking(SpinStrategy.self)
+        case .ticket: try visitor.visitLocking(TicketStrategy.self)
+        case .adaptive: try visitor.visitLocking(AdaptiveStrategy.self)
+        case .monitor: try visitor.visitLocking(MonitorStrategy.self)
+        case .semaphore: try visitor.visitLocking(SemaphoreStrategy.self)
+        case .readWriteLock: try visitor.visitLocking(ReadWriteLockStrategy.self)
+        case .mutex: try visitor.visitLocking(MutexStrategy.self)
         case .snapshot: try visitor.visitBlocking(SnapshotStrategy.self)
         case .actor: try visitor.visit(ActorStrategy.self)
         }
@@ -54,13 +54,13 @@ extension StrategyKind {
 }
 
 private struct SummaryVisitor: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> String {
-        Guard.summary
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+        ChosenStrategy.summary
     }
 }
 
 private struct TraitsVisitor: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> StrategyTraits {
-        Guard.traits
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> StrategyTraits {
+        ChosenStrategy.traits
     }
 }

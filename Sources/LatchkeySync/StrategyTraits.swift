@@ -11,12 +11,13 @@ public struct StrategyTraits: Sendable, Hashable {
     public var blocksCaller: Bool
     /// A submitted write is accepted at once and applied later, on another thread.
     public var appliesWritesAsynchronously: Bool
-    /// Who waits longest enters next: nobody who comes later can barge in.
+    /// The caller that has waited longest enters next: no later one can overtake it.
     public var handsOffFairly: Bool
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool
 
     /// The traits that are named; no others.
+    @inlinable
     public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,

@@ -7,21 +7,37 @@ public protocol StrategyVisitor<Output, Failure> {
     associatedtype Failure: Error = Never
 
     /// Called with the type of a strategy.
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(Failure) -> Output
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) throws(Failure) -> Output
 
     /// Called instead of `visit` for a strategy that can block, which is every one but `actor`.
     /// Only a visitor that uses the blocking access functions has to implement it.
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) throws(Failure) -> Output
+
+    /// Called instead of `visitBlocking` for a strategy that is one raw lock and nothing else. Only
+    /// a visitor that is about the lock itself has to implement it.
+    func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) throws(Failure) -> Output
 }
 
 extension StrategyVisitor {
     /// Visits like any other strategy.
     @inlinable
-    public func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    public func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) throws(Failure) -> Output {
         try visit(strategy)
+    }
+
+    /// Visits like any other strategy that can block.
+    @inlinable
+    public func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) throws(Failure) -> Output {
+        try visitBlocking(strategy)
     }
 }

@@ -1,7 +1,7 @@
 // The access functions of `Striped`: those of `Synchronized` with the stripe in front, and those to
 // all stripes at once.
 
-extension Striped where Guard: BlockingStrategy {
+extension Striped where ChosenStrategy: BlockingStrategy {
     /// As ``Synchronized/read(observer:fileID:line:_:)`` of one stripe.
     @inlinable
     public func read<Observer: EntryObserver, Result, Failure: Error>(
@@ -42,9 +42,14 @@ extension Striped where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(Guard.self, cells, .readHoldingWriters, Caller(fileID, line)) {
+        try Reentry.checking(
+            ChosenStrategy.self,
+            guarded,
+            .readHoldingWriters,
+            Caller(fileID, line)
+        ) {
             () throws(Failure) -> Result in
-            try Guard.readAll(strategies, cells, observers: oneEach(observer), body)
+            try ChosenStrategy.readAll(strategies, guarded, observers: oneEach(observer), body)
         }
     }
 
@@ -72,11 +77,11 @@ extension Striped where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let (strategies, cells) = several(stripes)
-        let observers = Array(repeating: observer, count: cells.count)
-        return try Reentry.checking(Guard.self, cells, .write, Caller(fileID, line)) {
+        let (strategies, guarded) = several(stripes)
+        let observers = Array(repeating: observer, count: guarded.count)
+        return try Reentry.checking(ChosenStrategy.self, guarded, .write, Caller(fileID, line)) {
             () throws(Failure) -> Result in
-            try Guard.writeAll(strategies, cells, observers: observers, body)
+            try ChosenStrategy.writeAll(strategies, guarded, observers: observers, body)
         }
     }
 }
@@ -139,16 +144,18 @@ extension Striped {
     ) {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
-        if Guard.traits.blocksCaller {
-            Reentry.checking(Guard.self, cells, .readHoldingWriters, caller) {}
+        if ChosenStrategy.traits.blocksCaller {
+            Reentry.checking(ChosenStrategy.self, guarded, .readHoldingWriters, caller) {}
         }
-        let body = { @Sendable [cells] (values: [Value]) in
-            Reentry.checking(Guard.self, cells, .readHoldingWriters, caller) { body(values) }
+        let body = { @Sendable [guarded] (values: [Value]) in
+            Reentry.checking(ChosenStrategy.self, guarded, .readHoldingWriters, caller) {
+                body(values)
+            }
         }
         #endif
-        Guard.submitReadAll(
+        ChosenStrategy.submitReadAll(
             strategies,
-            cells,
+            guarded,
             observers: oneEach(observer),
             body,
             completion: completion
@@ -172,33 +179,33 @@ extension Striped {
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let (strategies, cells) = several(stripes)
+        let (strategies, guarded) = several(stripes)
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
-        if !Guard.traits.appliesWritesAsynchronously {
-            Reentry.checking(Guard.self, cells, .write, caller) {}
+        if !ChosenStrategy.traits.appliesWritesAsynchronously {
+            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) {}
         }
         let body = { @Sendable (values: inout [Value]) in
-            Reentry.checking(Guard.self, cells, .write, caller) { body(&values) }
+            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) { body(&values) }
         }
         #endif
-        try Guard.submitWriteAll(
+        try ChosenStrategy.submitWriteAll(
             strategies,
-            cells,
-            observers: Array(repeating: observer, count: cells.count),
+            guarded,
+            observers: Array(repeating: observer, count: guarded.count),
             body,
             completion: completion
         )
     }
 
-    /// The guards and values of some stripes.
+    /// The strategies and values of some stripes.
     @inlinable
-    func several(_ stripes: [Int]) -> ([Guard], [GuardedValue<Value>]) {
+    func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
         precondition(
             !stripes.isEmpty && zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 },
             "Several stripes are named once each, in ascending order."
         )
-        return (stripes.map { strategies[$0] }, stripes.map { cells[$0] })
+        return (stripes.map { strategies[$0] }, stripes.map { guarded[$0] })
     }
 
     @inlinable

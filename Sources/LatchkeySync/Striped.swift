@@ -1,7 +1,7 @@
-/// Values of one kind, each behind a guard of its own, among which a hash chooses.
+/// Values of one kind, each with a strategy of its own, among which a hash chooses.
 ///
-/// Striping bounds both evils: with one lock for everything strangers wait for each other, and one
-/// lock per property makes millions of locks, or, with queues, hundreds of threads.
+/// One lock for everything makes unrelated accesses wait for each other. One lock for each property
+/// makes millions of locks, or, with queues, hundreds of threads. Stripes are between the two.
 ///
 /// ```swift
 /// let scores = Striped<[String: Int], LockStrategy> { _ in [:] }
@@ -17,19 +17,19 @@
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
 /// whose elements never change, and every index is checked.
 @safe
-public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendable {
-    @usableFromInline let stripes: UnsafeMutablePointer<Stripe<Value, Guard>>
-    @usableFromInline let strategies: [Guard]
-    @usableFromInline let cells: [GuardedValue<Value>]
+public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecked Sendable {
+    @usableFromInline let stripes: UnsafeMutablePointer<Stripe<Value, ChosenStrategy>>
+    @usableFromInline let strategies: [ChosenStrategy]
+    @usableFromInline let guarded: [GuardedValue<Value>]
 
     /// - Parameters:
     ///   - count: A power of two, at most ``StripeCount/max``.
-    ///   - strategy: Makes the guard of each stripe.
+    ///   - strategy: Makes the strategy of each stripe.
     ///   - value: Makes the first value of each stripe.
     @inlinable
     public init(
         count: Int = StripeCount.standard,
-        strategy: () -> Guard,
+        strategy: () -> ChosenStrategy,
         value: (_ stripe: Int) -> Value
     ) {
         precondition(
@@ -38,20 +38,20 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
         )
         let all = (0..<count).map { Synchronized(value($0), strategy: strategy()) }
         strategies = all.map(\.strategy)
-        cells = all.map(\.cell)
+        guarded = all.map(\.guarded)
         unsafe stripes = .allocate(capacity: count)
         for (index, synchronized) in all.enumerated() {
             unsafe (stripes + index).initialize(to: Stripe(synchronized))
         }
     }
 
-    /// Values by stripe, each behind a guard of its own.
+    /// Values by stripe, each with a strategy of its own.
     @inlinable
     public convenience init(
         count: Int = StripeCount.standard,
         value: (_ stripe: Int) -> Value
-    ) where Guard: MakeableStrategy {
-        self.init(count: count, strategy: { Guard() }, value: value)
+    ) where ChosenStrategy: MakeableStrategy {
+        self.init(count: count, strategy: { ChosenStrategy() }, value: value)
     }
 
     @inlinable
@@ -61,7 +61,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
     }
 
     /// The number of stripes.
-    @inlinable public var count: Int { cells.count }
+    @inlinable public var count: Int { guarded.count }
 
     /// The stripe of what has this hash.
     ///
@@ -78,7 +78,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
     ///
     /// The access functions below spare the reference counting of using it.
     @inlinable
-    public subscript(stripe: Int) -> Synchronized<Value, Guard> {
+    public subscript(stripe: Int) -> Synchronized<Value, ChosenStrategy> {
         with(stripe) { $0 }
     }
 
@@ -87,7 +87,7 @@ public final class Striped<Value: Sendable, Guard: Strategy>: @unchecked Sendabl
     @inline(__always)
     func with<Result, Failure: Error>(
         _ stripe: Int,
-        _ body: (Synchronized<Value, Guard>) throws(Failure) -> Result
+        _ body: (Synchronized<Value, ChosenStrategy>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         precondition(stripe >= 0 && stripe < count, "There is no such stripe.")
         return try unsafe stripes[stripe].with(body)
@@ -103,7 +103,7 @@ public enum StripeCount {
     /// costs some hundred bytes.
     public static let standard = 128
 
-    /// 1024. Taking all stripes holds that many guards.
+    /// 1024. An access to all stripes enters that many guarded sections.
     public static let max = 1024
 
     /// Whether there can be as many stripes.
@@ -117,17 +117,17 @@ public enum StripeCount {
 /// See `Storage` for why that matters: the reference count would be the one line that all threads
 /// write to.
 @usableFromInline
-struct Stripe<Value: Sendable, Guard: Strategy>: ~Copyable {
-    @usableFromInline let synchronized: Synchronized<Value, Guard>
+struct Stripe<Value: Sendable, ChosenStrategy: Strategy>: ~Copyable {
+    @usableFromInline let synchronized: Synchronized<Value, ChosenStrategy>
 
     @inlinable
-    init(_ synchronized: Synchronized<Value, Guard>) {
+    init(_ synchronized: Synchronized<Value, ChosenStrategy>) {
         self.synchronized = synchronized
     }
 
     @inlinable
     borrowing func with<Result, Failure: Error>(
-        _ body: (Synchronized<Value, Guard>) throws(Failure) -> Result
+        _ body: (Synchronized<Value, ChosenStrategy>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(synchronized)
     }

@@ -26,14 +26,14 @@ extension Synchronized {
     ) {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
-        if Guard.traits.blocksCaller {
-            Reentry.checking(Guard.self, cell, .read, caller) {}
+        if ChosenStrategy.traits.blocksCaller {
+            Reentry.checking(ChosenStrategy.self, guarded, .read, caller) {}
         }
-        let body = { @Sendable [cell] (value: Value) in
-            Reentry.checking(Guard.self, cell, .read, caller) { body(value) }
+        let body = { @Sendable [guarded] (value: Value) in
+            Reentry.checking(ChosenStrategy.self, guarded, .read, caller) { body(value) }
         }
         #endif
-        strategy.submitRead(cell, observer: observer, body, completion: completion)
+        strategy.submitRead(guarded, observer: observer, body, completion: completion)
     }
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
@@ -63,14 +63,14 @@ extension Synchronized {
     ) throws(BacklogFull) {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
-        if !Guard.traits.appliesWritesAsynchronously {
-            Reentry.checking(Guard.self, cell, .write, caller) {}
+        if !ChosenStrategy.traits.appliesWritesAsynchronously {
+            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) {}
         }
-        let body = { @Sendable [cell] (value: inout Value) in
-            Reentry.checking(Guard.self, cell, .write, caller) { body(&value) }
+        let body = { @Sendable [guarded] (value: inout Value) in
+            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) { body(&value) }
         }
         #endif
-        try strategy.submitWrite(cell, observer: observer, body, completion: completion)
+        try strategy.submitWrite(guarded, observer: observer, body, completion: completion)
     }
 }
 

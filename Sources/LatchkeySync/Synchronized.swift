@@ -21,30 +21,30 @@
 /// read or a write, and a read inside a write, are programmer errors under every strategy. Debug
 /// builds, and builds with `-D LATCHKEY_CHECKED`, stop with a sentence that names the strategy and
 /// both places. Other builds do what the primitive does, which is written at each strategy.
-public final class Synchronized<Value: Sendable, Guard: Strategy>: Sendable {
-    @usableFromInline let strategy: Guard
-    @usableFromInline let cell: GuardedValue<Value>
+public final class Synchronized<Value: Sendable, ChosenStrategy: Strategy>: Sendable {
+    @usableFromInline let strategy: ChosenStrategy
+    @usableFromInline let guarded: GuardedValue<Value>
 
     /// - Parameters:
     ///   - value: The value to begin with.
     ///   - strategy: Guards this value and no other.
     @inlinable
-    public init(_ value: consuming Value, strategy: Guard) {
+    public init(_ value: consuming Value, strategy: ChosenStrategy) {
         self.strategy = strategy
-        cell = GuardedValue(value)
+        guarded = GuardedValue(value)
     }
 
-    /// A value behind a guard of its own.
+    /// A value with a strategy of its own.
     @inlinable
-    public convenience init(_ value: consuming Value) where Guard: MakeableStrategy {
-        self.init(value, strategy: Guard())
+    public convenience init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
+        self.init(value, strategy: ChosenStrategy())
     }
 
     /// The number of writes that were accepted and are not yet applied.
     @inlinable public var backlogCount: Int { strategy.backlogCount }
 }
 
-extension Synchronized where Guard: BlockingStrategy {
+extension Synchronized where ChosenStrategy: BlockingStrategy {
     /// Runs `body` with shared access to the value and returns its result.
     ///
     /// For the strategy `lock` equivalent to:
@@ -74,9 +74,9 @@ extension Synchronized where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(Guard.self, cell, .read, Caller(fileID, line)) {
+        try Reentry.checking(ChosenStrategy.self, guarded, .read, Caller(fileID, line)) {
             () throws(Failure) -> Result in
-            try strategy.read(cell, observer: observer, body)
+            try strategy.read(guarded, observer: observer, body)
         }
     }
 
@@ -109,9 +109,9 @@ extension Synchronized where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(Guard.self, cell, .write, Caller(fileID, line)) {
+        try Reentry.checking(ChosenStrategy.self, guarded, .write, Caller(fileID, line)) {
             () throws(Failure) -> Result in
-            try strategy.write(cell, observer: observer, body)
+            try strategy.write(guarded, observer: observer, body)
         }
     }
 
@@ -127,14 +127,19 @@ extension Synchronized where Guard: BlockingStrategy {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(Guard.self, cell, .readHoldingWriters, Caller(fileID, line)) {
+        try Reentry.checking(
+            ChosenStrategy.self,
+            guarded,
+            .readHoldingWriters,
+            Caller(fileID, line)
+        ) {
             () throws(Failure) -> Result in
-            try strategy.readHoldingWriters(cell, observer: observer, body)
+            try strategy.readHoldingWriters(guarded, observer: observer, body)
         }
     }
 }
 
-extension Synchronized where Guard: TryingStrategy {
+extension Synchronized where ChosenStrategy: TryingStrategy {
     /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
     ///
     /// Never blocks before `body` runs. A try that fails is not an access: the observer does not
@@ -149,9 +154,9 @@ extension Synchronized where Guard: TryingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try Reentry.checking(Guard.self, cell, .write, Caller(fileID, line)) {
+        try Reentry.checking(ChosenStrategy.self, guarded, .write, Caller(fileID, line)) {
             () throws(Failure) -> Result? in
-            try strategy.tryWrite(cell, observer: observer, body)
+            try strategy.tryWrite(guarded, observer: observer, body)
         }
     }
 }

@@ -52,32 +52,32 @@ extension WrappingStrategy {
     /// Forwards to the base.
     @inlinable
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
         let observer = BothObservers(ownSubmissionObserver, observer)
-        base.submitRead(cell, observer: observer, body, completion: completion)
+        base.submitRead(guarded, observer: observer, body, completion: completion)
     }
 
     /// Forwards to the base.
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         let observer = BothObservers(ownSubmissionObserver, observer)
-        try base.submitWrite(cell, observer: observer, body, completion: completion)
+        try base.submitWrite(guarded, observer: observer, body, completion: completion)
     }
 
     /// Forwards to the base.
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -86,14 +86,14 @@ extension WrappingStrategy {
             BothObservers($0.ownSubmissionObserver, $1)
         }
         let bases = strategies.map(\.base)
-        Base.submitReadAll(bases, cells, observers: observers, body, completion: completion)
+        Base.submitReadAll(bases, guarded, observers: observers, body, completion: completion)
     }
 
     /// Forwards to the base.
     @inlinable
     public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -102,7 +102,7 @@ extension WrappingStrategy {
             BothObservers($0.ownSubmissionObserver, $1)
         }
         let bases = strategies.map(\.base)
-        try Base.submitWriteAll(bases, cells, observers: observers, body, completion: completion)
+        try Base.submitWriteAll(bases, guarded, observers: observers, body, completion: completion)
     }
 }
 
@@ -110,31 +110,31 @@ extension WrappingStrategy where Self: BlockingStrategy, Base: BlockingStrategy 
     /// Forwards to the base.
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.read(cell, observer: BothObservers(ownObserver, observer), body)
+        try base.read(guarded, observer: BothObservers(ownObserver, observer), body)
     }
 
     /// Forwards to the base.
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.write(cell, observer: BothObservers(ownObserver, observer), body)
+        try base.write(guarded, observer: BothObservers(ownObserver, observer), body)
     }
 
     /// Forwards to the base.
     @inlinable
     public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.readHoldingWriters(cell, observer: BothObservers(ownObserver, observer), body)
+        try base.readHoldingWriters(guarded, observer: BothObservers(ownObserver, observer), body)
     }
 
     /// Forwards to the base.
@@ -148,26 +148,26 @@ extension WrappingStrategy where Self: BlockingStrategy, Base: BlockingStrategy 
 
     /// Forwards to the base.
     @inlinable
-    public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+    public static func holding<Observer: EntryObserver, Result, Failure: Error>(
+        _ mode: AccessMode,
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
         observers: [Observer],
-        _ body: ([Value]) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let observers = zip(strategies, observers).map { BothObservers($0.ownObserver, $1) }
-        return try Base.readAll(strategies.map(\.base), cells, observers: observers, body)
+        return try Base.holding(mode, strategies.map(\.base), observers: observers, body)
     }
 
     /// Forwards to the base.
     @inlinable
     public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let observers = zip(strategies, observers).map { BothObservers($0.ownObserver, $1) }
-        return try Base.writeAll(strategies.map(\.base), cells, observers: observers, body)
+        return try Base.writeAll(strategies.map(\.base), guarded, observers: observers, body)
     }
 }
 
@@ -175,10 +175,10 @@ extension WrappingStrategy where Self: TryingStrategy, Base: TryingStrategy {
     /// Forwards to the base.
     @inlinable
     public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try base.tryWrite(cell, observer: BothObservers(ownObserver, observer), body)
+        try base.tryWrite(guarded, observer: BothObservers(ownObserver, observer), body)
     }
 }

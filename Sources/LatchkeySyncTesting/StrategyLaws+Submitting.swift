@@ -10,8 +10,8 @@ import Synchronization
 extension StrategyLaws {
     /// What one thread submits is applied in the order of submission, and each completion is
     /// called once.
-    public static func writesApplyInOrder<Guard: Strategy>(
-        _ make: () -> Guard,
+    public static func writesApplyInOrder<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
         writes: Int = 1000
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
@@ -24,11 +24,11 @@ extension StrategyLaws {
                     completion: { completed.arrive() }
                 )
             } catch {
-                violations.append("\(Guard.name): the backlog is smaller than \(writes)")
+                violations.append("\(ChosenStrategy.name): the backlog is smaller than \(writes)")
             }
         }
         if !completed.wait(for: writes) {
-            violations.append("\(Guard.name): a completion was not called")
+            violations.append("\(ChosenStrategy.name): a completion was not called")
         }
         let seen = Gate()
         let log = Guarded<[Int]>([])
@@ -38,21 +38,21 @@ extension StrategyLaws {
         }
         synchronized.submitRead({ $0.log }, completion: keep)
         if !seen.pass() || log.with({ $0 }) != Array(0..<writes) {
-            violations.append("\(Guard.name): writes were applied in another order")
+            violations.append("\(ChosenStrategy.name): writes were applied in another order")
         }
         if completed.value != writes {
-            violations.append("\(Guard.name): a completion was called twice")
+            violations.append("\(ChosenStrategy.name): a completion was called twice")
         }
         if synchronized.backlogCount != 0 {
-            violations.append("\(Guard.name): applied writes are still in the backlog")
+            violations.append("\(ChosenStrategy.name): applied writes are still in the backlog")
         }
         return violations
     }
 
     /// A thread of the program's pool may wait for a write that it has submitted, although no
     /// thread is left in that pool.
-    public static func poolThreadsSeeTheirWrites<Guard: BlockingStrategy>(
-        _ make: () -> Guard,
+    public static func poolThreadsSeeTheirWrites<ChosenStrategy: BlockingStrategy>(
+        _ make: () -> ChosenStrategy,
         blocks: Int = 64
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
@@ -72,17 +72,19 @@ extension StrategyLaws {
         var violations: [Violation] = []
         // Short: a pool that grows by a thread a second gets there in the end.
         if !ended.wait(for: blocks, seconds: 20) {
-            violations.append("\(Guard.name): \(ended.value) of \(blocks) blocks have ended")
+            violations.append(
+                "\(ChosenStrategy.name): \(ended.value) of \(blocks) blocks have ended"
+            )
         }
         if !completed.wait(for: blocks, seconds: 20) || missed.value != 0 {
-            violations.append("\(Guard.name): a write of a pool's thread was not seen")
+            violations.append("\(ChosenStrategy.name): a write of a pool's thread was not seen")
         }
         return violations
     }
 
     /// A completion runs outside the guarded section: it may enter.
-    public static func completionsRunOutside<Guard: Strategy>(
-        _ make: () -> Guard
+    public static func completionsRunOutside<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let done = Arrivals()
@@ -93,9 +95,9 @@ extension StrategyLaws {
         do throws(BacklogFull) {
             try synchronized.submitWrite({ $0.count = 1 }, completion: enter)
         } catch {
-            return ["\(Guard.name): a single write was refused"]
+            return ["\(ChosenStrategy.name): a single write was refused"]
         }
-        return done.wait(for: 2) ? [] : ["\(Guard.name): a completion cannot enter"]
+        return done.wait(for: 2) ? [] : ["\(ChosenStrategy.name): a completion cannot enter"]
     }
 
     /// An asynchronous strategy accepts as many writes as its bound says, and not one more.
@@ -107,8 +109,8 @@ extension StrategyLaws {
     ///     submits one more: refused
     ///     lets the worker go ──────────────▶ applies all
     ///     submits again: accepted
-    public static func backlogIsBounded<Guard: Strategy>(
-        _ make: (_ backlogMax: Int) -> Guard,
+    public static func backlogIsBounded<ChosenStrategy: Strategy>(
+        _ make: (_ backlogMax: Int) -> ChosenStrategy,
         bound: Int
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make(bound))
@@ -135,18 +137,20 @@ extension StrategyLaws {
         inside.pass()
         let accepted = (1..<bound).count { _ in submit { $0.count += 1 } }
         if accepted != bound - 1 || synchronized.backlogCount != bound {
-            violations.append("\(Guard.name): a write was refused below the bound")
+            violations.append("\(ChosenStrategy.name): a write was refused below the bound")
         }
         if submit({ $0.count += 1 }) || synchronized.backlogCount != bound {
-            violations.append("\(Guard.name): a write was accepted above the bound")
+            violations.append("\(ChosenStrategy.name): a write was accepted above the bound")
         }
         leave.open()
         first.join()
         if !completed.wait(for: bound) || synchronized.backlogCount != 0 {
-            violations.append("\(Guard.name): accepted writes were not applied")
+            violations.append("\(ChosenStrategy.name): accepted writes were not applied")
         }
         if !submit({ $0.count += 1 }) || !completed.wait(for: bound + 1) {
-            violations.append("\(Guard.name): a write was refused after the backlog was worked off")
+            violations.append(
+                "\(ChosenStrategy.name): a write was refused after the backlog was worked off"
+            )
         }
         return violations
     }
@@ -154,8 +158,8 @@ extension StrategyLaws {
 
 extension StrategyLaws {
     /// The observer hears asks, enters, leaves of an access that need not wait.
-    public static func observerHearsInOrder<Guard: Strategy>(
-        _ make: () -> Guard
+    public static func observerHearsInOrder<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let observer = RecordingObserver()
@@ -167,7 +171,7 @@ extension StrategyLaws {
             [.asks(.write), .enters, .leaves],
         ]
         return observer.accesses == expected
-            ? [] : ["\(Guard.name): the observer heard \(observer.accesses)"]
+            ? [] : ["\(ChosenStrategy.name): the observer heard \(observer.accesses)"]
     }
 
     /// The observer hears isBlocked, between asks and enters, of an access that has to wait.
@@ -179,9 +183,9 @@ extension StrategyLaws {
     ///     waits                  the observer hears asks and isBlocked
     ///     leaves
     ///                            the observer hears enters and leaves
-    public static func observerHearsOfWaiting<Guard: Strategy>(
+    public static func observerHearsOfWaiting<ChosenStrategy: Strategy>(
         _ mode: AccessMode,
-        _ make: () -> Guard
+        _ make: () -> ChosenStrategy
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let observer = RecordingObserver()
@@ -206,12 +210,12 @@ extension StrategyLaws {
         let ended = writer.join() && other.join()
         let expected: [RecordingObserver.Call] = [.asks(mode), .isBlocked, .enters, .leaves]
         return blocked && ended && observer.accesses.last == expected
-            ? [] : ["\(Guard.name): the observer heard \(observer.accesses) of a \(mode)"]
+            ? [] : ["\(ChosenStrategy.name): the observer heard \(observer.accesses) of a \(mode)"]
     }
 
     /// A body that throws leaves the section and lets the next one in; the observer hears it leave.
-    public static func throwingBodiesRelease<Guard: BlockingStrategy>(
-        _ make: () -> Guard
+    public static func throwingBodiesRelease<ChosenStrategy: BlockingStrategy>(
+        _ make: () -> ChosenStrategy
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let observer = RecordingObserver()
@@ -221,32 +225,32 @@ extension StrategyLaws {
                 state.count = 1
                 throw Refusal()
             }
-            violations.append("\(Guard.name): the error of a writer was lost")
+            violations.append("\(ChosenStrategy.name): the error of a writer was lost")
         } catch {}
         do throws(Refusal) {
             try synchronized.read(observer: observer) { _ throws(Refusal) in throw Refusal() }
-            violations.append("\(Guard.name): the error of a reader was lost")
+            violations.append("\(ChosenStrategy.name): the error of a reader was lost")
         } catch {}
         let next = TestThread { synchronized.write { $0.copy = 1 } }
         if !next.join() {
-            violations.append("\(Guard.name): a body that threw did not leave")
+            violations.append("\(ChosenStrategy.name): a body that threw did not leave")
         }
         let count = synchronized.read { $0.count }
-        if count != (Guard.traits.readsDuringWrites ? 0 : 1) {
-            violations.append("\(Guard.name): a writer that threw left \(count)")
+        if count != (ChosenStrategy.traits.readsDuringWrites ? 0 : 1) {
+            violations.append("\(ChosenStrategy.name): a writer that threw left \(count)")
         }
         let expected: [[RecordingObserver.Call]] = [
             [.asks(.write), .enters, .leaves],
             [.asks(.read), .enters, .leaves],
         ]
         if observer.accesses != expected {
-            violations.append("\(Guard.name): the observer heard \(observer.accesses)")
+            violations.append("\(ChosenStrategy.name): the observer heard \(observer.accesses)")
         }
         return violations
     }
 }
 
-/// Yields until `condition` holds; false if that takes longer than anybody would wait.
+/// Yields until `condition` holds; false after a timeout.
 public func eventually(_ condition: () -> Bool) -> Bool {
     let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {

@@ -17,16 +17,19 @@ public struct StrategyLaws: Sendable {
     let makeSubject: @Sendable () -> Subject
 
     /// The laws of a strategy, tried through its submitting access functions.
-    public init<Guard: Strategy>(submitting make: @escaping @Sendable () -> Guard) {
-        name = Guard.name + ", submitting"
-        traits = Guard.traits
+    public init<ChosenStrategy: Strategy>(submitting make: @escaping @Sendable () -> ChosenStrategy)
+    {
+        name = ChosenStrategy.name + ", submitting"
+        traits = ChosenStrategy.traits
         makeSubject = { Subject(submitting: Synchronized(LawState(), strategy: make())) }
     }
 
     /// The laws of a strategy, tried through its blocking access functions.
-    public init<Guard: BlockingStrategy>(blocking make: @escaping @Sendable () -> Guard) {
-        name = Guard.name + ", blocking"
-        traits = Guard.traits
+    public init<ChosenStrategy: BlockingStrategy>(
+        blocking make: @escaping @Sendable () -> ChosenStrategy
+    ) {
+        name = ChosenStrategy.name + ", blocking"
+        traits = ChosenStrategy.traits
         makeSubject = { Subject(blocking: Synchronized(LawState(), strategy: make())) }
     }
 
@@ -45,7 +48,7 @@ public struct StrategyLaws: Sendable {
 }
 
 extension StrategyLaws {
-    /// Every increment counts, whoever else increments.
+    /// No increment is lost.
     ///
     /// The value is read and written apart, with a yield in between now and then, so that a
     /// strategy that lets two writers in loses updates even on one processor.
@@ -188,7 +191,7 @@ extension StrategyLaws {
         }
     }
 
-    /// Everybody who waits gets in after the holder has left.
+    /// Every waiting thread enters after the holder has left.
     public func noWakeUpIsLost(waiters: Int = 8, rounds: Int = 5) -> [Violation] {
         violations { note in
             let subject = makeSubject()
@@ -219,7 +222,7 @@ extension StrategyLaws {
         }
     }
 
-    /// What was guarded is freed: each old value, and the last one with the guard.
+    /// What was guarded is freed: each old value, and the last one with the strategy.
     ///
     /// Under `snapshot`, readers elsewhere in the process may hold an old value until a later
     /// write, so writing goes on until it is gone.
@@ -259,10 +262,10 @@ extension StrategyLaws {
     /// }
     /// ```
     ///
-    /// - Parameter make: Makes a guard that nobody holds.
+    /// - Parameter make: Makes a strategy for one value.
     /// - Returns: A sentence for each broken law.
-    public static func violations<Guard: BlockingStrategy>(
-        _ make: @escaping @Sendable () -> Guard
+    public static func violations<ChosenStrategy: BlockingStrategy>(
+        _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {
         var found: [Violation] = []
         for laws in [StrategyLaws(blocking: make), StrategyLaws(submitting: make)] {

@@ -56,8 +56,8 @@ public struct Subject: Sendable {
     public let write: @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
 
     /// Through the blocking access functions.
-    public init<Guard: BlockingStrategy>(
-        blocking synchronized: Synchronized<LawState, Guard>,
+    public init<ChosenStrategy: BlockingStrategy>(
+        blocking synchronized: Synchronized<LawState, ChosenStrategy>,
         observer: some EntryObserver = NoObserver()
     ) {
         read = { synchronized.read(observer: observer, $0) }
@@ -65,8 +65,8 @@ public struct Subject: Sendable {
     }
 
     /// Through the submitting access functions, waiting for the completion.
-    public init<Guard: Strategy>(
-        submitting synchronized: Synchronized<LawState, Guard>,
+    public init<ChosenStrategy: Strategy>(
+        submitting synchronized: Synchronized<LawState, ChosenStrategy>,
         observer: some EntryObserver = NoObserver()
     ) {
         read = { body in

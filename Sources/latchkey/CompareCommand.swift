@@ -12,17 +12,27 @@ internal import Synchronization
 /// the run has started over HTTP dies with it.
 enum CompareCommand {
     static let manual = """
-        latchkey compare: measures what each strategy costs, and says which one to use
+        latchkey compare: measures what each strategy costs, and recommends one
 
         Usage: latchkey compare [--flag value | --flag=value ...]
-               latchkey compare --from a.json [--against b.json]
+               latchkey compare --from a.json [--json FILE ...] [--force]
+               latchkey compare --from a.json --against b.json [--force]
 
-        Every list is one dimension of what is measured; the run is their product. Prints a table
-        and a recommendation. Ctrl-C ends the run early and prints what is finished.
+        Prints a table and a recommendation. A flag with a list measures every value
+        of it; several lists measure every combination. Ctrl-C ends the run early and
+        prints what is finished.
 
-        Status 0; 1 if a strategy failed a check, or if --against is worse than --from beyond the
-        noise; 2 for a command line, a file or a standard output that cannot be used; 130 after
-        Ctrl-C, SIGTERM or SIGHUP.
+        Examples:
+          latchkey compare                                  all strategies, 1 to 8 threads
+          latchkey compare --preset cache --html cache.html
+          latchkey compare --strategies lock,spin,mutex --threads 1..16 --read-ratio 0,0.9
+
+        Status:
+          0    finished; with --against, nothing is worse beyond the noise
+          1    a strategy failed a check; with --against, something is worse
+          2    the command line, a file or standard output cannot be used, or the run
+               over HTTP failed
+          130  ended early by Ctrl-C, SIGTERM or SIGHUP
 
 
         """ + CompareFlags.all.map(\.manual).joined(separator: "\n")
@@ -38,10 +48,20 @@ enum CompareCommand {
         }
     }
 
-    /// Says what is wrong with a file and ends the program.
+    /// Prints an error and ends the program.
     private static func fail(_ message: String) -> Never {
         say("latchkey: \(message)\n", to: 2)
         exit(2)
+    }
+
+    private static func orFail<Result>(
+        _ body: () throws(ReportFileError) -> Result
+    ) -> Result {
+        do {
+            return try body()
+        } catch {
+            fail(error.message)
+        }
     }
 
     // MARK: Measuring
@@ -73,29 +93,18 @@ enum CompareCommand {
     private static func run(
         _ settings: ComparisonSettings,
         progress: (ComparisonProgress) -> Void
-    ) -> (ComparisonReport, WireError?) {
+    ) -> (ComparisonReport, ComparisonError?) {
         let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         do {
-            switch settings.transport {
-            case .memory:
-                let report = try ComparisonRun(settings, version: Latchkey.version)
-                    .run(isInterrupted: isInterrupted, progress: progress)
-                return (report, nil)
-            case .http:
-                let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-                let outcome = try HTTPComparison(
-                    settings,
-                    version: Latchkey.version,
-                    executable: program.path
-                ).run(isInterrupted: isInterrupted, progress: progress)
-                return (outcome.report, outcome.failure)
-            }
-        } catch let error as ComparisonSettingsError {
-            fail(error.message)
-        } catch let error as WireError {
-            fail(error.message)
+            let outcome = try ComparisonRun(
+                settings,
+                version: Latchkey.version,
+                executable: program.path
+            ).run(isInterrupted: isInterrupted, progress: progress)
+            return (outcome.report, outcome.failure)
         } catch {
-            fail("\(error)")
+            fail(error.message)
         }
     }
 
@@ -118,8 +127,7 @@ enum CompareCommand {
     // MARK: Files
 
     private static func readFiles(_ values: FlagValues) throws(UsageError) {
-        let measuring = CompareFlags.workload + CompareFlags.run
-        for flag in measuring where values.isGiven(flag.name) && flag.name != "force" {
+        for flag in CompareFlags.measuring where values.isGiven(flag.name) && flag.name != "force" {
             throw UsageError(
                 "--from measures nothing, so \(values.source(flag)) has no meaning with it."
             )
@@ -127,32 +135,25 @@ enum CompareCommand {
         guard values.isGiven("from") else {
             throw UsageError("--against needs --from, the earlier report.")
         }
-        do {
-            var report = try ComparisonReport(file: values.text("from"))
-            guard values.isGiven("against") else {
-                if values.isOn("force") { report.conclude(isForced: true) }
-                try checkOutput(values)
-                show(report, values)
-                exit(status(of: report))
-            }
-            let later = try ComparisonReport(file: values.text("against"))
-            for flag in CompareFlags.files where values.isGiven(flag.name) {
-                throw UsageError("\(values.source(flag)) has no meaning with --against.")
-            }
-            let difference = try ReportDifference(
-                from: report,
-                against: later,
-                isForced: values.isOn("force")
-            )
-            say(difference.text(style: TerminalStyle(descriptor: 1)))
-            exit(difference.isWorse ? 1 : 0)
-        } catch let error as ReportFileError {
-            fail(error.message)
-        } catch let error as UsageError {
-            throw error
-        } catch {
-            fail("\(error)")
+        let isForced = values.isOn("force")
+        var report = orFail { () throws(ReportFileError) in
+            try ComparisonReport(file: values.text("from"))
         }
+        guard values.isGiven("against") else {
+            if isForced { report.conclude(isForced: true) }
+            try checkOutput(values)
+            show(report, values)
+            exit(status(of: report))
+        }
+        for flag in CompareFlags.files where values.isGiven(flag.name) {
+            throw UsageError("\(values.source(flag)) has no meaning with --against.")
+        }
+        let difference = orFail { [report] () throws(ReportFileError) in
+            let later = try ComparisonReport(file: values.text("against"))
+            return try ReportDifference(from: report, against: later, isForced: isForced)
+        }
+        say(difference.text(style: TerminalStyle(descriptor: 1)))
+        exit(difference.isWorse ? 1 : 0)
     }
 
     /// Finds out before the run, not after it, that a report cannot be written.
@@ -160,11 +161,7 @@ enum CompareCommand {
         var sources = reservedFiles(values)
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             let path = values.text(flag.name)
-            do {
-                try ReportFile.checkCanWrite(path)
-            } catch {
-                fail(error.message)
-            }
+            orFail { () throws(ReportFileError) in try ReportFile.checkCanWrite(path) }
             guard let target = ReportFile.target(of: path) else { continue }
             if let other = sources.updateValue(values.source(flag), forKey: target) {
                 throw UsageError("\(other) and \(values.source(flag)) name the same file.")

@@ -1,32 +1,13 @@
 internal import Glibc
+internal import LatchkeySettings
 
 /// Command-line flags: their table, their help text and their values.
 ///
-/// The rules: long names only; `--flag value` and `--flag=value`; no flag twice; a value that is
-/// not given comes from the environment variable `LATCHKEY_FLAG`, then from the default; every
-/// value is checked against its bounds; what is wrong is said in one sentence.
+/// The rules: long names only; `--flag value` and `--flag=value`; no flag twice; a flag that is not
+/// given has the value of the environment variable `LATCHKEY_FLAG`, or else the default; every
+/// value is checked against its bounds; each error is one sentence.
 struct Flag {
-    /// What a flag's value can be.
-    enum Value {
-        case text(placeholder: String)
-        case integer(ClosedRange<Int>)
-        case choice([String])
-        /// Needs no value: `--flag` means `--flag=true`.
-        case toggle
-        /// Values separated by commas, at least one and none twice.
-        case list(Element)
-    }
-
-    /// What one value of a list can be.
-    enum Element {
-        /// Whole numbers in ascending order. `1..8` stands for 1, 2, 4 and 8.
-        case integer(ClosedRange<Int>)
-        /// Numbers in ascending order.
-        case decimal(ClosedRange<Double>)
-        case choice([String])
-        /// Values with a spelling of their own, which `help` describes and `isRight` knows.
-        case spelling(placeholder: String, help: String, isRight: @Sendable (String) -> Bool)
-    }
+    typealias Value = SettingValues
 
     let name: String
     let value: Value
@@ -40,70 +21,37 @@ struct Flag {
         self.help = help
     }
 
+    /// The flag of a setting.
+    init(_ setting: Setting<some Configurable>) {
+        self.init(setting.name, setting.values, default: setting.defaultText, setting.help)
+    }
+
     var environmentName: String {
         "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
     }
 
-    private var placeholder: String {
-        switch value {
-        case .text(let placeholder): " \(placeholder)"
-        case .integer: " N"
-        case .choice: " NAME"
-        case .toggle: ""
-        case .list(.integer): " N,N,..."
-        case .list(.decimal): " X,X,..."
-        case .list(.choice): " NAME,NAME,..."
-        case .list(.spelling(let placeholder, _, _)): " \(placeholder),..."
-        }
-    }
-
-    private var bounds: String {
-        switch value {
-        case .integer(let range): " From \(range.lowerBound) to \(range.upperBound)."
-        case .choice(let names) where names.count <= 4:
-            " One of \(names.joined(separator: ", "))."
-        case .list(.integer(let range)):
-            " From \(range.lowerBound) to \(range.upperBound); 1..8 is 1,2,4,8."
-        case .list(.decimal(let range)): " From \(range.lowerBound) to \(range.upperBound)."
-        case .choice, .text, .toggle, .list: ""
-        }
-    }
-
     /// The flag's paragraph of the manual.
     var manual: String {
+        let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
         let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
+        let placeholder = value.placeholder.isEmpty ? "" : " \(value.placeholder)"
         return "  --\(name)\(placeholder)\n"
             + wrap(help + bounds + sentence, indent: 6, width: 80)
     }
 
     /// Checks a value against the flag's bounds.
     func check(_ text: String, source: String) throws(UsageError) {
-        switch value {
-        case .text:
-            guard !text.isEmpty else {
-                throw UsageError("\(source) needs a value.")
-            }
-        case .integer(let range):
-            guard let number = Int(text), range.contains(number) else {
-                throw UsageError(
-                    "\(source) takes a whole number from \(range.lowerBound) to "
-                        + "\(range.upperBound), not '\(text)'."
-                )
-            }
-        case .choice(let names):
-            guard names.contains(text) else {
-                throw UsageError(
-                    "\(source) takes one of \(names.joined(separator: ", ")), not '\(text)'."
-                )
-            }
-        case .toggle:
-            guard text == "true" || text == "false" else {
-                throw UsageError("\(source) takes true or false, not '\(text)'.")
-            }
-        case .list(let element):
-            _ = try FlagList.values(text, element, source: source)
+        do {
+            try value.check(text)
+        } catch {
+            throw UsageError("\(source) \(error.message)")
         }
     }
+}
+
+extension String {
+    /// With a capital first letter.
+    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
 
 /// The values of a command's flags.
@@ -112,20 +60,18 @@ struct FlagValues {
     private let given: Set<String>
     private let fromEnvironment: Set<String>
 
-    /// Reads what follows the command's name, and the environment for what is not there.
+    /// Reads the arguments after the command's name, and the environment for the other flags.
     init(
         _ flags: [Flag],
         command: String,
         arguments: some Sequence<String>,
-        environment: (String) -> String? = { name in
-            unsafe getenv(name).map { unsafe String(cString: $0) }
-        }
+        environment: (String) -> String? = Self.processEnvironment
     ) throws(UsageError) {
         var values: [String: String] = [:]
         var rest = Array(arguments)[...]
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("--") else {
-                throw UsageError("'\(argument)' is no flag of 'latchkey \(command)'.")
+                throw UsageError("'latchkey \(command)' takes flags, not '\(argument)'.")
             }
             let parts = argument.dropFirst(2).split(
                 separator: "=",
@@ -133,7 +79,7 @@ struct FlagValues {
                 omittingEmptySubsequences: false
             )
             guard let flag = flags.first(where: { $0.name == parts[0] }) else {
-                throw UsageError("'--\(parts[0])' is no flag of 'latchkey \(command)'.")
+                throw UsageError("unknown flag '--\(parts[0])' of 'latchkey \(command)'.")
             }
             guard values[flag.name] == nil else {
                 throw UsageError("--\(flag.name) is given twice.")
@@ -167,12 +113,27 @@ struct FlagValues {
         self.values = values
     }
 
+    static func processEnvironment(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+
+    /// Gives an owner the values that are given; the others keep their defaults.
+    func set<Owner: Configurable>(in owner: inout Owner) throws(UsageError) {
+        for setting in Owner.settings where isGiven(setting.name) {
+            do {
+                try setting.set(text(setting.name), in: &owner)
+            } catch {
+                throw UsageError("\(source(Flag(setting))) \(error.message)")
+            }
+        }
+    }
+
     /// Whether the value comes from the command line or the environment.
     func isGiven(_ name: String) -> Bool {
         given.contains(name)
     }
 
-    /// What gave the value, as a message names it: the flag, or the environment variable.
+    /// The origin of the value, for messages: the flag, or the environment variable.
     func source(_ flag: Flag) -> String {
         fromEnvironment.contains(flag.name) ? flag.environmentName : "--\(flag.name)"
     }
@@ -203,9 +164,9 @@ struct FlagValues {
     }
 }
 
-/// What is wrong with a command line, in a sentence.
+/// An error in a command line, in one sentence.
 ///
-/// Ends the program with status 2.
+/// It ends the program with status 2.
 struct UsageError: Error {
     let message: String
 

@@ -1,31 +1,42 @@
 internal import Foundation
 internal import LatchkeyService
+internal import LatchkeySettings
 
-/// `latchkey health`: for the container's health check, which has no `curl`.
+/// `latchkey health`: the health check of the container, which has no `curl`.
 enum HealthCommand {
+    /// The defaults of the service.
+    private static let defaults = Dictionary(
+        uniqueKeysWithValues: ServiceConfiguration.settings.map { ($0.name, $0.defaultText) }
+    )
+
     private static let flags = [
         Flag(
             "host",
             .text(placeholder: "ADDRESS"),
-            default: "127.0.0.1",
+            default: defaults["host", default: ""],
             "The numeric address of the service. 0.0.0.0 and :: mean this machine."
         ),
-        Flag("port", .integer(1...65535), default: "8080", "The port of the service."),
-        Flag("path", .text(placeholder: "PATH"), default: "/healthz", "What to get."),
+        Flag(
+            "port",
+            .integer(1...65_535),
+            default: defaults["port", default: ""],
+            "The port of the service."
+        ),
+        Flag("path", .text(placeholder: "PATH"), default: "/healthz", "The path to ask for."),
         Flag(
             "timeout-seconds",
-            .integer(1...3600),
+            .integer(1...3600, unit: "seconds"),
             default: "2",
-            "How long the service has to answer."
+            "The time that the service has to answer."
         ),
     ]
 
     static let manual = """
-        latchkey health: asks a running service whether it is alive
+        latchkey health: checks whether a running service is alive
 
         Usage: latchkey health [--flag value | --flag=value ...]
 
-        Status 0 if it answers 200, 1 if it answers anything else or nothing.
+        Ends with status 0 if the answer is 200, and with 1 if it is another or there is none.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")
@@ -40,10 +51,10 @@ enum HealthCommand {
         )
         switch result {
         case .success(200):
-            // The answer is the status, also where the line cannot be written.
+            // The exit status is the result, even if the line cannot be written.
             trySay("latchkey: healthy\n")
         case .success(let status):
-            say("latchkey: the service answers \(status)\n", to: 2)
+            say("latchkey: the service answers with status \(status)\n", to: 2)
             exit(1)
         case .failure(let failure):
             say("latchkey: \(failure.message)\n", to: 2)

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The program: picks the command and turns what is wrong with a command line into a sentence and
+/// The program: runs the command, and reports an error in the command line as one sentence and
 /// status 2.
 @main
 enum Latchkey {
@@ -8,7 +8,7 @@ enum Latchkey {
 
     static func main() {
         openStandardStreams()
-        // Writing to a client that has gone is an error of that write, not the process's end.
+        // A write to a closed connection is an error of that write and does not end the process.
         signal(SIGPIPE, SIG_IGN)
         let arguments = CommandLine.arguments.dropFirst()
         do {
@@ -21,8 +21,8 @@ enum Latchkey {
 
     /// Puts `/dev/null` in the place of standard streams that are closed.
     ///
-    /// Otherwise the next file or connection gets the number, and with it whatever is printed. It
-    /// is opened for reading only, so that printing is an error as before.
+    /// Otherwise the next file or connection would get the descriptor, and with it all printed
+    /// text. It is opened for reading only, so that printing is still an error.
     private static func openStandardStreams() {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
             // open() returns the lowest number that is free.
@@ -48,33 +48,34 @@ enum Latchkey {
         case nil:
             throw UsageError("no command is given.")
         case let command?:
-            throw UsageError("'\(command)' is no command.")
+            throw UsageError("unknown command '\(command)'.")
         }
     }
 
     private static let manual = """
-        latchkey: synchronized state over HTTP, and what each way to synchronize it costs
+        latchkey: synchronized state over HTTP, and the cost of each way to synchronize
 
         Usage: latchkey COMMAND [--flag value | --flag=value ...]
 
         Commands:
           serve        serve JSON properties, guarded by one strategy
-          compare      measure what each strategy costs, and say which one to use
-          strategies   print the strategies and what each one promises
-          health       ask a running service whether it is alive; status 0 if it is
+          compare      measure the cost of each strategy and recommend one
+          strategies   print the strategies and their guarantees
+          health       check whether a running service is alive
           --version    print the version
-          --help       print this; 'latchkey COMMAND --help' is a command's manual
+          --help       print this help; 'latchkey COMMAND --help' prints a command's
 
-        Every flag is also an environment variable: --drain-seconds is LATCHKEY_DRAIN_SECONDS.
-        A flag on the command line wins.
+        Each flag is also an environment variable: --drain-seconds is
+        LATCHKEY_DRAIN_SECONDS. The flag wins if both are given.
 
         """
 }
 
-/// Writes text to a file descriptor, whole or not at all if the reader has gone.
+/// Writes text to a file descriptor.
 ///
-/// If standard output cannot be written for another reason, such as a full disk, the program ends
-/// with a sentence and status 2: what was asked for is not there.
+/// A reader that has closed its end is not an error. If standard output cannot be written for
+/// another reason, such as a full disk, the program ends with a sentence and status 2, because its
+/// result is missing.
 func say(_ text: String, to descriptor: Int32 = 1) {
     let error = trySay(text, to: descriptor)
     guard descriptor == 1, error != 0, error != EPIPE else { return }
@@ -83,7 +84,7 @@ func say(_ text: String, to descriptor: Int32 = 1) {
     exit(2)
 }
 
-/// The same for what is not what the program is there for; returns the error's number, or 0.
+/// Writes text that is not the program's result; returns the number of an error, or 0.
 @discardableResult
 func trySay(_ text: String, to descriptor: Int32 = 1) -> Int32 {
     var rest = Array(text.utf8)[...]

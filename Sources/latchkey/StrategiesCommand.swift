@@ -1,4 +1,5 @@
 internal import LatchkeyService
+internal import LatchkeySettings
 internal import LatchkeySync
 
 /// `latchkey strategies`: the table that `GET /v1/strategies` answers.

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LatchkeyContention
+import LatchkeyMachine
 import LatchkeySync
 import LatchkeyTestSupport
 import Synchronization
@@ -29,9 +30,9 @@ struct ComparisonRunTests {
     ) async throws -> ComparisonReport {
         let run = try ComparisonRun(settings, version: "test")
         let seen = SeenProgress()
-        return await TestThread.result {
-            run.run(isInterrupted: { seen.isMany(count) }, progress: seen.add)
-        }
+        return try await TestThread.result {
+            Result { try run.run(isInterrupted: { seen.isMany(count) }, progress: seen.add) }
+        }.get().report
     }
 
     @Test func `both baselines are in every report`() async throws {
@@ -109,7 +110,7 @@ struct ComparisonRunTests {
     @Test func `progress starts at nothing, never goes back and ends with all`() async throws {
         let run = try ComparisonRun(settings(), version: "test")
         let seen = SeenProgress()
-        _ = await TestThread.result { run.run(progress: seen.add) }
+        _ = try await TestThread.result { Result { try run.run(progress: seen.add) } }.get()
         let all = seen.all
         #expect(all.first?.finishedCount == 0)
         #expect(all.first?.remainingSeconds != nil)
@@ -125,9 +126,9 @@ struct ComparisonRunTests {
         }
         let run = try ComparisonRun(settings, version: "test")
         let seen = SeenProgress()
-        _ = await TestThread.result { run.run(progress: seen.add) }
+        _ = try await TestThread.result { Result { try run.run(progress: seen.add) } }.get()
         let schedule = Schedule(settings)
-        let planned = (0..<3).flatMap(schedule.order).map { schedule.cases[$0].label }
+        let planned = schedule.order.map { schedule.cases[$0.caseIndex].label }
         #expect(seen.all.map(\.current).dropFirst().prefix(planned.count) == planned[...])
     }
 
@@ -175,7 +176,7 @@ struct ComparisonRunTests {
     }
 
     @Test func `no case is in the same place twice, or always behind the same one`() {
-        let orders = (0..<schedule.repeats).map(schedule.order)
+        let orders = (0..<schedule.repeats).map { schedule.order(ofRepeat: $0) }
         for index in schedule.cases.indices {
             let places = orders.compactMap { $0.firstIndex(of: index) }
             #expect(Set(places).count > schedule.repeats / 2)
@@ -200,14 +201,8 @@ struct SliceTests {
         Slice(
             plans: (0..<threads).map { OperationPlan(workload, seed: UInt64($0)) },
             cost: OperationCost(work: Work(seed: 1), sectionSteps: sectionSteps, outsideSteps: 10),
-            interval: nil,
-            durations: SliceDurations(
-                warmUpNanoseconds: 2_000_000,
-                measuredNanoseconds: 60_000_000
-            ),
-            counter: nil,
-            usesPool: false,
-            isInterrupted: { false }
+            warmUpNanoseconds: 2_000_000,
+            measuredNanoseconds: 60_000_000
         )
     }
 
@@ -216,9 +211,9 @@ struct SliceTests {
         let slice = slice(threads: 4, workload)
         let found = try await TestThread.result {
             Result {
-                let guarded = Synchronized<ForgetfulSlot, LockStrategy>(ForgetfulSlot(count: 1))
+                let guarded = Synchronized<ForgetfulValue, LockStrategy>(ForgetfulValue(count: 1))
                 let cost = slice.cost
-                let result = try slice.run(performer: { _ in OneStripeOperator(guarded, cost) })
+                let result = try slice.run { OneStripeOperator(guarded, cost) }
                 let value = guarded.read { $0.value(0) }
                 return (
                     operations: result.tallies.reduce(0) { $0 + $1.operationsInAll },
@@ -258,7 +253,7 @@ struct SliceTests {
             // Who did one operation less than the values say has them wrong.
             var result = outputs[0].result
             result.tallies[0].operationsInAll += alone.plans[0].operations.count
-            let slots = (0..<4).map { ManySlots(count: workload.keyCount(stripe: $0)) }
+            let slots = (0..<4).map { ManyValues(count: workload.keyCount(stripe: $0)) }
             #expect(alone.wrongKeys(result, workload, stripes: slots) > 0)
         }
     }
@@ -266,45 +261,35 @@ struct SliceTests {
     @Test func `a baseline that lost updates is a finding, and nothing is ranked`() async throws {
         var settings = ComparisonSettings()
         settings.strategies = [.lock]
-        let schedule = Schedule(settings)
-        let work = Work(seed: 1)
-        var measurement = Measurement(
-            settings: settings,
-            schedule: schedule,
-            work: work,
-            calibration: WorkCalibration(stepNanoseconds: 1),
-            isInterrupted: { false }
-        )
+        let run = try ComparisonRun(settings, version: "test")
         let planned = try #require(
-            schedule.cases.first { $0.subject == .baseline(.pthreadMutex) }
+            run.schedule.cases.first { $0.subject == .baseline(.pthreadMutex) }
         )
         let result = SliceResult(tallies: [WorkerTally()], usage: Usage())
-        func note(wrongKeys: Int) {
-            measurement.note(CaseSlice.Output(result: result, wrongKeys: wrongKeys), planned)
-        }
-        note(wrongKeys: 0)
-        #expect(measurement.baselineFindings == [])
-        note(wrongKeys: 1)
-        let finding = try #require(measurement.baselineFindings.first)
+        let (finding, report) = try await TestThread.result { [settings] in
+            Result {
+                var method = MemoryComparison(settings, run.schedule)
+                func note(wrongKeys: Int) {
+                    method.note(CaseSlice.Output(result: result, wrongKeys: wrongKeys), planned)
+                }
+                note(wrongKeys: 0)
+                #expect(method.findings == [])
+                note(wrongKeys: 1)
+                #expect(method.verdicts.isEmpty)
+                let report = run.report(
+                    ComparisonRun.Measured(repeats: run.schedule.cases.map { _ in [] }),
+                    by: method,
+                    startedAt: .now,
+                    from: MachineReading.now(),
+                    fingerprint: ComparisonReport.Fingerprint(
+                        version: "test",
+                        mutex: ComparisonReport.MutexObservation(kind: .unknown, evidence: "")
+                    )
+                )
+                return (try #require(method.findings.first), report)
+            }
+        }.get()
         #expect(finding.hasPrefix("The baseline pthread-mutex lost updates"))
-        #expect(measurement.countVerdicts().isEmpty)
-        let report = await TestThread.result { [measurement, settings] in
-            ReportBuilder(
-                settings: settings,
-                schedule: schedule,
-                measurement: measurement,
-                verdicts: [],
-                startedAt: .now,
-                elapsedSeconds: 1,
-                isInterrupted: false
-            ).report(
-                fingerprint: ComparisonReport.Fingerprint(
-                    version: "test",
-                    mutex: ComparisonReport.MutexObservation(kind: .unknown, evidence: "")
-                ),
-                conditions: ConditionsWatch()
-            )
-        }
         #expect(report.conditions.findings.contains(finding))
         #expect(report.conditions.ranking == .refused)
     }
@@ -320,20 +305,27 @@ struct SliceTests {
 }
 
 @Suite struct ResponseTimesTests {
-    @Test func `a bucket's bound is within a sixteenth of what is in it`() {
+    @Test func `a bucket's bound is within a sixteenth of what is in it`() throws {
         for nanoseconds: UInt64 in [0, 1, 15, 16, 17, 31, 32, 100, 12_345, 1_000_000_007] {
-            let bound = ResponseTimes.upperBound(ResponseTimes.bucket(nanoseconds))
+            let times = ResponseTimes()
+            times.record(nanoseconds)
+            // Longer than all, so that it does not bound the quantile.
+            times.record(.max >> 1)
+            let bound = UInt64(try #require(times.durations()).p50Nanoseconds)
             #expect(bound >= nanoseconds)
             #expect(Double(bound) <= Double(nanoseconds) * 17 / 16 + 1)
         }
     }
 
     @Test func `quantiles of several threads are of all together`() throws {
-        let all = [ResponseTimes(), ResponseTimes()]
-        for value in 1...1_000 as ClosedRange<UInt64> {
-            all[Int(value % 2)].record(value * 1_000)
+        let times = ResponseTimes()
+        let ended = TestThread.run(2) { thread in
+            for value in 1...1_000 as ClosedRange<UInt64> where Int(value % 2) == thread {
+                times.record(value * 1_000)
+            }
         }
-        let durations = try #require(ResponseTimes.durations(all))
+        #expect(ended)
+        let durations = try #require(times.durations())
         #expect(durations.timedCount == 1_000)
         #expect(durations.maxNanoseconds == 1_000_000)
         #expect(abs(durations.p50Nanoseconds / 500_000 - 1) < 0.07)
@@ -346,17 +338,17 @@ struct SliceTests {
         for value in 1...999 as ClosedRange<UInt64> {
             times.record(value)
         }
-        #expect(try #require(ResponseTimes.durations([times])).p999Nanoseconds == nil)
+        #expect(try #require(times.durations()).p999Nanoseconds == nil)
     }
 }
 
 /// A value whose first change is lost.
-private struct ForgetfulSlot: Slots {
-    private var slot: OneSlot
+private struct ForgetfulValue: GuardedValues {
+    private var slot: OneValue
     private var isFirst = true
 
     init(count: Int) {
-        slot = OneSlot(count: count)
+        slot = OneValue(count: count)
     }
 
     mutating func write(_ index: Int, work: Work, steps: Int) -> UInt64 {

@@ -18,7 +18,7 @@ struct EdgeValueTests {
         settings.repeats = 1
         change(&settings)
         let run = try ComparisonRun(settings, version: "test")
-        let report = await TestThread.result { run.run() }
+        let report = try await TestThread.result { Result { try run.run() } }.get().report
         #expect(!report.isInterrupted)
         #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
         #expect(!report.conditions.findings.contains { $0.contains("lost updates") })

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import LatchkeyMachine
 import LatchkeyTestSupport
 import Synchronization
 import Testing
@@ -61,13 +62,18 @@ struct MutexObservationTests {
 @Suite struct ConditionsTests {
     private typealias Conditions = ComparisonReport.Conditions
 
-    private let before = MachineReading(
-        nanoseconds: 0,
-        busySeconds: 100,
-        stealSeconds: 1,
-        ownSeconds: 5,
-        throttledSeconds: 0
-    )
+    private func fingerprint(
+        isDebug: Bool,
+        processors: Int
+    ) -> ComparisonReport.Fingerprint {
+        var fingerprint = ComparisonReport.Fingerprint(
+            version: "test",
+            mutex: ComparisonReport.MutexObservation(kind: .unknown, evidence: "")
+        )
+        fingerprint.configuration = isDebug ? "debug" : "release"
+        fingerprint.processorsOnline = processors
+        return fingerprint
+    }
 
     /// Ten seconds later, on two processors, of which this process used one and a half.
     private func conditions(
@@ -77,19 +83,22 @@ struct MutexObservationTests {
         isForced: Bool = false,
         isDebug: Bool = false
     ) -> ComparisonReport.Conditions {
-        let after = MachineReading(
-            nanoseconds: 10_000_000_000,
-            busySeconds: 115 + 10 * foreign,
-            stealSeconds: 1 + 20 * steal,
-            ownSeconds: 20,
-            throttledSeconds: throttled
-        )
-        return ConditionsWatch.conditions(
+        var before = MachineReading()
+        before.busySeconds = 100
+        before.stealSeconds = 1
+        before.ownSeconds = 5
+        before.throttledSeconds = 0
+        var after = MachineReading()
+        after.nanoseconds = 10_000_000_000
+        after.busySeconds = 115 + 10 * foreign
+        after.stealSeconds = 1 + 20 * steal
+        after.ownSeconds = 20
+        after.throttledSeconds = throttled
+        return Conditions(
             from: before,
             to: after,
             isForced: isForced,
-            isDebug: isDebug,
-            processors: 2
+            fingerprint: fingerprint(isDebug: isDebug, processors: 2)
         )
     }
 
@@ -138,12 +147,11 @@ struct MutexObservationTests {
         var (before, after) = (MachineReading(), MachineReading())
         before.nanoseconds = 1
         after.nanoseconds = 1_000_000_001
-        let found = ConditionsWatch.conditions(
+        let found = Conditions(
             from: before,
             to: after,
             isForced: false,
-            isDebug: false,
-            processors: 2
+            fingerprint: fingerprint(isDebug: false, processors: 2)
         )
         #expect(found.ranking == .refused)
         #expect(found.findings.count == 1)
@@ -154,21 +162,29 @@ struct MutexObservationTests {
         let stranger = Process()
         stranger.executableURL = URL(fileURLWithPath: "/bin/sh")
         stranger.arguments = ["-c", "i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done"]
-        let watch = ConditionsWatch()
+        let before = MachineReading.now()
         try stranger.run()
         defer {
             kill(stranger.processIdentifier, SIGKILL)
         }
-        var found = watch.conditions(isForced: false, isDebug: false, processors: 1)
+        func conditions() -> Conditions {
+            Conditions(
+                from: before,
+                to: MachineReading.now(),
+                isForced: false,
+                fingerprint: fingerprint(isDebug: false, processors: 1)
+            )
+        }
+        var found = conditions()
         let deadline = Date(timeIntervalSinceNow: 20)
-        // In the mean since the start, so it is seen as soon as it has run for a little.
-        while (found.foreignProcessors ?? 0) <= ConditionsWatch.foreignProcessorsMax,
+        // On average since the start, so it is seen as soon as it has run for a little.
+        while (found.foreignProcessors ?? 0) <= Conditions.foreignProcessorsMax,
             Date() < deadline
         {
-            found = watch.conditions(isForced: false, isDebug: false, processors: 1)
+            found = conditions()
         }
         #expect(found.ranking == .refused)
-        #expect((found.foreignProcessors ?? 0) > ConditionsWatch.foreignProcessorsMax)
+        #expect((found.foreignProcessors ?? 0) > Conditions.foreignProcessorsMax)
     }
 
     @Test func `the kernel's files are read`() {

@@ -14,39 +14,35 @@ struct OpenLoopTests {
     private static let dueMin = 50
 
     private func durations(
-        stall: @escaping @Sendable (StageBoard) -> Void
+        stall: @escaping @Sendable (StageClock) -> Void
     ) async throws -> (begun: ComparisonReport.Durations?, all: ComparisonReport.Durations?) {
         let slice = Slice(
             plans: [OperationPlan(workload(), seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
-            interval: Self.interval,
-            durations: SliceDurations(
-                warmUpNanoseconds: 2_000_000,
-                measuredNanoseconds: Self.measuredNanoseconds
-            ),
-            counter: nil,
-            usesPool: false,
-            isInterrupted: { false }
+            warmUpNanoseconds: 2_000_000,
+            measuredNanoseconds: Self.measuredNanoseconds,
+            interval: Self.interval
         )
         let result = try await TestThread.result {
             Result {
-                try slice.run { thread, board in
-                    var worker = slice.worker(thread, StallingOperator { stall(board) })
-                    return worker.run(board, cost: slice.cost)
+                try slice.run { thread, clock in
+                    let stalling = StallingOperator { stall(clock) }
+                    var worker = Worker(slice, thread: thread, stalling)
+                    return worker.run(clock)
                 }
             }
         }.get()
         return (
-            ResponseTimes.durations(result.tallies.compactMap(\.responsesFromIntended)),
+            result.responses?.fromIntended.durations(),
             ComparisonReport.Repeat(result, index: 0, isPaced: true).responseFromIntendedStart
         )
     }
 
     @Test func `what was due during a stall that lasts to the end is in the response`() async throws
     {
-        let (begun, all) = try await durations { board in
+        let (begun, all) = try await durations { clock in
             // Stalls once, in the first operation that it meets while measuring.
-            while board.isStill(.measuring) {
+            while clock.isStill(.measuring) {
                 sched_yield()
             }
         }
@@ -57,10 +53,10 @@ struct OpenLoopTests {
     }
 
     @Test func `a stall that began in the warm-up delays what is due after it`() async throws {
-        let (begun, all) = try await durations { board in
+        let (begun, all) = try await durations { clock in
             let until = Self.measuredNanoseconds / 2
-            while !board.isStill(.over) {
-                let since = board.measuringSince
+            while !clock.isStill(.over) {
+                let since = clock.measuringSince
                 if since > 0, latchkey_system_nanoseconds() > since + until {
                     break
                 }
@@ -93,7 +89,7 @@ struct OpenLoopTests {
     @Test func `a rate that nobody keeps up with costs nothing to account for`() throws {
         let minute = 60_000_000_000 as UInt64
         let late = UnbegunOperations(firstIntendedAt: 0, interval: 1, until: minute)
-        let durations = try #require(ResponseTimes.durations([], unbegun: [late]))
+        let durations = try #require(ResponseTimes().durations(unbegun: [late]))
         #expect(durations.timedCount == Int(minute))
         #expect(abs(durations.p50Nanoseconds / 30e9 - 1) < 0.07)
         #expect(abs(durations.meanNanoseconds / 30e9 - 1) < 0.01)
@@ -105,8 +101,6 @@ struct OpenLoopTests {
 private struct StallingOperator: Operator {
     private let stall: () -> Void
 
-    var refusedCount: Int { 0 }
-
     init(_ stall: @escaping () -> Void) {
         self.stall = stall
     }
@@ -115,12 +109,4 @@ private struct StallingOperator: Operator {
         stall()
         return 0
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        stall()
-        timing.end()
-        return 0
-    }
-
-    mutating func drain() {}
 }

@@ -29,7 +29,7 @@ struct VerdictTests {
         await expectFailures { StrategyVerdicts.check(blocking: TornSpinStrategy(), seed: $0) }
     }
 
-    @Test func `a strategy that fails also fails through the submitting doors`() async {
+    @Test func `a strategy that fails also fails through the submitting access functions`() async {
         await expectFailures { StrategyVerdicts.check(submitting: TornSpinStrategy(), seed: $0) }
     }
 
@@ -52,17 +52,17 @@ struct VerdictTests {
         defer { HangingLock.gate.signal() }
         for isBlocking in [true, false] {
             let verdicts = await TestThread.result {
-                let patience = Patience(seconds: 0.1)
+                let bound = BoundedWait(seconds: 0.1)
                 return isBlocking
                     ? StrategyVerdicts.check(
                         blocking: HangingStrategy(),
                         seed: 1,
-                        patience: patience
+                        bound: bound
                     )
                     : StrategyVerdicts.check(
                         submitting: HangingStrategy(),
                         seed: 1,
-                        patience: patience
+                        bound: bound
                     )
             }
             #expect(verdicts.map(\.outcome) == [.failed])
@@ -76,7 +76,7 @@ struct VerdictTests {
             StrategyVerdicts.check(
                 blocking: HangingStrategy(),
                 seed: 1,
-                patience: Patience(isInterrupted: { true })
+                bound: BoundedWait(isInterrupted: { true })
             )
         }
         #expect(verdicts.isEmpty)
@@ -93,7 +93,7 @@ struct VerdictTests {
 }
 
 /// Lets nobody in until a test that is over opens the gate, so that no thread stays behind.
-private struct HangingStrategy: ExclusiveLockStrategy {
+private struct HangingStrategy: LockingStrategy, TryingStrategy {
     static let name = "hanging"
     static let traits = StrategyTraits()
 

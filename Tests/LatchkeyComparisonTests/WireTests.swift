@@ -35,29 +35,6 @@ struct WireTests {
         #expect(result.response.p999Nanoseconds == expected)
     }
 
-    @Test func `a child's output is read line by line, and its status at the end`() throws {
-        let child = try ChildProcess("/bin/sh", ["-c", "echo one; read line; exit 7"])
-        let line = child.output(until: UInt8(ascii: "\n"), withinSeconds: 60)
-        #expect(line == Array("one\n".utf8))
-        #expect(child.output(withinSeconds: 60) == [], "nothing is there to be read as input")
-        #expect(child.end(graceSeconds: 60) == 7)
-        #expect(child.end(graceSeconds: 60) == 7, "once more is the same")
-    }
-
-    @Test func `a child that says nothing is waited for no longer than it may take`() throws {
-        let child = try ChildProcess("/bin/sh", ["-c", "trap '' TERM; echo; while :; do :; done"])
-        #expect(child.output(until: UInt8(ascii: "\n"), withinSeconds: 60) != nil)
-        #expect(child.output(withinSeconds: 0.01) == nil)
-        #expect(child.output(withinSeconds: 60, isInterrupted: { true }) == nil)
-        #expect(child.end(graceSeconds: 0.01) == 128 + 9, "killed, since it ignores SIGTERM")
-    }
-
-    @Test func `a program that cannot be executed is said at once`() {
-        #expect(throws: WireError("No such file or directory")) {
-            _ = try ChildProcess("/no/such/program", [])
-        }
-    }
-
     @Test(arguments: [
         "", "latchkey-load", "latchkey-load 1 2 3", "latchkey-load 1 0 0 0 1 1 1 1 1 1",
         "latchkey-load nan 1 0 0 1 1 1 1 1 1",
@@ -73,34 +50,27 @@ struct WireTests {
         #expect(ServiceProcess.port(of: "latchkey: listening on http://127.0.0.1 (x)") == nil)
     }
 
-    @Test func `each strategy and thread mode has one service, and each mode a baseline`() {
+    @Test func `each strategy and thread mode has one service, and each mode a baseline`() throws {
         var settings = ComparisonSettings()
         settings.transport = .http
         settings.useHTTPDefaults()
         settings.strategies = [.lock, .spin]
         settings.readRatios = [0, 1]
-        let schedule = WireSchedule(settings)
-        #expect(schedule.services.count == 2 * settings.threadModes.count)
+        let schedule = Schedule(settings)
         #expect(schedule.cases.count { !$0.isBaseline } == 2 * 2 * 2 * 2)
-        #expect(schedule.cases.count { $0.isBaseline } == 2 * 2 * 2)
-    }
-
-    @Test func `every repeat measures every case once, in another order`() {
-        var settings = ComparisonSettings()
-        settings.strategies = [.lock, .spin, .mutex]
-        let schedule = WireSchedule(settings)
-        let orders = (0..<3).map { schedule.order(ofRepeat: $0, of: 3) }
-        #expect(orders.allSatisfy { $0.sorted() == Array(schedule.cases.indices) })
-        #expect(Set(orders.map { $0[0] }).count == 3)
+        #expect(schedule.cases.count { $0.subject == .baseline(.httpAlone) } == 2 * 2 * 2)
+        let services = Set(schedule.cases.map { HTTPComparison.service($0, settings) })
+        #expect(services.count == 2 * settings.threadModes.count)
     }
 
     @Test func `what has no meaning over HTTP is refused with a sentence`() {
         func refusal(_ change: (inout ComparisonSettings) -> Void) -> String? {
             var settings = ComparisonSettings()
+            settings.transport = .http
             settings.useHTTPDefaults()
             change(&settings)
             do {
-                _ = try HTTPComparison(settings, version: "0", executable: "none")
+                try settings.validate()
                 return nil
             } catch {
                 return error.message

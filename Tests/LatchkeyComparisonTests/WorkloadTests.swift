@@ -100,21 +100,24 @@ import Testing
     }
 
     @Test(arguments: [
-        (Change { $0.threads = [0] }, "threads must be from 1 to 256."),
-        (Change { $0.threads = [] }, "threads must name at least one value."),
-        (Change { $0.threads = [2, 2] }, "threads names a value twice."),
-        (Change { $0.threads = [257] }, "threads must be from 1 to 256."),
-        (Change { $0.stripes = [3] }, "stripes must be powers of two from 1 to 1024."),
-        (Change { $0.keys = [0] }, "keys must be from 1 to 1048576."),
-        (Change { $0.readRatios = [1.1] }, "read-ratio must be from 0 to 1."),
-        (Change { $0.repeats = 0 }, "repeats must be from 1 to 1000."),
+        (Change { $0.threads = [0] }, "threads takes whole numbers from 1 to 256, not '0'."),
+        (Change { $0.threads = [] }, "threads needs a value."),
+        (
+            Change { $0.threads = [2, 2] },
+            "threads takes ascending numbers, and '2' comes after '2'."
+        ),
+        (Change { $0.threads = [257] }, "threads takes whole numbers from 1 to 256, not '257'."),
+        (Change { $0.stripes = [3] }, "stripes takes powers of two from 1 to 1024, not '3'."),
+        (Change { $0.keys = [0] }, "keys takes whole numbers from 1 to 1048576, not '0'."),
+        (Change { $0.readRatios = [1.1] }, "read-ratio takes numbers from 0.0 to 1.0, not '1.1'."),
+        (Change { $0.repeats = 0 }, "repeats takes a whole number from 1 to 1000, not '0'."),
         (
             Change { $0.durationSeconds = 0 },
-            "duration must be from 5 milliseconds to 60 seconds."
+            "duration takes a time from 5ms to 60s, such as 200ms, not '0'."
         ),
         (
             Change { $0.sectionNanoseconds = [-1] },
-            "section must be from 0 to 10000000 nanoseconds."
+            "section takes whole numbers from 0 to 10000000, not '-1'."
         ),
     ])
     func `settings that make no sense are refused with a sentence`(
@@ -123,7 +126,7 @@ import Testing
     ) {
         var settings = ComparisonSettings()
         change.apply(&settings)
-        #expect(throws: ComparisonSettingsError(message)) { try settings.validate() }
+        #expect(throws: ComparisonError(message)) { try settings.validate() }
     }
 
     private func draw(_ keys: KeyDistribution, count: Int, times: Int) -> [Int] {

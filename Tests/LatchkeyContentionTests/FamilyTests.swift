@@ -1,3 +1,4 @@
+import LatchkeyMachine
 import LatchkeyMetrics
 import LatchkeySync
 import Testing

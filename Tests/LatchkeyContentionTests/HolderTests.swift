@@ -46,7 +46,7 @@ import Testing
         ) {
             let meter = ContentionMeter(SpinStrategy.self, level: .sampled)
             let metered = meter.metered(SpinStrategy())
-            let cell = Cell(0)
+            let cell = GuardedValue(0)
             metered.write(cell, observer: NoObserver()) { _ in
                 metered.write(cell, observer: NoObserver()) { $0 += 1 }
             }
@@ -59,7 +59,7 @@ import Testing
         await #expect(processExitsWith: .failure) {
             let meter = ContentionMeter(SemaphoreStrategy.self, level: .counts)
             let metered = meter.metered(SemaphoreStrategy())
-            let cell = Cell(0)
+            let cell = GuardedValue(0)
             metered.write(cell, observer: NoObserver()) { _ in
                 metered.submitRead(cell, observer: NoObserver(), { $0 }, completion: { _ in })
             }
@@ -95,14 +95,14 @@ import Testing
         probe.leaves(outside)
         #expect(meter.reading.waiters == 0)
         let last = probe.asks(.write)
-        #expect(!last.followed.isBlocked)
+        #expect(!last.timing.isBlocked)
         #expect(meter.reading.write.contended == 1)
     }
 
     @Test func `that are not there yet show by the wait under mutex`() {
         let probe = ContentionProbe(ContentionMeter(MutexStrategy.self, level: .full))
         var entry = probe.asks(.write)
-        #expect(!entry.followed.isBlocked)
+        #expect(!entry.timing.isBlocked)
         let start = latchkey_system_nanoseconds()
         while latchkey_system_nanoseconds() < start + 10_000 {
             latchkey_system_pause()

@@ -11,7 +11,7 @@ import Testing
         let probe = ContentionProbe(meter)
         _ = probe.asks(.write)
         let now = latchkey_system_nanoseconds()
-        let mode = ContentionWords.Mode(true)
+        let mode = MeterLayout.Mode(true)
         probe.record(from: now - nanoseconds, to: now, weight: 1, in: mode.wait)
         probe.record(from: now - 10, to: now, weight: 1, in: mode.hold)
     }

@@ -160,7 +160,9 @@ struct ExchangeTests {
 
     @Test func `answering twice stops the process`() async {
         await #expect(processExitsWith: .failure) {
-            let server = try HTTPServer(HTTPServerConfiguration()) { exchange in
+            var configuration = HTTPServerConfiguration()
+            configuration.port = 0
+            let server = try HTTPServer(configuration) { exchange in
                 exchange.respond(.ok)
                 exchange.respond(.ok)
             }

@@ -77,12 +77,9 @@ final class TestServer: Sendable {
 
     private static func configuration(_ mode: Mode) -> HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration()
-        configuration.threads =
-            switch mode {
-            case .eventLoops: .eventLoops(2)
-            case .oneEventLoop: .eventLoops(1)
-            case .perConnection: .perConnection
-            }
+        configuration.port = 0
+        configuration.eventLoopCount = mode == .oneEventLoop ? 1 : 2
+        configuration.usesThreadPerConnection = mode == .perConnection
         configuration.targetBytesMax = TestServer.targetBytesMax
         configuration.headBytesMax = TestServer.headBytesMax
         configuration.bodyBytesMax = TestServer.bodyBytesMax

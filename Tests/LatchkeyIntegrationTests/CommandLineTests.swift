@@ -1,4 +1,6 @@
 import Foundation
+import LatchkeyService
+import LatchkeySettings
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing
@@ -18,10 +20,10 @@ struct CommandLineTests {
 
     @Test(arguments: [
         ([], "no command is given."),
-        (["fly"], "'fly' is no command."),
-        (["serve", "--nope"], "'--nope' is no flag of 'latchkey serve'."),
-        (["serve", "nope"], "'nope' is no flag of 'latchkey serve'."),
-        (["serve", "-p", "1"], "'-p' is no flag of 'latchkey serve'."),
+        (["fly"], "unknown command 'fly'."),
+        (["serve", "--nope"], "unknown flag '--nope' of 'latchkey serve'."),
+        (["serve", "nope"], "'latchkey serve' takes flags, not 'nope'."),
+        (["serve", "-p", "1"], "'latchkey serve' takes flags, not '-p'."),
         (["serve", "--port"], "--port needs a value."),
         (["serve", "--port", "1", "--port=2"], "--port is given twice."),
         (
@@ -30,8 +32,8 @@ struct CommandLineTests {
         ),
         (["serve", "--port=-1"], "--port takes a whole number from 0 to 65535, not '-1'."),
         (["serve", "--port="], "--port takes a whole number from 0 to 65535, not ''."),
-        (["serve", "--stripes", "3"], "--stripes takes a power of two, not 3."),
-        (["serve", "--stripes", "0"], "--stripes takes a whole number from 1 to 1024, not '0'."),
+        (["serve", "--stripes", "3"], "--stripes takes a power of two from 1 to 1024, not '3'."),
+        (["serve", "--stripes", "0"], "--stripes takes a power of two from 1 to 1024, not '0'."),
         (["serve", "--host="], "--host needs a value."),
         (["serve", "--server-timing=yes"], "--server-timing takes true or false, not 'yes'."),
         (["strategies", "--format", "xml"], "--format takes one of text, json, not 'xml'."),
@@ -72,8 +74,8 @@ struct CommandLineTests {
     @Test func `every flag is in the manual, with its bounds`() async throws {
         let manual = try await run(["serve", "--help"])
         #expect(manual.status == 0)
-        for flag in ServeCommand.flags {
-            #expect(manual.output.contains("  --\(flag.name)"))
+        for setting in ServiceConfiguration.settings {
+            #expect(manual.output.contains(Flag(setting).manual))
         }
         #expect(manual.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
         #expect(try await run(["--help"]).output.contains("serve"))

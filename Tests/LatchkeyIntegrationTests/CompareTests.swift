@@ -77,16 +77,51 @@ struct CompareTests {
         )
     }
 
+    private func settings(_ arguments: [String]) throws -> ComparisonSettings {
+        let values = try FlagValues(CompareFlags.all, command: "compare", arguments: arguments) {
+            _ in nil
+        }
+        return try CompareFlags.settings(values)
+    }
+
     @Test func `a range of threads is written out by doubling`() throws {
-        let flag = try #require(CompareFlags.all.first { $0.name == "threads" })
         for (text, counts) in [("1..8", [1, 2, 4, 8]), ("1..6", [1, 2, 4, 6]), ("3", [3])] {
-            let values = try FlagValues(
-                [flag],
-                command: "compare",
-                arguments: ["--threads", text],
-                environment: { _ in nil }
-            )
-            #expect(values.list(flag) { Int($0) } == counts)
+            #expect(try settings(["--threads", text]).threads == counts)
+        }
+    }
+
+    @Test func `without flags the settings are the defaults, and a preset changes some of them`()
+        throws
+    {
+        #expect(try settings([]) == ComparisonSettings())
+        let cache = try settings(["--preset", "cache", "--stripes", "4", "--duration", "20ms"])
+        #expect(cache.preset == .cache && cache.skews == [.zipf(exponent: 0.99)])
+        #expect(cache.stripes == [4] && cache.durationSeconds == 0.02)
+        let http = try settings(["--transport", "http", "--preset", "cache"])
+        #expect(http.threads == [4, 32] && http.durationSeconds == 1)
+        #expect(http.sectionNanoseconds == [0] && http.keys == [1024])
+    }
+
+    @Test func `the command line in a report makes the same settings`() throws {
+        var memory = ComparisonSettings()
+        memory.strategies = [.lock, .serialQueueAsync]
+        (memory.threads, memory.readRatios) = ([1, 3], [0, 0.25, 1])
+        memory.sectionNanoseconds = [0, 1_000]
+        memory.outside = [OutsideWork(nanoseconds: 7, scalesWithThreads: true)]
+        (memory.keys, memory.skews) = ([1, 64], [.uniform, .zipf(exponent: 0.99)])
+        memory.stripes = [2, 16]
+        memory.arrival = .open(operationsPerSecond: 20_000)
+        (memory.durationSeconds, memory.repeats, memory.seed) = (0.25, 7, 99)
+        memory.isForced = true
+        var http = ComparisonSettings()
+        http.transport = .http
+        http.useHTTPDefaults()
+        http.threadModes = [.threadPerConnection]
+        for expected in [ComparisonSettings(), memory, http] {
+            let line = expected.commandLine
+            #expect(line.hasPrefix("latchkey compare --transport "))
+            let arguments = line.split(separator: " ").dropFirst(2).map(String.init)
+            #expect(try settings(arguments) == expected, "\(line)")
         }
     }
 
@@ -130,7 +165,9 @@ struct CompareTests {
         let plain = try await run(["compare", "--from", folder.path + "/b.json"])
         #expect(plain.output.contains("Nothing is recommended"))
         let forced = try await run(["compare", "--from", folder.path + "/b.json", "--force"])
-        #expect(forced.output.contains("Ranked by force, although: Something else ran."))
+        #expect(
+            forced.output.contains("Ranked because of --force, in spite of: Something else ran.")
+        )
         #expect(same.output.contains("No difference found beyond the noise."))
     }
 

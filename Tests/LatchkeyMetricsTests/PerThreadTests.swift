@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `a cell is whole cache lines`() {
-        let words = PerThreadWords(wordCount: 9)
+        let words = PerThreadCounters(wordCount: 9)
         words.add(1, at: 8)
         words.forEachCell { cell in
             let address = unsafe UInt(bitPattern: cell.words)
@@ -46,13 +46,13 @@ import Testing
     }
 
     @Test func `raising keeps the greatest value`() {
-        let words = PerThreadWords(wordCount: 1)
+        let words = PerThreadCounters(wordCount: 1)
         for value: UInt64 in [3, 9, 4] { words.raise(to: value, at: 0) }
         #expect(words.sum(at: 0) == 9)
     }
 
     @Test func `what threads share is added atomically`() {
-        let words = PerThreadWords(wordCount: 1)
+        let words = PerThreadCounters(wordCount: 1)
         onThreads(4) {
             for _ in 0..<200_000 { words.sharedCell.add(1, at: 0) }
         }
@@ -64,7 +64,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let indices = Int(LATCHKEY_SYSTEM_THREADS_MAX)
             let counter = Counter()
-            let words = PerThreadWords(wordCount: 1)
+            let words = PerThreadCounters(wordCount: 1)
             let arrived = DispatchSemaphore(value: 0)
             let leave = DispatchSemaphore(value: 0)
             let holders = (1..<indices).map { _ in

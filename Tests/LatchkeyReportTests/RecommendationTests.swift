@@ -24,8 +24,8 @@ struct RecommendationTests {
         #expect(recommendation.outcome == .one)
         #expect(recommendation.strategies == ["spin"])
         #expect(recommendation.sentence.hasPrefix("Use `spin`: on 1 to 8 threads (50 % reads, "))
-        #expect(recommendation.sentence.contains("more than `lock`, the next (between "))
-        #expect(recommendation.flip.hasPrefix("Nothing in this run flips it"))
+        #expect(recommendation.sentence.contains("more than the next best, `lock` (interval: "))
+        #expect(recommendation.flip.hasPrefix("Nothing in this run changes the answer: "))
     }
 
     @Test func `where another is ahead the recommendation flips, at the crossover if known`() {
@@ -34,7 +34,7 @@ struct RecommendationTests {
         }
         #expect(
             ComparisonReport.Recommendation(report).flip.hasPrefix(
-                "It flips: on 1 thread `mutex` is ahead (by "
+                "The answer changes: on 1 thread `mutex` is ahead (by "
             )
         )
         report.crossovers = [
@@ -50,7 +50,7 @@ struct RecommendationTests {
         ]
         #expect(
             ComparisonReport.Recommendation(report).flip.hasPrefix(
-                "It flips: below about 2.3 threads `mutex` is ahead (by "
+                "The answer changes: below about 2.3 threads `mutex` is ahead (by "
             )
         )
     }
@@ -73,7 +73,7 @@ struct RecommendationTests {
         #expect(recommendation.strategies == ["lock"])
         #expect(
             recommendation.flip.hasPrefix(
-                "It flips: on 4 threads with reads only `read-write-lock` is ahead (by "
+                "The answer changes: on 4 threads with reads only `read-write-lock` is ahead (by "
             )
         )
     }
@@ -119,7 +119,11 @@ struct RecommendationTests {
         report.cases += other.cases
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.strategies == ["lock"])
-        #expect(recommendation.flip.hasPrefix("It flips: on 2 threads `spin` is ahead (by 19 %)"))
+        #expect(
+            recommendation.flip.hasPrefix(
+                "The answer changes: on 2 threads `spin` is ahead (by 19 %)"
+            )
+        )
     }
 
     @Test(arguments: [1, 2, 3])
@@ -156,12 +160,12 @@ struct RecommendationTests {
         #expect(recommendation.strategies == ["spin"])
         #expect(
             recommendation.sentence.contains(
-                "its response from when an operation was due has a p99 of 10.0 µs in the "
-                    + "geometric mean, 50 % less than `lock`, the next (between "
+                "the p99 of its response from the due time is 10.0 µs (geometric mean), 50 % less "
+                    + "than the next best, `lock` (interval: "
             ),
             "\(recommendation.sentence)"
         )
-        #expect(recommendation.flip.hasPrefix("Nothing in this run flips it"))
+        #expect(recommendation.flip.hasPrefix("Nothing in this run changes the answer: "))
     }
 
     @Test func `an asynchronous strategy's waits are neither praised nor blamed`() throws {
@@ -234,7 +238,7 @@ struct RecommendationTests {
         report.conditions.ranking = .forced
         let forced = ComparisonReport.Recommendation(report)
         #expect(forced.strategies == ["spin"])
-        #expect(forced.notes[0] == "Ranked by force, although: This is a debug build.")
+        #expect(forced.notes[0] == "Ranked because of --force, in spite of: This is a debug build.")
     }
 
     @Test func `where no two strategies can be ranked it is told why`() {
@@ -245,12 +249,12 @@ struct RecommendationTests {
         #expect(
             ComparisonReport.Recommendation(report).sentence
                 == "Nothing is recommended, because no two strategies can be ranked: "
-                + "`spin` is not complete, `mutex` was not measured."
+                + "`spin` was not measured in every case, `mutex` was not measured."
         )
         let single = SampleReport(strategies: [.lock], threads: [1, 2]).make()
         #expect(
             ComparisonReport.Recommendation(single).sentence
-                == "Nothing is recommended, because one needs two to compare."
+                == "Nothing is recommended, because a comparison needs at least two strategies."
         )
     }
 
@@ -277,7 +281,11 @@ struct RecommendationTests {
         report.cases.removeAll { $0.strategy == "spin" && $0.threads == 8 }
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(!recommendation.strategies.contains("spin"))
-        #expect(recommendation.notes.contains("`spin` is not complete and is not ranked."))
+        #expect(
+            recommendation.notes.contains(
+                "`spin` was not measured in every case and is not ranked."
+            )
+        )
     }
 
     @Test func `shorter waits and less processor time elsewhere are said`() {

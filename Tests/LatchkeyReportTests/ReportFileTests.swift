@@ -22,7 +22,11 @@ struct ReportFileTests {
             let error = #expect(throws: ReportFileError.self) {
                 _ = try ComparisonReport(json: Array(json.prefix(length)), source: "a.json")
             }
-            #expect(error?.message == "a.json is no whole JSON text; it may be truncated.")
+            #expect(
+                error?.message
+                    == "a.json is not a report of latchkey compare: it is not valid JSON, or "
+                    + "truncated."
+            )
         }
     }
 
@@ -51,7 +55,9 @@ struct ReportFileTests {
         let error = #expect(throws: ReportFileError.self) {
             _ = try ComparisonReport(json: Array("[]".utf8), source: "a.json")
         }
-        #expect(error?.message == "a.json is no report of latchkey compare: it is no object.")
+        #expect(
+            error?.message == "a.json is not a report of latchkey compare: it has the wrong type."
+        )
     }
 
     @Test func `the longest name can be written, and a longer one is refused before the run`()
@@ -148,5 +154,34 @@ struct ReportFileTests {
         #expect(lines.count == 1 + (report.cases + report.baselines).count * 5)
         #expect(Set(counts).count == 1)
         #expect(lines[0].hasPrefix("strategy,threads,readRatio,sectionNanoseconds,outside,keys"))
+    }
+
+    @Test func `CSV has every figure of a repeat in its own column`() throws {
+        var report = SampleReport(strategies: [.lock], threads: [2], repeats: 1).make()
+        report.baselines = []
+        report.cases[0].workload = SampleReport.workload(readRatio: 0.25, threadMode: .eventLoop)
+        report.cases[0].workload.skew = .zipf(exponent: 0.99)
+        var measured = report.cases[0].repeats[0]
+        (measured.response, measured.responseFromIntendedStart) = (.sample(p50: 7), .sample(p50: 8))
+        (measured.meteredOperations, measured.futexCalls) = (11, 12)
+        (measured.systemCalls, measured.refused) = (13, 14)
+        (measured.operations, measured.operationsPerThread) = (30, [10, 20])
+        report.cases[0].repeats = [measured]
+        let rows = String(decoding: report.csv(), as: UTF8.self).split(separator: "\r\n").map {
+            $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        }
+        let fields = Dictionary(uniqueKeysWithValues: zip(rows[0], rows[1]))
+        #expect(fields.filter { $0.value.isEmpty }.map(\.key) == [])
+        let expected = [
+            "strategy": "lock", "threads": "2", "readRatio": "0.25", "outside": "200",
+            "skew": "zipf:0.99", "arrival": "closed", "threadMode": "event-loop", "repeat": "0",
+            "operations": "30", "seconds": "0.2", "operationsPerSecond": "150.0",
+            "operationsPerThread": "10 20", "meteredOperations": "11", "futexCalls": "12",
+            "refused": "14", "responseP50Nanoseconds": "7.0", "waitTimedCount": "1000",
+            "responseFromIntendedStartP999Nanoseconds": "3200.0",
+        ]
+        for (name, value) in expected {
+            #expect(fields[name] == value, "\(name)")
+        }
     }
 }

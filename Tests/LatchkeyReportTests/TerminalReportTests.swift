@@ -83,11 +83,11 @@ struct TerminalReportTests {
         let count = StrategyKind.allCases.count
         #expect(
             text(report, width: 80) == """
-                Example <CPU> & Co, 2 processors, 6.18.0, Swift 6.3.1 or later, release, Mutex:
-                  priority-inheriting-futex
+                Example <CPU> & Co, 2 processors, Linux 6.18.0, Swift 6.3.1 or later, release
+                  build, Mutex: priority-inheriting-futex
                 5 repeats of 200 ms, seed 1, memory
-                Instrument: clock 22.5 ns, loop 1.20 ns and metering 3.40 ns per operation, 1 in
-                  64 timed.
+                Cost of measuring: clock 22.5 ns; per operation, loop 1.20 ns and metering 3.40
+                  ns; 1 operation in 64 is timed on average.
 
                 50 % reads, section 50 ns, outside 200 ns
                 strategy             1       2  wait p99  wait max  cont.  cpu/op  Jain
@@ -95,17 +95,17 @@ struct TerminalReportTests {
                 lock             38.0M   38.8M   2.06 µs    928 µs   33 %  152 ns  0.96
                 unsynchronized   80.0M       –         –         –      –       –     –
                 pthread-mutex    39.9M   40.7M   1.96 µs    884 µs   33 %  149 ns  0.96
-                Operations per second by threads, the median; ~ had two modes; = is best, or as
-                  good. The columns after them are for 2 threads.
+                Median operations per second for each number of threads; = is best, or as good;
+                  ~ has two modes. The columns after them are for 2 threads.
 
                 All \(3 * count) checks passed (counts, torn-reads, linearizability; \
                 \(count) strategies).
 
                 Use `spin`: on 1 to 2 threads (50 % reads, section 50 ns, outside 200 ns) it
-                  completes 46.5M operations per second in the geometric mean, 21 % more than
-                  `lock`, the next (between 21 % and 21 %).
-                Nothing in this run flips it: no other strategy is ahead beyond the noise in any
-                  of the 2 cases.
+                  completes 46.5M operations per second (geometric mean), 21 % more than the
+                  next best, `lock` (interval: 21 % to 21 %).
+                Nothing in this run changes the answer: no other strategy is ahead beyond the
+                  noise in any of the 2 cases.
 
                 """
         )
@@ -149,7 +149,11 @@ struct TerminalReportTests {
         #expect(!lines.contains { $0.contains("× alone") })
         let best = try #require(lines.first { $0.hasPrefix("spin") })
         #expect(best.contains(" =10.0 µs  =10.0 µs  "), "\(best)")
-        #expect(lines.contains { $0.hasPrefix("p99 of the response by threads, counted from") })
+        #expect(
+            lines.contains {
+                $0.hasPrefix("Median p99 of the response for each number of threads, counted")
+            }
+        )
     }
 
     @Test func `asynchronous strategies have a footnote`() {

@@ -1,7 +1,8 @@
 import Foundation
-import LatchkeyService
 import LatchkeySync
 import Testing
+
+@testable import LatchkeyService
 
 /// Problems, media types, JSON text and log lines.
 struct ProtocolTests {
@@ -18,6 +19,23 @@ struct ProtocolTests {
         #expect(problem.title.hasSuffix(".") && problem.advice.hasSuffix("."))
         let needsRetry = problem.status == 503 || problem.status == 429
         #expect((problem.retryAfterSeconds != nil) == needsRetry)
+    }
+
+    @Test(arguments: Problem.allCases)
+    func `a problem is in the contract, and its example has the same title`(
+        problem: Problem
+    ) throws {
+        let contract = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+        let lines = contract.split(separator: "\n").map { $0.drop { $0 == " " } }
+        #expect(lines.contains("- \(problem.rawValue)"))
+        #expect(
+            lines.contains { $0.hasPrefix("| `\(problem.rawValue)` | \(problem.status) | ") }
+        )
+        let examples = lines.indices.filter { lines[$0] == "type: \(problem.path)" }
+        for index in examples {
+            #expect(lines[index + 1] == "title: \(problem.title)")
+            #expect(lines[index + 2] == "status: \(problem.status)")
+        }
     }
 
     @Test func `a detail stands in for the advice`() throws {

@@ -81,6 +81,22 @@ struct ShadowStoreTests {
         }
     }
 
+    @Test func `a shadow makes a change of several properties, and then does not grow either`()
+        throws
+    {
+        let (store, shadow) = Self.shadowOfNothing()
+        var most = 0
+        for number in 0..<1000 {
+            let others = try (1..<5).map { try Self.put("p\(number)/\($0)").first }
+            shadow.commit(Change(try Self.put("first").first, others))
+            most = max(most, store.usage.propertyCount)
+            #expect(store.usage.propertyCount >= 5)
+        }
+        #expect(most > 4 * 64)
+        // Once it is full, all stripes that a change goes to are emptied first.
+        #expect(most < 2 * 4 * 64)
+    }
+
     @Test func `a shadow that missed the deletions does not grow without end`() throws {
         let (store, shadow) = Self.shadowOfNothing()
         var most = 0

@@ -38,6 +38,10 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
         }
     }
 
+    func commit(_ steps: [Change.Step]) -> Decision {
+        commit(Change(steps))
+    }
+
     /// Adds 1 and returns the revision.
     @discardableResult
     func increment(_ name: String) -> Revision {
@@ -81,63 +85,63 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
 
 extension BlockingStore {
     /// A store with the clock of the tests.
-    ///
-    /// An actor has one stripe.
-    convenience init<Guard: Strategy>(
+    convenience init<ChosenStrategy: Strategy>(
         stripeCount: Int,
         limits: StoreLimits = StoreLimits(),
-        strategy: () -> Guard
-    ) where Store == PropertyStore<Guard> {
+        strategy: () -> ChosenStrategy
+    ) where Store == PropertyStore<ChosenStrategy> {
         self.init(
             PropertyStore(
                 limits: limits,
-                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
+                stripeCount: stripeCount,
                 strategy: strategy,
                 clock: StoreClock { Timestamp(milliseconds: 0) }
             )
         )
     }
 
-    convenience init<Guard: NamedStrategy>(
+    convenience init<ChosenStrategy: NamedStrategy>(
         stripeCount: Int
-    ) where Store == PropertyStore<Guard> {
-        self.init(stripeCount: stripeCount) { Guard() }
+    ) where Store == PropertyStore<ChosenStrategy> {
+        self.init(stripeCount: stripeCount) { ChosenStrategy() }
     }
 
-    convenience init<Guard: NamedStrategy>(
+    convenience init<ChosenStrategy: NamedStrategy>(
         stripeCount: Int,
         hook: CommitHook
-    ) where Store == HookedStore<Guard> {
+    ) where Store == HookedStore<ChosenStrategy> {
         self.init(
             HookedStore(
                 limits: StoreLimits(),
-                stripeCount: Guard.traits.blocksCaller ? stripeCount : 1,
-                strategy: { Guard() },
+                stripeCount: stripeCount,
+                strategy: { ChosenStrategy() },
                 hook: hook
             )
         )
     }
 
-    func execute<Guard: Strategy>(
+    func execute<ChosenStrategy: Strategy>(
         _ change: Change,
         at time: Timestamp
-    ) -> Decision where Store == PropertyStore<Guard> {
+    ) -> Decision where Store == PropertyStore<ChosenStrategy> {
         wait { (completion) throws(BacklogFull) in
             try base.execute(change, at: time, completion: completion)
         }
     }
 
-    func apply<Guard: Strategy>(_ commit: Commit) where Store == PropertyStore<Guard> {
+    func apply<ChosenStrategy: Strategy>(_ commit: Commit)
+    where Store == PropertyStore<ChosenStrategy> {
         let _: Bool = wait { (completion) throws(BacklogFull) in
             try base.apply(commit) { completion(true) }
         }
     }
 
-    func digest<Guard: Strategy>() -> UInt64 where Store == PropertyStore<Guard> {
+    func digest<ChosenStrategy: Strategy>() -> UInt64 where Store == PropertyStore<ChosenStrategy> {
         wait { base.digest(completion: $0) }
     }
 
-    func stripe<Guard: Strategy>(of name: String) -> Int where Store == PropertyStore<Guard> {
+    func stripe<ChosenStrategy: Strategy>(of name: String) -> Int
+    where Store == PropertyStore<ChosenStrategy> {
         base.index(.owning(name))
     }
 }
@@ -150,6 +154,12 @@ extension PropertyName {
             preconditionFailure("the test's names are valid")
         }
         return name
+    }
+}
+
+extension Change {
+    init(_ steps: [Step]) {
+        self.init(steps[0], Array(steps.dropFirst()))
     }
 }
 
@@ -208,8 +218,17 @@ enum Outcome: Hashable {
 
 extension PropertyTable {
     mutating func run(_ steps: Change.Step...) -> Outcome {
-        let change = Change(steps[0], Array(steps.dropFirst()))
-        return Outcome(execute(PreparedChange(change), at: Timestamp(milliseconds: 0)))
+        Outcome(execute(Change(steps)))
+    }
+
+    mutating func execute(_ change: Change) -> Decision {
+        let now = Timestamp(milliseconds: 0)
+        guard !change.others.isEmpty else {
+            return execute(change.first, change.first.prepare(), at: now)
+        }
+        var tables = [self]
+        defer { self = tables[0] }
+        return tables.execute(PreparedChange(change) { _ in 0 }, at: now)
     }
 
     mutating func put(

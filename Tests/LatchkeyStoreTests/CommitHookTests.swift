@@ -22,6 +22,14 @@ struct CommitHookTests {
         try await offPool { kind.accept(ReadingReleased()) }
     }
 
+    @Test(arguments: StrategyKind.allCases, [1, 8])
+    func `a commit of several properties is held back in all of them`(
+        kind: StrategyKind,
+        stripeCount: Int
+    ) async throws {
+        try await offPool { kind.accept(ReleasingSeveral(stripeCount: stripeCount)) }
+    }
+
     @Test(arguments: StrategyKind.allCases)
     func `an eviction is a commit`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(Evicting()) }
@@ -40,10 +48,10 @@ struct CommitHookTests {
 private struct ReleasingLate: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let commits = Arrivals()
         let hook = CommitHook { _ in commits.arrive() }
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: stripeCount, hook: hook)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
         let answers = Answers(store)
         let exists = Conditions(ifNoneMatch: .any)
 
@@ -54,6 +62,7 @@ private struct ReleasingLate: StrategyVisitor {
         #expect(answers.wait(for: ["1 done", "2 done"]))
 
         answers.commit("3", Change(.put("new", "1")))
+        #expect(commits.wait(for: 3))
         answers.commit("4", Change(.delete("gone")))
         #expect(commits.wait(for: 4))
         answers.look("new")
@@ -80,13 +89,65 @@ private struct ReleasingLate: StrategyVisitor {
     }
 }
 
+/// A commit of several properties waits for its release.
+///
+///     commits                      released   answered
+///     -------                      --------   --------
+///     1 three puts                 1          all
+///     2 p0 put, p1 and p2 gone                nothing that depends on one of them, no page
+///                                  2          the rest
+private struct ReleasingSeveral: StrategyVisitor {
+    let stripeCount: Int
+
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let passed = Synchronized<[Commit], LockStrategy>([])
+        let commits = Arrivals()
+        let hook = CommitHook { commit in
+            passed.write { $0.append(commit) }
+            commits.arrive()
+        }
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
+        let answers = Answers(store)
+        let exists = Conditions(ifNoneMatch: .any)
+
+        answers.commit("1", Change([.put("p0", "1"), .put("p1", "1"), .put("p2", "1")]))
+        #expect(commits.wait(for: 1))
+        answers.commit("never", Change(.delete("q")))
+        #expect(answers.wait(for: ["never missing"]))
+        hook.release(through: 1)
+        #expect(answers.wait(for: ["never missing", "1 done"]))
+
+        answers.commit("2", Change([.delete("p2"), .put("p0", "2"), .delete("p1")]))
+        #expect(commits.wait(for: 2))
+        for name in ["p0", "p1", "p2", "q"] {
+            answers.look(name)
+        }
+        answers.list()
+        answers.commit("refused", Change([.put("r", "1"), .put("q", "1"), .delete("p2")]))
+        answers.commit("refused too", Change([.put("q", "1"), .put("p0", "3", exists)]))
+        answers.commit("apart", Change([.put("q", "1"), .delete("r")]))
+        let atOnce = ["never missing", "1 done", "q -", "apart missing"]
+        #expect(answers.wait(for: atOnce))
+        #expect(store.base.usage.revision == 1)
+
+        hook.release(through: 2)
+        let later = [
+            "2 done", "p0 2", "p1 -", "p2 -", "page 2: 1", "refused missing",
+            "refused too preconditionFailed",
+        ]
+        #expect(answers.wait(for: atOnce + later))
+        #expect(passed.read { $0.map(\.revision) } == [1, 2])
+        #expect(passed.read { $0.map(\.effects.count) } == [3, 3])
+    }
+}
+
 /// The answers of a store, as they come.
-private final class Answers<Guard: Strategy>: Sendable {
-    private let store: BlockingStore<HookedStore<Guard>>
+private final class Answers<ChosenStrategy: Strategy>: Sendable {
+    private let store: BlockingStore<HookedStore<ChosenStrategy>>
     private let texts = Synchronized<[String], LockStrategy>([])
     private let arrivals = Arrivals()
 
-    init(_ store: BlockingStore<HookedStore<Guard>>) {
+    init(_ store: BlockingStore<HookedStore<ChosenStrategy>>) {
         self.store = store
     }
 
@@ -134,10 +195,10 @@ private final class Answers<Guard: Strategy>: Sendable {
 private struct ReadingReleased: StrategyVisitor {
     private static let (writerCount, stepCount, nameCount) = (3, 100, 5)
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Revision], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: 8, hook: hook)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 8, hook: hook)
         let writers = Arrivals()
         let commitCount = Revision(Self.writerCount * Self.stepCount)
         let journal = TestThread {
@@ -172,8 +233,8 @@ private struct ReadingReleased: StrategyVisitor {
 }
 
 private struct Evicting: StrategyVisitor {
-    private func evict<Guard: Strategy>(
-        _ store: BlockingStore<HookedStore<Guard>>,
+    private func evict<ChosenStrategy: Strategy>(
+        _ store: BlockingStore<HookedStore<ChosenStrategy>>,
         _ name: String
     ) -> Commit? {
         store.wait { (completion) throws(BacklogFull) in
@@ -181,12 +242,12 @@ private struct Evicting: StrategyVisitor {
         }
     }
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit) } }
         hook.release(through: 10)
-        let store = BlockingStore<HookedStore<Guard>>(stripeCount: 1, hook: hook)
-        let copy = BlockingStore<PropertyStore<Guard>>(stripeCount: 1)
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 1, hook: hook)
+        let copy = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 1)
         #expect(evict(store, "a") == nil)
         store.increment("a")
         store.increment("b")

@@ -41,11 +41,11 @@ enum Witness: CaseIterable {
 private struct LateWriter: StrategyVisitor {
     let witness: Witness
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let (taken, letGo) = (Gate(), Gate())
         let isHeld = Synchronized<Bool, LockStrategy>(false)
         let store = BlockingStore(stripeCount: 2) {
-            Paused(Guard()) {
+            Paused(ChosenStrategy()) {
                 if isHeld.write({ held in
                     defer { held = false }
                     return held
@@ -83,8 +83,8 @@ private struct LateWriter: StrategyVisitor {
     }
 
     /// Two names in different stripes.
-    private static func names<Guard>(
-        of store: BlockingStore<PropertyStore<Guard>>
+    private static func names<ChosenStrategy>(
+        of store: BlockingStore<PropertyStore<ChosenStrategy>>
     ) -> (String, String) {
         let other = (0...).lazy.map { "b\($0)" }.first {
             store.stripe(of: $0) != store.stripe(of: "a")
@@ -95,8 +95,8 @@ private struct LateWriter: StrategyVisitor {
 
 extension Witness {
     /// Whether the reader knows of a commit after the one that is held back.
-    fileprivate func isShown<Guard>(
-        by store: BlockingStore<PropertyStore<Guard>>,
+    fileprivate func isShown<ChosenStrategy>(
+        by store: BlockingStore<PropertyStore<ChosenStrategy>>,
         _ name: String
     ) -> Bool {
         switch self {
@@ -117,9 +117,9 @@ private struct ReadingAcross: StrategyVisitor {
         let seen: Revision
     }
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore(stripeCount: 8) {
-            Paused(Guard()) {
+            Paused(ChosenStrategy()) {
                 for _ in 0..<10 {
                     Yield.now()
                 }
@@ -173,16 +173,16 @@ private struct Paused<Base: Strategy>: WrappingStrategy {
     var backlogCount: Int { base.backlogCount }
 
     func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        base.submitRead(cell, observer: observer, body, completion: completion)
+        base.submitRead(guarded, observer: observer, body, completion: completion)
     }
 
     func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: Cell<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -192,19 +192,19 @@ private struct Paused<Base: Strategy>: WrappingStrategy {
             pause()
             return result
         }
-        try base.submitWrite(cell, observer: observer, paused, completion: completion)
+        try base.submitWrite(guarded, observer: observer, paused, completion: completion)
     }
 
     static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [Cell<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
         Base.submitReadAll(
             strategies.map(\.base),
-            cells,
+            guarded,
             observers: observers,
             body,
             completion: completion

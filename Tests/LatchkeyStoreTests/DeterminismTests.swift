@@ -8,13 +8,13 @@ import Testing
 @Suite(.timeLimit(.minutes(2)))
 struct DeterminismTests {
     @Test(arguments: StrategyKind.allCases, [1, 2, 3] as [UInt64])
-    func `the same changes make the same revisions, answers and hash`(
+    func `the same changes make the same revisions, answers and hash, with any number of stripes`(
         kind: StrategyKind,
         seed: UInt64
     ) async throws {
         try await offPool {
             let expected = Execution(seed: seed, stripeCount: 1).visit(LockStrategy.self)
-            let found = kind.accept(Execution(seed: seed, stripeCount: 8))
+            let found = kind.accept(Execution(seed: seed, stripeCount: 1 << (2 * Int(seed))))
             #expect(found.answers == expected.answers)
             #expect(found.digest == expected.digest)
             #expect(found.digest == found.digestOfApplied, "commits applied without deciding")
@@ -53,10 +53,10 @@ private struct Execution: StrategyVisitor {
     let seed: UInt64
     let stripeCount: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Result {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Result {
         let limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
-        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
-        let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { Guard() }
+        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
+        let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         var random = SeededGenerator(seed: seed)
         var result = Result()
         for number in 0..<1500 {
@@ -99,10 +99,13 @@ private struct Execution: StrategyVisitor {
             let by = number == 5 ? Int64.max : number
             return Change(.increment(name, by: by, conditions))
         default:
-            return Change(
-                .check(name, conditions),
-                [.put(name, "\(number)"), .increment(name, by: 7)]
-            )
+            let names = (0..<4).map { _ in "n\(Int.random(in: 0..<45, using: &random))" }
+            let steps: [Change.Step] = [
+                .check(name, conditions), .put(names[0], "\(number)"),
+                .increment(names[1], by: 7), .increment(names[0], by: number),
+                .put(names[2], "null"), .delete(names[Int.random(in: 0..<4, using: &random)]),
+            ]
+            return Change(Array(steps.prefix(.random(in: 2...6, using: &random))))
         }
     }
 

@@ -26,8 +26,8 @@ struct PropertyStoreTests {
 
 /// Four threads count on seven names; one of them is everybody's.
 private struct CountingConcurrently: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 8)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) throws {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 8)
         let threadCount = 4
         let stepCount = 500
         let haveEnded = TestThread.run(threadCount) { thread in
@@ -54,8 +54,8 @@ private struct CountingConcurrently: StrategyVisitor {
 ///
 /// At any one moment `a` is equal to `b` or one ahead.
 private struct ListingWhileWriting: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 16)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) throws {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 16)
         let names = (0..<8).map { "p\($0)" }
         let isDone = Arrivals()
         TestThread {
@@ -91,8 +91,8 @@ private struct ListingWhileWriting: StrategyVisitor {
 }
 
 private struct Paging: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws {
-        let store = BlockingStore<PropertyStore<Guard>>(stripeCount: 4)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) throws {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 4)
         var names = (0..<250).map { "a/\($0)" } + ["a", "a/", "b", "é", "日本"]
         for name in names.shuffled() {
             store.increment(name)

@@ -192,9 +192,7 @@ struct PropertyTableTests {
             (.full(.bytes), [.delete("a"), .put("c", String(repeating: "1", count: 100))]),
         ]
         for (refusal, steps) in refused {
-            let change = Change(steps[0], Array(steps.dropFirst()))
-            let decision = table.execute(PreparedChange(change), at: Timestamp(milliseconds: 0))
-            #expect(Outcome(decision) == .refused(refusal))
+            #expect(Outcome(table.execute(Change(steps))) == .refused(refusal))
             #expect(values() == ["a=5@1", "b=2@1"])
         }
         #expect(
@@ -211,11 +209,10 @@ struct PropertyTableTests {
     @Test func `a change can be executed again, and elsewhere`() {
         var (one, other) = (Self.table(), Self.table())
         let change = Change(.put("a", "1"))
-        let now = Timestamp(milliseconds: 0)
         _ = other.run(.put("b", "1"))
-        #expect(Outcome(one.execute(PreparedChange(change), at: now)) == .created(1))
-        #expect(Outcome(other.execute(PreparedChange(change), at: now)) == .created(2))
-        #expect(Outcome(one.execute(PreparedChange(change), at: now)) == .replaced(2))
+        #expect(Outcome(one.execute(change)) == .created(1))
+        #expect(Outcome(other.execute(change)) == .created(2))
+        #expect(Outcome(one.execute(change)) == .replaced(2))
         #expect(one.get(Self.name("a"))?.created == 1)
         #expect(other.get(Self.name("a"))?.created == 2)
     }

@@ -5,7 +5,7 @@ import Testing
 /// One contract for all strategies: what is supported works, the rest stops with a sentence.
 ///
 /// The sentences are a checked build's, which a test build is. What unchecked builds promise is
-/// tried below the doors, on the strategies themselves.
+/// tried on the strategies themselves.
 @Suite(.timeLimit(.minutes(5)))
 struct ReentryTests {
     static let blocking = StrategyKind.allCases.filter(\.traits.blocksCaller)
@@ -156,8 +156,8 @@ struct UncheckedReentryTests {
     @Test func `a recursive lock can be entered again after a read inside a read`() {
         let strategy = RecursiveLockStrategy()
         nest(strategy, .read, .read)
-        let cell = Cell(0)
-        let count = strategy.write(cell, observer: NoObserver()) { value in
+        let guarded = GuardedValue(0)
+        let count = strategy.write(guarded, observer: NoObserver()) { value in
             value += 1
             return value
         }
@@ -166,31 +166,31 @@ struct UncheckedReentryTests {
 
     @Test func `a snapshot's write inside a read takes effect for later reads`() {
         let strategy = SnapshotStrategy()
-        let cell = Cell(1)
-        strategy.read(cell, observer: NoObserver()) { old in
-            strategy.write(cell, observer: NoObserver()) { $0 = 2 }
+        let guarded = GuardedValue(1)
+        strategy.read(guarded, observer: NoObserver()) { old in
+            strategy.write(guarded, observer: NoObserver()) { $0 = 2 }
             #expect(old == 1)
-            strategy.read(cell, observer: NoObserver()) { #expect($0 == 2) }
+            strategy.read(guarded, observer: NoObserver()) { #expect($0 == 2) }
         }
     }
 
-    enum Door {
+    enum Access {
         case read
         case write
     }
 }
 
-/// Enters one cell by `outer` and, inside, by `inner`.
-private func nest<Guard: BlockingStrategy>(
-    _ strategy: Guard,
-    _ outer: UncheckedReentryTests.Door,
-    _ inner: UncheckedReentryTests.Door
+/// Enters one value by `outer` and, inside, by `inner`.
+private func nest<ChosenStrategy: BlockingStrategy>(
+    _ strategy: ChosenStrategy,
+    _ outer: UncheckedReentryTests.Access,
+    _ inner: UncheckedReentryTests.Access
 ) {
-    let cell = Cell(0)
-    func enter(_ door: UncheckedReentryTests.Door, _ body: () -> Void) {
-        switch door {
-        case .read: strategy.read(cell, observer: NoObserver()) { _ in body() }
-        case .write: strategy.write(cell, observer: NoObserver()) { _ in body() }
+    let guarded = GuardedValue(0)
+    func enter(_ access: UncheckedReentryTests.Access, _ body: () -> Void) {
+        switch access {
+        case .read: strategy.read(guarded, observer: NoObserver()) { _ in body() }
+        case .write: strategy.write(guarded, observer: NoObserver()) { _ in body() }
         }
     }
     enter(outer) {
@@ -215,32 +215,32 @@ private enum Sentence {
     }
 }
 
-/// Enters a value by one door and, inside, by another one.
+/// Enters a value by one access function and, inside, by another one.
 private struct Nested: StrategyVisitor {
-    enum Door {
+    enum Access {
         case read
         case readHoldingWriters
         case write
     }
 
-    let outer: Door
-    let inner: Door
+    let outer: Access
+    let inner: Access
 
-    init(_ outer: Door, _ inner: Door) {
+    init(_ outer: Access, _ inner: Access) {
         self.outer = outer
         self.inner = inner
     }
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         false
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Bool {
-        let value = Synchronized<Int, Guard>(7)
-        func enter(_ door: Door, _ body: () -> Bool) -> Bool {
-            switch door {
+        let value = Synchronized<Int, ChosenStrategy>(7)
+        func enter(_ access: Access, _ body: () -> Bool) -> Bool {
+            switch access {
             case .read: value.read { _ in body() }
             case .readHoldingWriters: value.readHoldingWriters { _ in body() }
             case .write: value.write { _ in body() }
@@ -251,22 +251,22 @@ private struct Nested: StrategyVisitor {
 }
 
 private struct NestedInAnother: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         false
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Bool {
-        let first = Synchronized<Int, Guard>(1)
-        let second = Synchronized<Int, Guard>(2)
+        let first = Synchronized<Int, ChosenStrategy>(1)
+        let second = Synchronized<Int, ChosenStrategy>(2)
         return first.write { one in second.write { $0 + one } } == 3
     }
 }
 
 private struct SubmitFromInside: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
-        let value = Synchronized<Int, Guard>(0)
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+        let value = Synchronized<Int, ChosenStrategy>(0)
         let applied = Gate()
         try? value.submitWrite(
             { _ in

@@ -75,8 +75,8 @@ struct SeveralStripesTests {
 }
 
 private struct Transfers: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        let values = Striped<Int, Guard>(count: 8) { _ in 100 }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        let values = Striped<Int, ChosenStrategy>(count: 8) { _ in 100 }
         let (submitted, completed, torn) = (Arrivals(), Arrivals(), Arrivals())
         let ended = TestThread.run(4) { thread in
             for round in 0..<60 {
@@ -126,8 +126,8 @@ private struct Transfers: StrategyVisitor {
 }
 
 private struct OrderOfSubmission: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [Int] {
-        let values = Striped<[Int], Guard>(count: 4) { _ in [] }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] {
+        let values = Striped<[Int], ChosenStrategy>(count: 4) { _ in [] }
         let completed = Arrivals()
         for number in 0..<300 {
             if number.isMultiple(of: 2) {
@@ -158,8 +158,8 @@ private struct OrderOfSubmission: StrategyVisitor {
 }
 
 private struct SeveralFromInside: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
-        let values = Striped<Int, Guard>(count: 4) { $0 }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+        let values = Striped<Int, ChosenStrategy>(count: 4) { $0 }
         let applied = Gate()
         try? values.submitWrite(
             2,
@@ -177,10 +177,10 @@ private struct SeveralFromInside: StrategyVisitor {
 }
 
 private struct RefusedByOne: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        let values = Striped<Int, Guard>(
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        let values = Striped<Int, ChosenStrategy>(
             count: 2,
-            strategy: { Guard(backlogMax: 1) },
+            strategy: { ChosenStrategy(backlogMax: 1) },
             value: { _ in 0 }
         )
         let (inside, leave, applied) = (Gate(), Gate(), Arrivals())
@@ -216,10 +216,12 @@ private struct RefusedByOne: StrategyVisitor {
 }
 
 private struct ThrowsInside: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [Int] { [] }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(_ strategy: Guard.Type) -> [Int] {
-        let values = Striped<Int, Guard>(count: 4) { $0 }
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> [Int] {
+        let values = Striped<Int, ChosenStrategy>(count: 4) { $0 }
         try? values.write(several: [1, 2]) { (values) throws(BacklogFull) in
             values[0] = 7
             throw BacklogFull()

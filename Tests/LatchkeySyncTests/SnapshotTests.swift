@@ -77,11 +77,11 @@ struct SnapshotTests {
     @Test func `a nested read holds what the outer one saw`() {
         let freed = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())
-        let cell = Cell(Tracked(freed))
-        strategy.read(cell, observer: NoObserver()) { _ in
-            strategy.read(cell, observer: NoObserver()) { _ in }
-            strategy.write(cell, observer: NoObserver()) { $0 = Tracked(freed) }
-            strategy.read(cell, observer: NoObserver()) { _ in }
+        let guarded = GuardedValue(Tracked(freed))
+        strategy.read(guarded, observer: NoObserver()) { _ in
+            strategy.read(guarded, observer: NoObserver()) { _ in }
+            strategy.write(guarded, observer: NoObserver()) { $0 = Tracked(freed) }
+            strategy.read(guarded, observer: NoObserver()) { _ in }
             #expect(freed.value == 0)
         }
         #expect(freed.value == 1)
@@ -104,14 +104,14 @@ struct SnapshotTests {
     @Test func `a value's deinit may enter the guard that frees it`() {
         let ended = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())
-        let cell = GuardedValue<AtEnd?>(nil)
-        strategy.write(cell, observer: NoObserver()) { value in
+        let guarded = GuardedValue<AtEnd?>(nil)
+        strategy.write(guarded, observer: NoObserver()) { value in
             value = AtEnd {
-                strategy.write(cell, observer: NoObserver()) { _ in }
+                strategy.write(guarded, observer: NoObserver()) { _ in }
                 ended.arrive()
             }
         }
-        strategy.write(cell, observer: NoObserver()) { $0 = nil }
+        strategy.write(guarded, observer: NoObserver()) { $0 = nil }
         #expect(ended.value == 1)
     }
 

@@ -90,63 +90,66 @@ extension StrategyKind {
 }
 
 private struct LawsVisitor: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [StrategyLaws] {
-        [StrategyLaws(submitting: { Guard() })]
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws] {
+        [StrategyLaws(submitting: { ChosenStrategy() })]
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> [StrategyLaws] {
-        [StrategyLaws(submitting: { Guard() }), StrategyLaws(blocking: { Guard() })]
+        [
+            StrategyLaws(submitting: { ChosenStrategy() }),
+            StrategyLaws(blocking: { ChosenStrategy() }),
+        ]
     }
 }
 
 private struct WritesApplyInOrder: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        StrategyLaws.writesApplyInOrder { Guard() }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.writesApplyInOrder { ChosenStrategy() }
     }
 }
 
 private struct CompletionsRunOutside: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        StrategyLaws.completionsRunOutside { Guard() }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.completionsRunOutside { ChosenStrategy() }
     }
 }
 
 private struct PoolThreadsSeeTheirWrites: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        ["\(Guard.name) has no blocking access functions"]
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        ["\(ChosenStrategy.name) has no blocking access functions"]
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> [String] {
-        StrategyLaws.poolThreadsSeeTheirWrites { Guard() }
+        StrategyLaws.poolThreadsSeeTheirWrites { ChosenStrategy() }
     }
 }
 
 private struct ObserverHearsInOrder: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        StrategyLaws.observerHearsInOrder { Guard() }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.observerHearsInOrder { ChosenStrategy() }
     }
 }
 
 private struct ObserverHearsOfWaiting: StrategyVisitor {
     let mode: AccessMode
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        StrategyLaws.observerHearsOfWaiting(mode) { Guard() }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.observerHearsOfWaiting(mode) { ChosenStrategy() }
     }
 }
 
 private struct ThrowingBodiesRelease: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> [String] {
-        ["\(Guard.name) has no blocking access functions"]
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        ["\(ChosenStrategy.name) has no blocking access functions"]
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> [String] {
-        StrategyLaws.throwingBodiesRelease { Guard() }
+        StrategyLaws.throwingBodiesRelease { ChosenStrategy() }
     }
 }

@@ -92,10 +92,12 @@ struct StripedTests {
 
 /// Adds up what as many stripes as there can be hold, and writes to one before and after.
 private struct SumOfAll: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Int { 0 }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Int { 0 }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(_ strategy: Guard.Type) -> Int {
-        let values = Striped<Int, Guard>(count: StripeCount.max) { _ in 1 }
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> Int {
+        let values = Striped<Int, ChosenStrategy>(count: StripeCount.max) { _ in 1 }
         values.write(7) { $0 += 1 }
         let sum = values.readAll { $0.reduce(0, +) }
         values.write(7) { $0 += 1 }
@@ -105,8 +107,8 @@ private struct SumOfAll: StrategyVisitor {
 
 /// Counts the cuts that no moment of the writer explains.
 private struct ConsistentCut: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Int {
-        let values = Striped<Int, Guard>(count: 8) { _ in 0 }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Int {
+        let values = Striped<Int, ChosenStrategy>(count: 8) { _ in 0 }
         let (torn, written) = (Arrivals(), Arrivals())
         let ended = TestThread.run(3) { index in
             for round in 0..<40 {

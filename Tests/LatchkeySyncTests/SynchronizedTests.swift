@@ -55,17 +55,17 @@ struct SynchronizedTests {
 }
 
 private struct NameVisitor: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> String {
-        Guard.name
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+        ChosenStrategy.name
     }
 }
 
 private struct AsyncAccess: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(
-        _ strategy: Guard.Type
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> @Sendable () async throws -> Int {
         {
-            let value = Synchronized<Int, Guard>(0)
+            let value = Synchronized<Int, ChosenStrategy>(0)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<100 {
                     group.addTask { try await value.asyncWrite { $0 += 1 } }

@@ -14,19 +14,19 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
 
     private let queue = DispatchQueue.global()
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() {}
 
     /// Reads.
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?
         queue.sync {
             outcome = Swift.Result { () throws(Failure) in
-                try cell.read(body)
+                try guarded.read(body)
             }
         }
         guard let outcome else {
@@ -37,14 +37,14 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
 
     /// Writes.
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?
         queue.sync(flags: .barrier) {
             outcome = Swift.Result { () throws(Failure) in
-                try cell.write(body)
+                try guarded.write(body)
             }
         }
         guard let outcome else {
@@ -73,7 +73,7 @@ public struct TornSpinStrategy: LockingStrategy, TryingStrategy {
     /// The lock.
     public let rawLock = TornSpinLock()
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() {}
 }
 
@@ -81,7 +81,7 @@ public struct TornSpinStrategy: LockingStrategy, TryingStrategy {
 public final class TornSpinLock: RawLock {
     private let isHeld = Atomic<Bool>(false)
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() {}
 
     /// Waits until the calling thread holds the lock.

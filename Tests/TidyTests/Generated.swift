@@ -1,3 +1,5 @@
+import LatchkeyService
+import LatchkeySettings
 import LatchkeySync
 
 /// A part of a file that says what the code says: it stands between two lines and is written by
@@ -23,6 +25,7 @@ struct Generated: Sendable {
             ["| Strategy | What it is |", "|---|---|"]
                 + StrategyKind.allCases.map { "| `\($0.rawValue)` | \($0.summary) |" }
         },
+        Generated(path: "docs/operating.md", in: "settings") { _ in settingTable },
         Generated(path: "docs/strategies.md", in: "strategy traits") { _ in traitTable },
         Generated(path: "docs/strategies.md", in: "strategy pages") { tree in
             StrategyKind.allCases.flatMap { page(of: $0, in: tree) }
@@ -70,6 +73,20 @@ extension Generated {
         return ([head, head.map { _ in "---" }] + rows).map { cells in
             "| " + cells.joined(separator: " | ") + " |"
         }
+    }
+
+    private static var settingTable: [String] {
+        let head = ["| Flag | Default | Values | Meaning |", "|---|---|---|---|"]
+        return head
+            + ServiceConfiguration.settings.map { setting in
+                let cells = [
+                    "`--\(setting.name)`",
+                    setting.defaultText.isEmpty ? "" : "`\(setting.defaultText)`",
+                    setting.values.bounds,
+                    setting.help,
+                ]
+                return "| " + cells.joined(separator: " | ") + " |"
+            }
     }
 
     /// What the strategy's own file says of it: the comment of the type whose kind it is.

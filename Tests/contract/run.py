@@ -9,7 +9,6 @@ Needs what `scripts/require test` installs. Everything is random with a fixed se
 import argparse
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -37,7 +36,6 @@ def main():
     with tempfile.TemporaryFile("w+") as log:
         try:
             step("openapi.yaml is a valid description", validate)
-            step("docs/operating.md has the command's flags", compare_flags, arguments.binary)
             with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
                           log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
@@ -79,21 +77,6 @@ def tool(name):
 
 def validate():
     run(tool("openapi-spec-validator"), CONTRACT)
-
-
-def compare_flags(binary):
-    """Every flag with its default, in both, and none besides."""
-    manual = subprocess.run([binary, "serve", "--help"], capture_output=True, text=True,
-                            timeout=COMMAND_SECONDS_MAX, check=True).stdout
-    manual_flags = {}
-    for name, text in re.findall(r"^  --([a-z-]+)[^\n]*\n((?:      .*\n)*)", manual, re.MULTILINE):
-        default = re.search(r"Default: (\S+)\.(\s|$)", " ".join(text.split()))
-        manual_flags[name] = default[1] if default else ""
-    page = (TOP / "docs" / "operating.md").read_text(encoding="utf-8")
-    page_flags = dict(re.findall(r"^\| `--([a-z-]+)` \| (?:`([^`]*)`)? *\|", page, re.MULTILINE))
-    if manual_flags != page_flags:
-        raise Failure("docs/operating.md and --help differ: "
-                      f"{sorted(set(manual_flags.items()) ^ set(page_flags.items()))}")
 
 
 def take_tour(service):

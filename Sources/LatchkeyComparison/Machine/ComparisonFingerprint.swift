@@ -1,10 +1,10 @@
-import LatchkeyContention
+import LatchkeyMachine
 
 extension ComparisonReport.Fingerprint {
     /// Looks at the machine and the build.
     init(version: String, mutex: ComparisonReport.MutexObservation) {
-        let found = LatchkeyContention.Fingerprint(
-            LatchkeyContention.Fingerprint.Context(version: version)
+        let found = LatchkeyMachine.Fingerprint(
+            LatchkeyMachine.Fingerprint.Context(version: version)
         )
         self.init(
             latchkeyVersion: version,
@@ -19,7 +19,7 @@ extension ComparisonReport.Fingerprint {
             processorsOnline: found.processorsOnline,
             processorsAllowed: found.processorsAllowed,
             processorQuota: found.processorQuota,
-            frequencyGovernor: LatchkeyContention.Fingerprint.line(
+            frequencyGovernor: SystemFile.line(
                 "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
             ),
             memoryBytes: found.memoryBytes,
@@ -27,12 +27,10 @@ extension ComparisonReport.Fingerprint {
         )
     }
 
-    var isDebug: Bool { configuration == "debug" }
-
     /// The maker of the virtual machine, or `yes` if the processor only says that it is one.
     private static var hypervisor: String? {
-        let flags = LatchkeyContention.Fingerprint.field("flags", ":", in: "/proc/cpuinfo")
+        let flags = SystemFile.field("flags", ":", in: "/proc/cpuinfo")
         guard flags?.contains(" hypervisor") == true else { return nil }
-        return LatchkeyContention.Fingerprint.line("/sys/class/dmi/id/sys_vendor") ?? "yes"
+        return SystemFile.line("/sys/class/dmi/id/sys_vendor") ?? "yes"
     }
 }

@@ -1,7 +1,8 @@
+import CLatchkeyMachine
 import CLatchkeySystem
 import Dispatch
 import Foundation
-import LatchkeyContention
+import LatchkeyMachine
 import Synchronization
 
 extension ComparisonReport.MutexObservation {
@@ -16,7 +17,7 @@ extension ComparisonReport.MutexObservation {
         observe { mutex in mutex.withLock { _ in } }
     }
 
-    /// How long the waiting thread may take to go to sleep.
+    /// The time in which the waiting thread must go to sleep.
     private static let patienceSeconds = 2.0
 
     static func observe(
@@ -26,7 +27,7 @@ extension ComparisonReport.MutexObservation {
         let ended = DispatchSemaphore(value: 0)
         let seen = subject.mutex.withLock { _ in
             Thread.detachNewThread {
-                subject.waiter.store(latchkey_system_thread_identifier(), ordering: .releasing)
+                subject.waiter.store(latchkey_machine_thread_identifier(), ordering: .releasing)
                 wait(subject.mutex)
                 ended.signal()
             }
@@ -44,7 +45,7 @@ extension ComparisonReport.MutexObservation {
             let thread = subject.waiter.load(ordering: .acquiring)
             guard thread != 0 else { continue }
             let path = "/proc/self/task/\(thread)/syscall"
-            guard let line = LatchkeyContention.Fingerprint.line(path) else {
+            guard let line = SystemFile.line(path) else {
                 last = "the kernel does not show what a thread waits in"
                 continue
             }

@@ -41,14 +41,11 @@ extension ComparisonReport {
         case unsynchronized
         /// A bare `pthread_mutex_t` around the work.
         case pthreadMutex = "pthread-mutex"
+        /// Over HTTP: requests that touch no property.
+        case httpAlone = "http-alone"
     }
 
-    /// The baseline over the wire: requests that touch no property, which is what HTTP alone costs.
-    package static let httpAlone = "http-alone"
-
-    package static func isBaseline(_ name: String) -> Bool {
-        Baseline(rawValue: name) != nil || name == httpAlone
-    }
+    package static func isBaseline(_ name: String) -> Bool { Baseline(rawValue: name) != nil }
 
     /// The machine and the build, without which the figures mean little.
     ///
@@ -104,7 +101,7 @@ extension ComparisonReport {
         /// Of the last 1, 5 and 15 minutes, when the run began and when it ended.
         package var loadAverageBefore: [Double]
         package var loadAverageAfter: [Double]
-        /// How many processors other processes kept busy during the run, in the mean.
+        /// How many processors other processes kept busy during the run, on average.
         package var foreignProcessors: Double?
         /// The share of the processors' time that the hypervisor gave to other guests.
         package var stealRatio: Double?
@@ -119,7 +116,7 @@ extension ComparisonReport {
         package var loopNanosecondsPerOperation: Double
         /// What counting and timing add to an operation, on average over timed and untimed ones.
         package var meteringNanosecondsPerOperation: Double
-        /// One operation in so many is timed, in the mean.
+        /// One operation in this many is timed on average.
         package var samplingMean: Int
         /// How long a step of work takes, of which sections and the work outside are made.
         ///

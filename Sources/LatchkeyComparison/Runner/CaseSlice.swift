@@ -1,4 +1,5 @@
 import LatchkeyContention
+import LatchkeyMachine
 import LatchkeySync
 
 /// One slice of one strategy: builds what is guarded, runs the threads, checks the result.
@@ -9,7 +10,7 @@ import LatchkeySync
 /// ended, both by the controlling thread; in between it is the strategy's. A meter is the slice's
 /// own.
 struct CaseSlice: StrategyVisitor {
-    typealias Failure = SliceFailure
+    typealias Failure = MeasurementFailure
 
     let slice: Slice
     let workload: ComparisonReport.Workload
@@ -18,43 +19,37 @@ struct CaseSlice: StrategyVisitor {
     /// The throughput is taken without.
     let isMetered: Bool
 
-    /// What the slice found, and whether the work came out as it must.
+    /// The result of the slice, and whether the values are right.
     struct Output {
         var result: SliceResult
-        /// How many keys do not have the value that so many writes lead to.
+        /// The number of keys whose value does not match the writes.
         var wrongKeys: Int
         var contention: ContentionReport.Row?
     }
 
-    /// One acquisition in so many is timed, in the mean: often enough for a slow strategy's short
+    /// One acquisition in so many is timed on average: often enough for a slow strategy's short
     /// slice to have quantiles, and what it adds is not in the throughput.
     static let samplingMean = 8
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(SliceFailure) -> Output {
-        try submitting(strategy)
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(MeasurementFailure) -> Output {
+        guard isMetered else {
+            return try submitting(nil) { Guard() }
+        }
+        let meter = Self.meter(strategy)
+        return try submitting(meter) { meter.metered(Guard()) }
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
-    ) throws(SliceFailure) -> Output {
+    ) throws(MeasurementFailure) -> Output {
         if Guard.traits.appliesWritesAsynchronously {
-            return try submitting(strategy)
+            return try visit(strategy)
         }
         guard isMetered else {
             return try blocking(nil) { Guard() }
         }
         let meter = Self.meter(strategy)
         return try blocking(meter) { meter.metered(Guard()) }
-    }
-
-    private func submitting<Guard: NamedStrategy>(
-        _ strategy: Guard.Type
-    ) throws(SliceFailure) -> Output {
-        guard isMetered else {
-            return try submitting(nil) { Guard() }
-        }
-        let meter = Self.meter(strategy)
-        return try submitting(meter) { meter.metered(Guard()) }
     }
 
     private static func meter<Guard: NamedStrategy>(_ strategy: Guard.Type) -> ContentionMeter {
@@ -66,84 +61,87 @@ struct CaseSlice: StrategyVisitor {
         )
     }
 
+    private func submitting<Guard: Strategy>(
+        _ meter: ContentionMeter?,
+        _ guarding: () -> Guard
+    ) throws(MeasurementFailure) -> Output {
+        workload.keys == 1
+            ? try submitting(striped(guarding, OneValue.self), meter)
+            : try submitting(striped(guarding, ManyValues.self), meter)
+    }
+
+    private func submitting<Value: GuardedValues, Guard: Strategy>(
+        _ striped: Striped<Value, Guard>,
+        _ meter: ContentionMeter?
+    ) throws(MeasurementFailure) -> Output {
+        let cost = slice.cost
+        let result = try run(meter) { SubmittingOperator(striped, cost) }
+        return try output(striped, result, meter)
+    }
+
     private func blocking<Guard: BlockingStrategy>(
         _ meter: ContentionMeter?,
         _ guarding: () -> Guard
-    ) throws(SliceFailure) -> Output {
-        if workload.keys == 1 {
-            return try blocking(OneSlot.self, meter, guarding)
-        }
-        return try blocking(ManySlots.self, meter, guarding)
+    ) throws(MeasurementFailure) -> Output {
+        workload.keys == 1
+            ? try blocking(OneValue.self, meter, guarding)
+            : try blocking(ManyValues.self, meter, guarding)
     }
 
-    private func blocking<Value: Slots, Guard: BlockingStrategy>(
+    private func blocking<Value: GuardedValues, Guard: BlockingStrategy>(
         _ value: Value.Type,
         _ meter: ContentionMeter?,
         _ guarding: () -> Guard
-    ) throws(SliceFailure) -> Output {
+    ) throws(MeasurementFailure) -> Output {
         let cost = slice.cost
         guard workload.stripes == 1 else {
-            let striped: Striped<Value, Guard> = striped(guarding)
+            let striped = striped(guarding, value)
             let result = try run(meter) { BlockingOperator(striped, cost) }
             return try output(striped, result, meter)
         }
         let guarded = Synchronized(Value(count: workload.keys), strategy: guarding())
         let result = try run(meter) { OneStripeOperator(guarded, cost) }
-        let stripes: [Value] = try patience.results(count: 1) { _, completion in
-            completion(guarded.read { $0 })
+        let stripes: [Value] = try bound.results(count: 1) { _, completion in
+            guarded.submitRead({ $0 }, completion: completion)
         }
         return output(stripes, result, meter)
     }
 
-    private func submitting<Guard: Strategy>(
-        _ meter: ContentionMeter?,
-        _ guarding: () -> Guard
-    ) throws(SliceFailure) -> Output {
-        let cost = slice.cost
-        if workload.keys == 1 {
-            let striped: Striped<OneSlot, Guard> = striped(guarding)
-            let result = try run(meter) { SubmittingOperator(striped, cost) }
-            return try output(striped, result, meter)
-        }
-        let striped: Striped<ManySlots, Guard> = striped(guarding)
-        let result = try run(meter) { SubmittingOperator(striped, cost) }
-        return try output(striped, result, meter)
-    }
-
     /// Runs the threads.
     ///
-    /// What was metered during their warm-up is forgotten.
+    /// The meter is reset after the warm-up.
     private func run<Performer: Operator>(
         _ meter: ContentionMeter?,
         _ performer: @escaping @Sendable () -> Performer
-    ) throws(SliceFailure) -> SliceResult {
-        try slice.run(whenMeasuring: { meter?.reset() }, performer: { _ in performer() })
+    ) throws(MeasurementFailure) -> SliceResult {
+        try slice.run(whenMeasuring: { meter?.reset() }, performer: performer)
     }
 
-    private func striped<Value: Slots, Guard: Strategy>(
-        _ guarding: () -> Guard
+    private func striped<Value: GuardedValues, Guard: Strategy>(
+        _ guarding: () -> Guard,
+        _ value: Value.Type
     ) -> Striped<Value, Guard> {
         Striped(count: workload.stripes, strategy: guarding) { stripe in
             Value(count: workload.keyCount(stripe: stripe))
         }
     }
 
-    private func output<Value: Slots, Guard: Strategy>(
+    private func output<Value: GuardedValues, Guard: Strategy>(
         _ striped: Striped<Value, Guard>,
         _ result: SliceResult,
         _ meter: ContentionMeter?
-    ) throws(SliceFailure) -> Output {
-        let stripes: [Value] = try patience.results(count: workload.stripes) { stripe, completion in
-            // The door that every strategy has.
+    ) throws(MeasurementFailure) -> Output {
+        let stripes: [Value] = try bound.results(count: workload.stripes) { stripe, completion in
+            // Every strategy can be entered like this.
             striped.submitRead(stripe, { $0 }, completion: completion)
         }
         return output(stripes, result, meter)
     }
 
-    private var patience: Patience { Patience(isInterrupted: slice.isInterrupted) }
+    private var bound: BoundedWait { BoundedWait(isInterrupted: slice.isInterrupted) }
 
     private func output(
-        _ stripes: [some Slots],
+        _ stripes: [some GuardedValues],
         _ result: SliceResult,
         _ meter: ContentionMeter?
     ) -> Output {
@@ -156,8 +154,8 @@ struct CaseSlice: StrategyVisitor {
 }
 
 extension Slice {
-    /// How many keys do not have the value that the writes of all threads lead to.
-    func wrongKeys<Value: Slots>(
+    /// The number of keys whose value does not match the writes of all threads.
+    func wrongKeys<Value: GuardedValues>(
         _ result: SliceResult,
         _ workload: ComparisonReport.Workload,
         stripes: [Value]
@@ -183,7 +181,7 @@ extension Slice {
         }
         return writes.indices.count { key in
             let steps = writes[key] &* UInt64(cost.sectionSteps)
-            return value(key) != cost.work.jump(slotStart, steps: steps)
+            return value(key) != cost.work.jump(startValue, steps: steps)
         }
     }
 }

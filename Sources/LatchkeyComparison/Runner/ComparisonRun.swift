@@ -1,71 +1,96 @@
-import CLatchkeySystem
-import Foundation
-import LatchkeySync
+internal import CLatchkeySystem
+internal import Foundation
+internal import LatchkeyMachine
+internal import LatchkeySync
 
-/// A run of `latchkey compare --transport memory`.
+/// A run of `latchkey compare`.
 ///
-/// Every repeat of a case is two slices: one without any meter, for the throughput, the processor
-/// time and the fairness; and a shorter one, metered, for waits, holds, contention and hand-offs.
-/// The ratio of the two is what metering costs. The repeats of all cases are interleaved in rotated
-/// order. When all are done, each strategy is checked on workloads of its own; those checks are not
-/// in the figures, and the final counts of every slice are.
+/// The repeats of all cases are interleaved in rotated order, whatever measures them:
+/// ``MemoryComparison`` or ``HTTPComparison``. When all are done, each strategy is checked in this
+/// process, on workloads of its own; those checks are not in the figures.
 package struct ComparisonRun: Sendable {
-    private let settings: ComparisonSettings
-    private let version: String
-    private let schedule: Schedule
-    private let work: Work
+    let settings: ComparisonSettings
+    let version: String
+    let schedule: Schedule
+    private let executable: String
 
-    /// The part of a repeat's duration for which it warms up first.
-    static let warmUpShare = 0.1
-    /// The part of a repeat's duration for which it is metered afterwards.
-    static let meteredShare = 0.3
+    /// The result of a run, and the failure that ended it early, if one did.
+    package struct Outcome: Sendable {
+        package var report: ComparisonReport
+        package var failure: ComparisonError?
+    }
 
+    /// - Parameters:
+    ///   - settings: What to compare.
+    ///   - version: Latchkey's version.
+    ///   - executable: The program whose `serve` is started, over HTTP.
     /// - Throws: A sentence about the first setting that makes no sense.
-    package init(_ settings: ComparisonSettings, version: String) throws(ComparisonSettingsError) {
+    package init(
+        _ settings: ComparisonSettings,
+        version: String,
+        executable: String = ""
+    ) throws(ComparisonError) {
         try settings.validate()
         self.settings = settings
         self.version = version
+        self.executable = executable
         schedule = Schedule(settings)
-        work = Work(seed: settings.seed)
     }
 
     /// Measures, checks, and returns what was found.
     ///
-    /// Blocks for about ``estimatedSeconds``. Not for use in a task.
+    /// Blocks until the run has ended. Not for use in a task. What is started ends with the calling
+    /// thread, whatever ends it.
     ///
     /// - Parameters:
-    ///   - isInterrupted: Asked every few milliseconds, on the calling thread. Once it says true,
-    ///     the slice that runs is thrown away and the report has what was finished before.
+    ///   - isInterrupted: Asked every few dozen milliseconds. Once it says true, the repeat that
+    ///     runs is thrown away and the report has what was finished before.
     ///   - progress: Called on the calling thread, at the start and whenever a repeat is done.
-    /// - Returns: The report. Of an interrupted run it has what was finished.
+    /// - Returns: The report, without a recommendation; with the failure, if something failed after
+    ///   a case was measured.
+    /// - Throws: A sentence if something failed before a case was measured.
     package func run(
         isInterrupted: @escaping @Sendable () -> Bool = { false },
         progress: (ComparisonProgress) -> Void = { _ in }
-    ) -> ComparisonReport {
-        var clock = ProgressClock(
-            totalCount: schedule.cases.count * settings.repeats + settings.strategies.count,
-            estimatedSeconds: estimatedSeconds
-        )
-        progress(clock.progress("calibrating"))
+    ) throws(ComparisonError) -> Outcome {
         let startedAt = Date()
-        let conditions = ConditionsWatch()
+        let before = MachineReading.now()
+        var method = try method(isInterrupted)
+        defer { method.end() }
+        let repeatCount = schedule.cases.count * settings.repeats
+        var clock = ProgressClock(steps: [
+            (method.preparations.count, method.preparationSeconds),
+            (repeatCount, method.repeatSeconds),
+            (settings.strategies.count, StrategyVerdicts.estimatedSeconds),
+        ])
+        progress(clock.progress("calibrating"))
         let mutex = ComparisonReport.MutexObservation.observe()
-        let calibration = WorkCalibration.measure(work)
-        var measurement = Measurement(
-            settings: settings,
-            schedule: schedule,
-            work: work,
-            calibration: calibration,
-            isInterrupted: isInterrupted
-        )
-        for (repeatIndex, caseIndex) in order {
-            guard !isInterrupted(), !measurement.isStuck else { break }
-            progress(clock.progress(schedule.cases[caseIndex].label))
-            measurement.measure(caseIndex, repeatIndex: repeatIndex)
-            clock.finishedCount += 1
+        var measured = Measured(repeats: schedule.cases.map { _ in [] })
+        for (index, label) in method.preparations.enumerated() where !isInterrupted() {
+            progress(clock.progress(label))
+            do throws(MeasurementFailure) {
+                try method.prepare(index)
+            } catch {
+                guard case .failed(let failure) = error else { break }
+                throw failure
+            }
+            clock.finish(method.preparationSeconds)
         }
-        var verdicts = measurement.countVerdicts()
-        for kind in settings.strategies where !isInterrupted() && !measurement.isStuck {
+        measuring: for (repeatIndex, caseIndex) in schedule.order where !isInterrupted() {
+            let planned = schedule.cases[caseIndex]
+            progress(clock.progress(planned.label))
+            do throws(MeasurementFailure) {
+                let found = try method.measure(planned, repeatIndex: repeatIndex)
+                measured.repeats[caseIndex].append(found)
+            } catch {
+                measured.note(error, planned)
+                break measuring
+            }
+            clock.finish(method.repeatSeconds)
+        }
+        if let failure = measured.failure, measured.repeats.allSatisfy(\.isEmpty) { throw failure }
+        method.end()
+        for kind in settings.strategies where !isInterrupted() && measured.stuckCase == nil {
             progress(clock.progress("checking \(kind.rawValue)"))
             let found = StrategyVerdicts.check(
                 kind,
@@ -73,55 +98,127 @@ package struct ComparisonRun: Sendable {
                 isInterrupted: isInterrupted
             )
             guard !found.isEmpty else { break }
-            verdicts += found
-            clock.finishedCount += 1
+            measured.verdicts += found
+            clock.finish(StrategyVerdicts.estimatedSeconds)
         }
         progress(clock.progress("done"))
-        return ReportBuilder(
-            settings: settings,
-            schedule: schedule,
-            measurement: measurement,
-            verdicts: verdicts,
+        measured.isInterrupted = clock.finishedCount < clock.totalCount
+        measured.elapsedSeconds = clock.elapsedSeconds
+        let report = report(
+            measured,
+            by: method,
             startedAt: startedAt,
-            elapsedSeconds: clock.elapsedSeconds,
-            isInterrupted: clock.finishedCount < clock.totalCount
-        ).report(
-            fingerprint: ComparisonReport.Fingerprint(version: version, mutex: mutex),
-            conditions: conditions
+            from: before,
+            fingerprint: ComparisonReport.Fingerprint(version: version, mutex: mutex)
         )
+        return Outcome(report: report, failure: measured.failure)
     }
 
-    private var order: [(repeatIndex: Int, caseIndex: Int)] {
-        (0..<settings.repeats).flatMap { index in
-            schedule.order(ofRepeat: index).map { (index, $0) }
+    private func method(
+        _ isInterrupted: @escaping @Sendable () -> Bool
+    ) throws(ComparisonError) -> any ComparisonMethod {
+        switch settings.transport {
+        case .memory: MemoryComparison(settings, schedule, isInterrupted: isInterrupted)
+        case .http:
+            try HTTPComparison(
+                settings,
+                schedule,
+                executable: executable,
+                isInterrupted: isInterrupted
+            )
         }
     }
 
-    /// How long the run takes, as far as that is known beforehand.
-    package var estimatedSeconds: Double {
-        let shares = 1 + Self.meteredShare + 2 * Self.warmUpShare
-        let repeats = Double(schedule.cases.count * settings.repeats)
-        let checks = Double(settings.strategies.count) * StrategyVerdicts.estimatedSeconds
-        return repeats * settings.durationSeconds * shares * 1.05 + checks
+    /// The results of a run so far.
+    struct Measured {
+        /// For each case of the schedule.
+        var repeats: [[ComparisonReport.Repeat]]
+        /// The results of the checks.
+        var verdicts: [ComparisonReport.Verdict] = []
+        /// The case whose threads did not stop, which ends the run.
+        var stuckCase: PlannedCase?
+        var failure: ComparisonError?
+        var isInterrupted = false
+        var elapsedSeconds = 0.0
+
+        fileprivate mutating func note(_ error: MeasurementFailure, _ planned: PlannedCase) {
+            switch error {
+            case .interrupted: break
+            case .stuck: stuckCase = planned
+            case .failed(let cause):
+                failure = ComparisonError(
+                    "While \(planned.label) was measured: \(cause.message)"
+                )
+            }
+        }
     }
 }
 
-/// What is known about the time that a run still takes.
+/// A way to measure the cases of a run: in this process, or over HTTP.
+protocol ComparisonMethod {
+    /// Labels, for the progress line, of what has to be made ready first.
+    var preparations: [String] { get }
+    /// The time that a preparation and a repeat take, for the estimate.
+    var preparationSeconds: Double { get }
+    var repeatSeconds: Double { get }
+
+    mutating func prepare(_ index: Int) throws(MeasurementFailure)
+
+    /// Takes one repeat of a case.
+    mutating func measure(
+        _ planned: PlannedCase,
+        repeatIndex: Int
+    ) throws(MeasurementFailure) -> ComparisonReport.Repeat
+
+    /// Ends what `prepare` has started; once more does nothing.
+    mutating func end()
+
+    /// The steps of work of an operation, if it does any.
+    func cost(_ planned: PlannedCase) -> OperationCost?
+    var instrument: ComparisonReport.InstrumentCost { get }
+    /// Why the figures cannot be trusted, a sentence each.
+    var findings: [String] { get }
+    /// The verdicts on the measured operations themselves.
+    var verdicts: [ComparisonReport.Verdict] { get }
+}
+
+/// Why a repeat has no result.
+enum MeasurementFailure: Error {
+    case interrupted
+    /// Threads did not stop within the bound.
+    case stuck
+    case failed(ComparisonError)
+}
+
+/// Estimates the time that a run still takes.
 private struct ProgressClock {
     let totalCount: Int
-    let estimatedSeconds: Double
-    let startedAt = latchkey_system_nanoseconds()
-    var finishedCount = 0
+    /// As planned.
+    private let totalSeconds: Double
+    private let startedAt = latchkey_system_nanoseconds()
+    private(set) var finishedCount = 0
+    private var finishedSeconds = 0.0
+
+    /// - Parameter steps: How many steps of each kind there are, and how long one takes.
+    init(steps: [(count: Int, seconds: Double)]) {
+        totalCount = steps.reduce(0) { $0 + $1.count }
+        totalSeconds = steps.reduce(0) { $0 + Double($1.count) * $1.seconds }
+    }
 
     var elapsedSeconds: Double {
         Double(latchkey_system_nanoseconds() - startedAt) / 1e9
     }
 
+    mutating func finish(_ plannedSeconds: Double) {
+        finishedCount += 1
+        finishedSeconds += plannedSeconds
+    }
+
     /// The estimate is the plan at first, and what was needed so far more and more.
     func progress(_ current: String) -> ComparisonProgress {
         let elapsed = elapsedSeconds
-        let done = Double(finishedCount) / Double(max(1, totalCount))
-        let planned = estimatedSeconds * (1 - done)
+        let done = finishedSeconds / totalSeconds
+        let planned = totalSeconds * (1 - done)
         let measured = done > 0 ? elapsed / done * (1 - done) : planned
         return ComparisonProgress(
             finishedCount: finishedCount,

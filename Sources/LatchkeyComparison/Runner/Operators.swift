@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import LatchkeySync
 
-/// What an operation of a case costs, in steps of work.
+/// The cost of an operation, in steps of work.
 struct OperationCost: Sendable {
     let work: Work
     let sectionSteps: Int
@@ -31,7 +31,7 @@ protocol Operator: SendableMetatype {
     mutating func drain()
 }
 
-/// Where nothing is refused, and an operation has ended when it returns.
+/// Defaults: nothing is refused, and an operation has ended when it returns.
 extension Operator {
     var refusedCount: Int { 0 }
 
@@ -44,8 +44,8 @@ extension Operator {
     mutating func drain() {}
 }
 
-/// Enters through the blocking doors.
-struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
+/// Uses the blocking access functions.
+struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
     let striped: Striped<Value, Guard>
     let cost: OperationCost
 
@@ -69,11 +69,11 @@ struct BlockingOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
     }
 }
 
-/// Enters the only stripe there is, through the blocking doors.
+/// Uses the blocking access functions of the only stripe.
 ///
 /// Apart from ``BlockingOperator`` because the way to a stripe is three loads, each of which waits
 /// for the one before and for the unlocking before that: two nanoseconds that are no lock's.
-struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
+struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
     let guarded: Synchronized<Value, Guard>
     let cost: OperationCost
 
@@ -93,13 +93,13 @@ struct OneStripeOperator<Value: Slots, Guard: BlockingStrategy>: Operator {
     }
 }
 
-/// Enters through the submitting doors, with a bounded number of operations under way.
+/// Uses the submitting access functions, with a bounded number of operations under way.
 ///
-/// What is measured is how many operations are *applied*: a thread goes on while up to
+/// The figure is the number of *applied* operations: a thread goes on while up to
 /// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
 /// bounds them is part of the figure, as any bound would be part of a program.
-struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
-    /// How many operations of a thread are under way at most.
+struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
+    /// The most operations of a thread that are under way.
     static var windowMax: Int { 16 }
 
     let striped: Striped<Value, Guard>
@@ -113,19 +113,12 @@ struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
     }
 
     mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-        window.wait()
-        submit(operation) { [window] in
-            window.signal()
-        }
+        submit(operation, nil)
         return 0
     }
 
     mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        window.wait()
-        submit(operation) { [window] in
-            timing.end()
-            window.signal()
-        }
+        submit(operation, timing)
         return 0
     }
 
@@ -138,31 +131,32 @@ struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
         }
     }
 
-    private mutating func submit(
-        _ operation: PlannedOperation,
-        _ completion: @escaping @Sendable () -> Void
-    ) {
+    private mutating func submit(_ operation: PlannedOperation, _ timing: ResponseTiming?) {
+        window.wait()
         let slot = operation.slot
         let cost = cost
+        let completion = { @Sendable [window] (result: UInt64) in
+            Sink.keep(result)
+            timing?.end()
+            window.signal()
+        }
         guard operation.isWrite else {
-            striped.submitRead(operation.stripe) {
-                $0.read(slot, work: cost.work, steps: cost.sectionSteps)
-            } completion: { found in
-                Sink.keep(found)
-                completion()
-            }
+            striped.submitRead(
+                operation.stripe,
+                { $0.read(slot, work: cost.work, steps: cost.sectionSteps) },
+                completion: completion
+            )
             return
         }
         // The windows of all threads together fit into a backlog unless there are more than 256
         // threads. What is refused then is tried again, so that the plan stays what was done.
         while true {
             do {
-                try striped.submitWrite(operation.stripe) {
-                    $0.write(slot, work: cost.work, steps: cost.sectionSteps)
-                } completion: { left in
-                    Sink.keep(left)
-                    completion()
-                }
+                try striped.submitWrite(
+                    operation.stripe,
+                    { $0.write(slot, work: cost.work, steps: cost.sectionSteps) },
+                    completion: completion
+                )
                 return
             } catch {
                 refusedCount += 1
@@ -173,7 +167,7 @@ struct SubmittingOperator<Value: Slots, Guard: Strategy>: Operator {
 }
 
 /// Does the work without any guard, for one thread alone.
-struct UnguardedOperator<Value: Slots>: Operator {
+struct UnguardedOperator<Value: GuardedValues>: Operator {
     private(set) var stripes: [Value]
     let cost: OperationCost
 

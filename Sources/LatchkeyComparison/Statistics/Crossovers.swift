@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where one strategy overtakes another as threads are added or reads become more frequent.
+/// The points where one strategy overtakes another as threads or reads are added.
 package enum Crossovers {
     /// All crossovers between the cases' strategies.
     ///
@@ -25,16 +25,7 @@ package enum Crossovers {
         var curve: ScalabilityCurve?
     }
 
-    fileprivate struct Crossing {
-        /// The last measured point at which one is ahead, and the first at which the other is.
-        var from: Double
-        var to: Double
-        var at: Double
-        var fasterBelow: String
-        var fasterAbove: String
-    }
-
-    /// What cases have in common that differ by their read ratio only.
+    /// The common part of cases that differ by their read ratio only.
     private struct Situation: Hashable {
         var workload: ComparisonReport.Workload
         var threads: Int
@@ -58,9 +49,7 @@ package enum Crossovers {
                     curve: isDescribed ? curve : nil
                 )
             }
-            return crossings(lines).map {
-                ComparisonReport.Crossover($0, axis: .threads, workload: workload)
-            }
+            return crossings(lines, .threads, workload)
         }
     }
 
@@ -82,58 +71,59 @@ package enum Crossovers {
                     }
                 )
             }
-            return crossings(lines).map {
-                ComparisonReport.Crossover(
-                    $0,
-                    axis: .readRatio,
-                    workload: situation.workload,
-                    threads: situation.threads
-                )
-            }
+            return crossings(lines, .readRatio, situation.workload, situation.threads)
         }
     }
 
-    private static func crossings(_ lines: [Line]) -> [Crossing] {
+    private static func crossings(
+        _ lines: [Line],
+        _ axis: ComparisonReport.Crossover.Axis,
+        _ workload: ComparisonReport.Workload,
+        _ threads: Int? = nil
+    ) -> [ComparisonReport.Crossover] {
         let sorted = lines.sorted { $0.strategy < $1.strategy }
-        var found: [Crossing] = []
-        for (index, first) in sorted.enumerated() {
-            for second in sorted[(index + 1)...] {
-                found += crossings(first, second)
+        return sorted.enumerated().flatMap { index, first in
+            sorted[(index + 1)...].flatMap { second in
+                crossings(first, second).map { last, next, at in
+                    ComparisonReport.Crossover(
+                        axis: axis,
+                        workload: workload,
+                        threads: threads,
+                        from: last.at,
+                        to: next.at,
+                        at: at,
+                        fasterBelow: (last.lead > 0 ? first : second).strategy,
+                        fasterAbove: (last.lead > 0 ? second : first).strategy
+                    )
+                }
             }
         }
-        return found
     }
 
-    private static func crossings(_ first: Line, _ second: Line) -> [Crossing] {
-        // The last point at which one of the two was ahead beyond the noise.
-        var last: (at: Double, isFirstAhead: Bool, lead: Double)?
-        var found: [Crossing] = []
-        for point in first.points {
+    /// A point at which one of two strategies is ahead of the other beyond the noise: the first,
+    /// if the lead is above 0.
+    private typealias Lead = (at: Double, lead: Double)
+
+    /// The last lead of one, the first lead of the other, and where they cross in between.
+    private static func crossings(
+        _ first: Line,
+        _ second: Line
+    ) -> [(last: Lead, next: Lead, at: Double)] {
+        let leads: [Lead] = first.points.compactMap { point in
             guard let other = second.points.first(where: { $0.at == point.at }),
                 !point.spread.overlaps(other.spread),
                 point.spread.median > 0, other.spread.median > 0
-            else { continue }
-            let lead = log(point.spread.median / other.spread.median)
-            let isFirstAhead = lead > 0
-            if let last, last.isFirstAhead != isFirstAhead {
-                let straight = last.at + (point.at - last.at) * last.lead / (last.lead - lead)
-                let at = curvesCross(first, second, from: last.at, to: point.at) ?? straight
-                found.append(
-                    Crossing(
-                        from: last.at,
-                        to: point.at,
-                        at: at,
-                        fasterBelow: (last.isFirstAhead ? first : second).strategy,
-                        fasterAbove: (last.isFirstAhead ? second : first).strategy
-                    )
-                )
-            }
-            last = (point.at, isFirstAhead, lead)
+            else { return nil }
+            return (point.at, log(point.spread.median / other.spread.median))
         }
-        return found
+        return zip(leads, leads.dropFirst()).compactMap { last, next in
+            guard (last.lead > 0) != (next.lead > 0) else { return nil }
+            let straight = last.at + (next.at - last.at) * last.lead / (last.lead - next.lead)
+            return (last, next, curvesCross(first, second, from: last.at, to: next.at) ?? straight)
+        }
     }
 
-    /// Where the fitted curves cross between two numbers of threads, by halving.
+    /// The number of threads, between two, at which the fitted curves cross, by halving.
     private static func curvesCross(
         _ first: Line,
         _ second: Line,
@@ -156,25 +146,5 @@ package enum Crossovers {
             }
         }
         return (low + high) / 2
-    }
-}
-
-extension ComparisonReport.Crossover {
-    fileprivate init(
-        _ crossing: Crossovers.Crossing,
-        axis: Axis,
-        workload: ComparisonReport.Workload,
-        threads: Int? = nil
-    ) {
-        self.init(
-            axis: axis,
-            workload: workload,
-            threads: threads,
-            from: crossing.from,
-            to: crossing.to,
-            at: crossing.at,
-            fasterBelow: crossing.fasterBelow,
-            fasterAbove: crossing.fasterAbove
-        )
     }
 }

@@ -24,7 +24,7 @@ package enum LinearizabilityCheck {
         case undecided
     }
 
-    /// How many configurations of one property are looked at.
+    /// The most configurations of one property that are looked at.
     package static let configurationsMax = 2_000_000
 
     /// Checks the operations, whose clients each wait for one to end before the next begins.
@@ -55,47 +55,32 @@ package enum LinearizabilityCheck {
 }
 
 /// The search for an order of one property's operations.
-///
-/// Values are numbered from 0, so that what is known about each is in an array.
 private struct LinearizationSearch {
-    /// An operation, as the search sees it.
-    fileprivate struct Step {
-        let invokedAt: UInt64
-        let respondedAt: UInt64
-        /// The value that must be there: what a read found, what a compare-and-set replaced.
-        var needed: Int?
-        /// The value that must not be there: what a failed compare-and-set expected.
-        var forbidden: Int?
-        /// The value afterwards, if it changes.
-        var left: Int?
-    }
-
     /// A configuration: how many operations of each client have been ordered, and the value.
     private struct Configuration: Hashable {
         var positions: [Int32]
-        var value: Int
+        var value: UInt64
     }
 
     /// A place in the order at which there was a choice.
     private struct Branch {
         var orderedCount: Int
-        /// What has not been tried yet, the next one last.
+        /// Clients that have not been tried yet, the next one last.
         var choices: [Int]
     }
 
+    /// Those of each client, in its order.
     private let operations: [[RecordedOperation]]
-    private let steps: [[Step]]
     private let count: Int
-    private let values: [UInt64]
 
     private var current: Configuration
     /// The clients in the order found so far, and the value before each of their operations.
-    private var order: [(client: Int, before: Int)] = []
+    private var order: [(client: Int, before: UInt64)] = []
     private var branches: [Branch] = []
     private var visited: Set<Configuration> = []
     /// For each value: how many of the operations that are left need it, and how many leave it.
-    private var needs: [Int]
-    private var sources: [Int]
+    private var needs: [UInt64: Int] = [:]
+    private var sources: [UInt64: Int] = [:]
     /// The furthest that any order came.
     private var furthest: (orderedCount: Int, configuration: Configuration)
 
@@ -113,25 +98,14 @@ private struct LinearizationSearch {
             }
         }
         count = history.count
-        var numbers = ValueNumbers()
-        let first = numbers.number(start)
-        steps = operations.map { list in list.map { Step($0, &numbers) } }
-        values = numbers.values
-        needs = [Int](repeating: 0, count: values.count)
-        sources = needs
-        for step in steps.joined() {
-            if let needed = step.needed {
-                needs[needed] += 1
-            }
-            if let left = step.left {
-                sources[left] += 1
-            }
-        }
         current = Configuration(
             positions: [Int32](repeating: 0, count: operations.count),
-            value: first
+            value: start
         )
         furthest = (0, current)
+        for operation in history {
+            count(operation, by: 1)
+        }
     }
 
     mutating func run(configurationsMax: Int) -> LinearizabilityCheck.Outcome {
@@ -162,16 +136,16 @@ private struct LinearizationSearch {
     }
 
     /// The operation that a client would have to be next with.
-    private func next(_ client: Int) -> Step? {
+    private func next(_ client: Int) -> RecordedOperation? {
         let position = Int(current.positions[client])
-        return position < steps[client].count ? steps[client][position] : nil
+        return position < operations[client].count ? operations[client][position] : nil
     }
 
     /// The first response among the operations that are left: what was invoked after it cannot
     /// come next.
     private var horizon: UInt64 {
         var first = UInt64.max
-        for client in steps.indices {
+        for client in operations.indices {
             if let step = next(client), step.respondedAt < first {
                 first = step.respondedAt
             }
@@ -184,7 +158,7 @@ private struct LinearizationSearch {
         while hasTaken {
             hasTaken = false
             let horizon = horizon
-            for client in steps.indices {
+            for client in operations.indices {
                 guard let step = next(client), step.invokedAt < horizon,
                     step.left == nil, step.agrees(with: current.value)
                 else { continue }
@@ -204,12 +178,12 @@ private struct LinearizationSearch {
         let horizon = horizon
         let value = current.value
         var found: [(client: Int, respondedAt: UInt64)] = []
-        for client in steps.indices {
+        for client in operations.indices {
             guard let step = next(client), step.invokedAt < horizon, let left = step.left,
                 step.agrees(with: value)
             else { continue }
-            let needed = needs[value] - (step.needed == value ? 1 : 0)
-            let comesBack = left == value || sources[value] - (left == value ? 1 : 0) > 0
+            let needed = needs[value, default: 0] - (step.needed == value ? 1 : 0)
+            let comesBack = left == value || sources[value, default: 0] > (left == value ? 1 : 0)
             if needed == 0 || comesBack {
                 found.append((client, step.respondedAt))
             }
@@ -247,12 +221,12 @@ private struct LinearizationSearch {
         return true
     }
 
-    private mutating func count(_ step: Step, by change: Int) {
+    private mutating func count(_ step: RecordedOperation, by change: Int) {
         if let needed = step.needed {
-            needs[needed] += change
+            needs[needed, default: 0] += change
         }
         if let left = step.left {
-            sources[left] += change
+            sources[left, default: 0] += change
         }
     }
 
@@ -265,8 +239,8 @@ private struct LinearizationSearch {
             let position = Int(configuration.positions[client])
             let left = operations[client].indices.dropFirst(position)
             next += left.prefix(1).map { operations[client][$0].description }
-            for index in left where steps[client][index].needed == configuration.value {
-                let operation = operations[client][index]
+            for operation in operations[client][left.startIndex...]
+            where operation.needed == configuration.value {
                 if keeper.map({ $0.invokedAt < operation.invokedAt }) ?? true {
                     keeper = operation
                 }
@@ -275,47 +249,36 @@ private struct LinearizationSearch {
         let why = keeper.map { " That value must stay, because \($0)." } ?? ""
         return """
             no order explains the history. The longest one has \(orderedCount) of \(count) \
-            operations and ends with the value \(values[configuration.value]).\(why) Next would \
+            operations and ends with the value \(configuration.value).\(why) Next would \
             be one of: \(next.joined(separator: "; ")).
             """
     }
 }
 
-extension LinearizationSearch.Step {
-    fileprivate init(_ operation: RecordedOperation, _ numbers: inout ValueNumbers) {
-        invokedAt = operation.invokedAt
-        respondedAt = operation.respondedAt
-        switch operation.action {
-        case .read(let found):
-            needed = numbers.number(found)
-        case .write(let new):
-            left = numbers.number(new)
-        case .compareAndSet(let expected, let new, succeeded: true):
-            needed = numbers.number(expected)
-            left = numbers.number(new)
-        case .compareAndSet(let expected, _, succeeded: false):
-            forbidden = numbers.number(expected)
+extension RecordedOperation {
+    /// The value that must be there: what a read found, what a compare-and-set replaced.
+    fileprivate var needed: UInt64? {
+        switch action {
+        case .read(let found): found
+        case .compareAndSet(let expected, _, succeeded: true): expected
+        case .write, .compareAndSet: nil
+        }
+    }
+
+    /// The value afterwards, if the operation changes it.
+    fileprivate var left: UInt64? {
+        switch action {
+        case .write(let new), .compareAndSet(_, let new, succeeded: true): new
+        case .read, .compareAndSet: nil
         }
     }
 
     /// Whether the operation can have been what happened when the value was there.
-    fileprivate func agrees(with value: Int) -> Bool {
-        (needed == nil || needed == value) && forbidden != value
-    }
-}
-
-/// The values of a history, each with a number.
-private struct ValueNumbers {
-    private(set) var values: [UInt64] = []
-    private var numbers: [UInt64: Int] = [:]
-
-    mutating func number(_ value: UInt64) -> Int {
-        if let number = numbers[value] {
-            return number
+    fileprivate func agrees(with value: UInt64) -> Bool {
+        if case .compareAndSet(let expected, _, succeeded: false) = action {
+            return expected != value
         }
-        numbers[value] = values.count
-        values.append(value)
-        return values.count - 1
+        return needed == nil || needed == value
     }
 }
 

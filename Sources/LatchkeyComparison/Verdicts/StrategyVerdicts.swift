@@ -12,11 +12,11 @@ package import LatchkeySync
 /// recording may cost what it likes.
 package enum StrategyVerdicts {
     static let threads = 4
-    /// How many operations each thread records at most.
+    /// The most operations that each thread records.
     static let operationsMax = 6_000
     /// After how many seconds a thread stops even if it has recorded fewer.
     static let secondsMax = 0.4
-    /// What a check takes, with the search, on average over the strategies.
+    /// The time of a check, with the search, on average over the strategies.
     static let estimatedSeconds = 0.3
 
     /// Checks a strategy by its name.
@@ -31,85 +31,72 @@ package enum StrategyVerdicts {
         seed: UInt64,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) -> [ComparisonReport.Verdict] {
-        let patience = Patience(isInterrupted: isInterrupted)
-        return kind.accept(VerdictVisitor(seed: seed, patience: patience))
+        let bound = BoundedWait(isInterrupted: isInterrupted)
+        return kind.accept(VerdictVisitor(seed: seed, bound: bound))
     }
 
-    /// Checks a strategy through its blocking doors.
+    /// Checks a strategy through its blocking access functions.
     static func check<Guard: BlockingStrategy>(
         blocking strategy: Guard,
         seed: UInt64,
-        patience: Patience = Patience()
+        bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        return verdicts(Guard.name, patience) { () throws(SliceFailure) in
-            let records = try record(seed: seed, patience) { operation in
-                operation.isRead
-                    ? guarded.read { operation.run($0) }
-                    : guarded.write { operation.run(&$0) }
-            }
-            let final = try patience.results(count: 1) { _, completion in
-                completion(guarded.read { $0 })
-            }
-            return (records, final[0])
+        return check(guarded, seed, bound) { operation in
+            operation.isRead
+                ? guarded.read { operation.run($0) }
+                : guarded.write { operation.run(&$0) }
         }
     }
 
-    /// Checks a strategy through its submitting doors.
+    /// Checks a strategy through its submitting access functions.
     ///
     /// Each client waits for its completion.
     static func check<Guard: Strategy>(
         submitting strategy: Guard,
         seed: UInt64,
-        patience: Patience = Patience()
+        bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        let perform: @Sendable (RegisterOperation) -> Registers.Finding = { operation in
+        return check(guarded, seed, bound) { operation in
             let reply = Reply<Registers.Finding>()
             if operation.isRead {
                 guarded.submitRead({ operation.run($0) }, completion: reply.fulfil)
-            } else {
-                while true {
-                    do {
-                        try guarded.submitWrite(
-                            { operation.run(&$0) },
-                            completion: reply.fulfil
-                        )
-                        break
-                    } catch {
-                        // The backlog is full: the others' writes are being applied meanwhile.
-                        continue
-                    }
+                return reply.wait()
+            }
+            while true {
+                do {
+                    try guarded.submitWrite({ operation.run(&$0) }, completion: reply.fulfil)
+                    return reply.wait()
+                } catch {
+                    // The backlog is full: the others' writes are being applied meanwhile.
+                    continue
                 }
             }
-            return reply.wait()
-        }
-        return verdicts(Guard.name, patience) { () throws(SliceFailure) in
-            let records = try record(seed: seed, patience, perform)
-            let final: [Registers] = try patience.results(count: 1) { _, completion in
-                guarded.submitRead({ $0 }, completion: completion)
-            }
-            return (records, final[0])
         }
     }
 
-    /// The verdicts on what `run` recorded, or on that it did not end.
-    private static func verdicts(
-        _ name: String,
-        _ patience: Patience,
-        _ run: () throws(SliceFailure) -> (records: [ClientRecord], final: Registers)
+    /// The verdicts on what the clients record, or the one on a run that does not end.
+    private static func check<Guard: Strategy>(
+        _ guarded: Synchronized<Registers, Guard>,
+        _ seed: UInt64,
+        _ bound: BoundedWait,
+        _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
     ) -> [ComparisonReport.Verdict] {
-        do throws(SliceFailure) {
-            let found = try run()
-            return verdicts(name, found.records, final: found.final)
+        do throws(MeasurementFailure) {
+            let records = try record(seed: seed, bound, perform)
+            let final: [Registers] = try bound.results(count: 1) { _, completion in
+                guarded.submitRead({ $0 }, completion: completion)
+            }
+            return verdicts(Guard.name, records, final: final[0])
         } catch {
             guard case .stuck = error else { return [] }
             let verdict = ComparisonReport.Verdict(
-                strategy: name,
+                strategy: Guard.name,
                 check: .counts,
                 outcome: .failed,
                 checkedCount: 0,
-                finding: "An operation did not return within \(Int(patience.seconds)) s."
+                finding: "An operation did not return within \(Int(bound.seconds)) s."
             )
             return [verdict]
         }
@@ -118,9 +105,9 @@ package enum StrategyVerdicts {
     /// Runs the threads, each of which records what `perform` found.
     private static func record(
         seed: UInt64,
-        _ patience: Patience,
+        _ bound: BoundedWait,
         _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
-    ) throws(SliceFailure) -> [ClientRecord] {
+    ) throws(MeasurementFailure) -> [ClientRecord] {
         let clock = HistoryClock()
         let records = Synchronized<[ClientRecord], LockStrategy>([])
         let left = DispatchGroup()
@@ -136,7 +123,7 @@ package enum StrategyVerdicts {
                 left.leave()
             }
         }
-        try patience.wait(for: left)
+        try bound.wait(for: left)
         return records.read { $0 }
     }
 
@@ -192,33 +179,27 @@ package enum StrategyVerdicts {
 
 private struct VerdictVisitor: StrategyVisitor {
     let seed: UInt64
-    let patience: Patience
+    let bound: BoundedWait
 
     func visit<Guard: NamedStrategy>(
         _ strategy: Guard.Type
     ) -> [ComparisonReport.Verdict] {
-        StrategyVerdicts.check(submitting: Guard(), seed: seed, patience: patience)
+        StrategyVerdicts.check(submitting: Guard(), seed: seed, bound: bound)
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
     ) -> [ComparisonReport.Verdict] {
         Guard.traits.appliesWritesAsynchronously
-            ? StrategyVerdicts.check(submitting: Guard(), seed: seed, patience: patience)
-            : StrategyVerdicts.check(blocking: Guard(), seed: seed, patience: patience)
+            ? StrategyVerdicts.check(submitting: Guard(), seed: seed, bound: bound)
+            : StrategyVerdicts.check(blocking: Guard(), seed: seed, bound: bound)
     }
 }
 
-/// One operation that a client is about to do.
+/// One operation that a client is about to do, and then what it did.
 private struct RegisterOperation: Sendable {
-    enum Action: Sendable {
-        case read
-        case write(UInt64)
-        case compareAndSet(expected: UInt64, new: UInt64)
-    }
-
     var property: Int
-    var action: Action
+    var action: RecordedOperation.Action
     var pause: Pause
 
     var isRead: Bool {
@@ -235,13 +216,25 @@ private struct RegisterOperation: Sendable {
             registers.read(property, pause: pause)
         case .write(let value):
             registers.write(property, value, pause: pause)
-        case .compareAndSet(let expected, let new):
+        case .compareAndSet(let expected, let new, _):
             registers.compareAndSet(property, expected: expected, new: new, pause: pause)
         }
     }
 }
 
-/// What one client did and saw.
+extension RecordedOperation.Action {
+    /// The action with its outcome.
+    fileprivate func finding(_ found: Registers.Finding) -> Self {
+        switch self {
+        case .read: .read(found: found.value)
+        case .write: self
+        case .compareAndSet(let expected, let new, _):
+            .compareAndSet(expected: expected, new: new, succeeded: found.succeeded)
+        }
+    }
+}
+
+/// The record of one client.
 private struct ClientRecord: Sendable {
     let client: Int
     private(set) var history: [RecordedOperation] = []
@@ -267,11 +260,11 @@ private struct ClientRecord: Sendable {
         let property = Int.random(in: 0..<Registers.propertyCount, using: &random)
         // No two writes write the same, so that a read says which one it saw.
         let new = UInt64(client + 1) << 32 | UInt64(history.count + 1)
-        let action: RegisterOperation.Action =
+        let action: RecordedOperation.Action =
             switch random.next() % 4 {
             case 0: .write(new)
-            case 1: .compareAndSet(expected: seen[property], new: new)
-            default: .read
+            case 1: .compareAndSet(expected: seen[property], new: new, succeeded: false)
+            default: .read(found: 0)
             }
         let operation = RegisterOperation(
             property: property,
@@ -282,18 +275,11 @@ private struct ClientRecord: Sendable {
         let found = perform(operation)
         let respondedAt = clock.next()
         note(found, operation)
-        let recorded: RecordedOperation.Action =
-            switch action {
-            case .read: .read(found: found.value)
-            case .write(let value): .write(value)
-            case .compareAndSet(let expected, let new):
-                .compareAndSet(expected: expected, new: new, succeeded: found.succeeded)
-            }
         history.append(
             RecordedOperation(
                 client: client,
                 property: property,
-                action: recorded,
+                action: action.finding(found),
                 invokedAt: invokedAt,
                 respondedAt: respondedAt
             )

@@ -1,17 +1,11 @@
-internal import CLatchkeySystem
+internal import CLatchkeyMachine
 internal import Foundation
 internal import Glibc
+internal import LatchkeyMachine
 
 /// `wrk`, which drives a service and says what a client sees.
 struct LoadGenerator {
-    /// What the load touches.
-    enum Target {
-        case properties(ComparisonReport.Workload)
-        /// A route that touches no property: what HTTP alone costs.
-        case nothing
-    }
-
-    /// What the client saw.
+    /// The client's figures.
     struct Result: Equatable {
         /// Answered as they should be.
         var operations: Int
@@ -20,7 +14,7 @@ struct LoadGenerator {
         var refused: Int
         /// Connections that failed or requests that got no answer in time.
         var lost: Int
-        /// Of all requests, those that were refused included, as `wrk` corrects it.
+        /// The response times of all requests, refused ones included, as `wrk` corrects them.
         ///
         /// For each response that took more than twice the mean interval between the requests of
         /// one connection, `wrk` adds made-up ones for the requests that could have been sent
@@ -30,55 +24,49 @@ struct LoadGenerator {
     }
 
     private static let timeoutSeconds = 5
-    /// How much longer than it should `wrk` may take before it is killed.
+    /// The time after its duration in which `wrk` must end before it is killed.
     private static let patienceSeconds = 15.0
 
     private let executable: String
-    private let script: Int32
+    /// The script that `wrk` reads, in a file without a name.
+    private let script: FileHandle
     private let seed: UInt64
 
-    /// Finds `wrk` and keeps the script that it reads in a file without a name, until ``end()``.
-    init(seed: UInt64) throws(WireError) {
+    /// Finds `wrk` and writes its script.
+    init(seed: UInt64) throws(ComparisonError) {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let programs = path.split(separator: ":").map { String($0) + "/wrk" }
-        let found = programs.first { unsafe access($0, X_OK) == 0 }
-        guard let found else {
-            throw WireError(
+        guard let found = programs.first(where: FileManager.default.isExecutableFile) else {
+            throw ComparisonError(
                 "--transport http needs the program wrk, which is not in PATH. "
                     + "Debian's package has the same name."
             )
         }
         executable = found
         self.seed = seed
-        script = unsafe latchkey_system_memory_file("latchkey-load.lua")
-        guard script >= 0 else { throw WireError("The script for wrk cannot be kept.") }
-        let text = Array(LoadScript.text.utf8)
-        let count = unsafe text.withUnsafeBytes { bytes in
-            unsafe write(script, bytes.baseAddress, bytes.count)
-        }
-        guard count == text.count else {
-            close(script)
-            throw WireError("The script for wrk cannot be written.")
+        let descriptor = unsafe latchkey_machine_memory_file("latchkey-load.lua")
+        script = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        do {
+            try script.write(contentsOf: Data(LoadScript.text.utf8))
+        } catch {
+            throw ComparisonError("The script for wrk cannot be written.")
         }
     }
 
-    func end() {
-        close(script)
-    }
-
-    /// Drives a service.
+    /// Drives a service with the workload, or with requests that touch no property: what HTTP alone
+    /// costs.
     ///
     /// Blocks for the duration, or until an interrupt, which ends `wrk` and is an error.
     func run(
         _ service: ServiceProcess,
-        _ target: Target,
+        _ workload: ComparisonReport.Workload?,
         connections: Int,
         seconds: Int,
         round: Int,
         isInterrupted: () -> Bool
-    ) throws(WireError) -> Result {
+    ) throws(ComparisonError) -> Result {
         let process: ChildProcess
-        do {
+        do throws(ChildProcess.StartFailure) {
             process = try ChildProcess(
                 executable,
                 [
@@ -86,11 +74,11 @@ struct LoadGenerator {
                     "--duration", "\(seconds)s", "--timeout", "\(Self.timeoutSeconds)s",
                     // What it is given as standard input, opened anew each time it is read.
                     "--script", "/proc/self/fd/0", "http://127.0.0.1:\(service.port)/", "--",
-                ] + arguments(target, round: round),
-                input: script
+                ] + arguments(workload, round: round),
+                input: script.fileDescriptor
             )
         } catch {
-            throw WireError("wrk cannot be run: \(error.message).")
+            throw ComparisonError("wrk cannot be run: \(error.reason).")
         }
         let output = process.output(
             withinSeconds: Double(seconds) + Self.patienceSeconds,
@@ -98,29 +86,22 @@ struct LoadGenerator {
         )
         guard let output else {
             process.end(graceSeconds: 0)
-            throw WireError(isInterrupted() ? "wrk was interrupted." : "wrk did not end.")
+            throw ComparisonError(isInterrupted() ? "wrk was interrupted." : "wrk did not end.")
         }
         let status = process.end(graceSeconds: Self.patienceSeconds)
         let text = String(decoding: output, as: UTF8.self)
         guard status == 0, let result = Result(output: text) else {
-            throw WireError("wrk ended without figures (status \(status)).")
+            throw ComparisonError("wrk printed no figures (status \(status)).")
         }
         return result
     }
 
-    private func arguments(_ target: Target, round: Int) -> [String] {
+    private func arguments(_ workload: ComparisonReport.Workload?, round: Int) -> [String] {
         let seed = "\((self.seed &+ UInt64(round)) % 1_000_000)"
-        switch target {
-        case .nothing:
-            return ["nothing", "1", "1", "0", seed]
-        case .properties(let workload):
-            let exponent: Double
-            switch workload.skew {
-            case .uniform: exponent = 0
-            case .zipf(let value): exponent = value
-            }
-            return ["keys", "\(workload.keys)", "\(workload.readRatio)", "\(exponent)", seed]
-        }
+        guard let workload else { return ["nothing", "1", "1", "0", seed] }
+        var exponent = 0.0
+        if case .zipf(let value) = workload.skew { exponent = value }
+        return ["keys", "\(workload.keys)", "\(workload.readRatio)", "\(exponent)", seed]
     }
 }
 

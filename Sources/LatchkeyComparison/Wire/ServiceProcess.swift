@@ -1,16 +1,15 @@
-internal import CLatchkeySystem
 internal import Foundation
-internal import Glibc
 internal import LatchkeyContention
+internal import LatchkeyMachine
 internal import LatchkeySync
 
 /// `latchkey serve` as a child process on a free port of this machine.
 ///
 /// Ends with ``end()``, and with the thread that made it, however that ends.
 final class ServiceProcess {
-    /// How long a service may take until it answers.
+    /// The time in which a service must answer.
     private static let startSeconds = 30.0
-    /// How long it may finish what it is doing.
+    /// The time in which it may finish what it is doing.
     private static let drainSeconds = 2
 
     private let process: ChildProcess
@@ -18,10 +17,10 @@ final class ServiceProcess {
 
     /// Starts the service and waits until it answers.
     init(
-        _ service: WireSchedule.Service,
+        _ service: HTTPComparison.Service,
         executable: String,
         isInterrupted: () -> Bool
-    ) throws(WireError) {
+    ) throws(ComparisonError) {
         let arguments = [
             "serve", "--strategy", service.strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
             "--stripes", "\(service.strategy == .actor ? 1 : service.stripes)",
@@ -30,7 +29,7 @@ final class ServiceProcess {
             "--max-connections-per-address", "0", "--drain-seconds", "\(Self.drainSeconds)",
             "--log-level", "error",
         ]
-        do {
+        do throws(ChildProcess.StartFailure) {
             process = try ChildProcess(
                 executable,
                 arguments,
@@ -40,7 +39,7 @@ final class ServiceProcess {
                 }
             )
         } catch {
-            throw WireError("'\(executable) serve' cannot be started: \(error.message).")
+            throw ComparisonError("'\(executable) serve' cannot be started: \(error.reason).")
         }
         let output = process.output(
             until: UInt8(ascii: "\n"),
@@ -50,7 +49,7 @@ final class ServiceProcess {
         let line = (output ?? []).prefix { $0 != UInt8(ascii: "\n") }
         guard let port = Self.port(of: String(decoding: line, as: UTF8.self)) else {
             process.end(graceSeconds: 0)
-            throw WireError(
+            throw ComparisonError(
                 "The service did not start under \(service.strategy.rawValue) "
                     + "(\(service.mode.rawValue))."
             )
@@ -69,49 +68,40 @@ final class ServiceProcess {
     }
 
     /// The processor time that the service has used, in seconds.
-    var processorSeconds: Double? {
-        var clock = clockid_t()
-        var time = timespec()
-        guard unsafe clock_getcpuclockid(process.identifier, &clock) == 0,
-            unsafe clock_gettime(clock, &time) == 0
-        else { return nil }
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
-    }
+    var processorSeconds: Double? { process.processorSeconds }
 
-    /// What the service says of its own strategy.
-    func contention(_ strategy: StrategyKind) throws(WireError) -> ContentionReport.Row {
-        let answer = try WireClient(port: port).request("GET", "/v1/contention")
+    /// The service's own report on its strategy.
+    func contention(_ strategy: StrategyKind) throws(ComparisonError) -> ContentionReport.Row {
+        let answer = try WireClient.answer(port, "GET", "/v1/contention")
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         guard answer.status == 200,
-            let report = try? decoder.decode(ContentionReport.self, from: Data(answer.body)),
+            let report = try? decoder.decode(ContentionReport.self, from: answer.body),
             let row = report.rows.first(where: {
                 $0.strategy == strategy.rawValue && $0.role == .serving
             })
         else {
-            throw WireError("The service's /v1/contention cannot be read (\(answer.status)).")
+            throw ComparisonError(
+                "The service's /v1/contention cannot be read (\(answer.status))."
+            )
         }
         return row
     }
 
-    func resetContention() throws(WireError) {
-        let answer = try WireClient(port: port).request("POST", "/v1/contention/reset")
+    func resetContention() throws(ComparisonError) {
+        let answer = try WireClient.answer(port, "POST", "/v1/contention/reset")
         guard answer.status == 204 else {
-            throw WireError("/v1/contention/reset answers \(answer.status).")
+            throw ComparisonError("/v1/contention/reset answers \(answer.status).")
         }
     }
 
     /// Makes the properties that the load reads and writes.
-    func prepare(keys: Int, isInterrupted: () -> Bool) throws(WireError) {
-        let client = try WireClient(port: port)
+    func prepare(keys: Int, isInterrupted: () -> Bool) throws(ComparisonError) {
         for key in 0..<keys where !isInterrupted() {
-            let answer = try client.request(
-                "PUT",
-                "/v1/properties/\(LoadScript.name(key))",
-                body: LoadScript.value
-            )
+            let path = "/v1/properties/\(LoadScript.name(key))"
+            let answer = try WireClient.answer(port, "PUT", path, body: LoadScript.value)
             guard [200, 201, 204].contains(answer.status) else {
-                throw WireError("The service answers \(answer.status) to a PUT.")
+                throw ComparisonError("The service answers \(answer.status) to a PUT.")
             }
         }
     }

@@ -1,5 +1,6 @@
 import CLatchkeyHTTP
 import Glibc
+import LatchkeySettings
 
 /// A server that listens and gives each request to one handler.
 ///
@@ -151,48 +152,28 @@ extension HTTPServer {
         }
     }
 
+    /// How many connections the kernel keeps until they are accepted.
+    private static let listenBacklog: UInt32 = 1024
+
+    /// The options of the C server, whose types have room for the bounds of the settings.
     private static func options(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) -> latchkey_http_options {
-        func bounded(
-            _ value: Int,
-            _ bounds: ClosedRange<Int>,
-            _ name: String
-        ) throws(HTTPServerError) -> UInt32 {
-            guard bounds.contains(value) else {
-                throw HTTPServerError(
-                    code: .configuration,
-                    message: "\(name) must be from \(bounds.lowerBound) to \(bounds.upperBound)",
-                    cause: nil
-                )
-            }
-            return UInt32(value)
+        do {
+            try configuration.checkSettings()
+        } catch {
+            throw HTTPServerError(code: .configuration, message: error.message, cause: nil)
         }
         var options = unsafe latchkey_http_options()
         unsafe options.port = configuration.port
-        switch configuration.threads {
-        case .perConnection:
-            unsafe options.thread_per_connection = true
-            unsafe options.threads = 1
-        case .eventLoops(let count):
-            unsafe options.threads = try bounded(count, 1...1024, "the number of threads")
-        }
-        unsafe options.listen_backlog =
-            try bounded(configuration.listenBacklog, 1...65535, "the listen backlog")
-        unsafe options.connections_max =
-            try bounded(configuration.connectionsMax, 1...1_000_000, "the connections")
-        unsafe options.connections_per_address_max = try bounded(
-            configuration.connectionsPerAddressMax,
-            0...1_000_000,
-            "the connections per address"
-        )
-        unsafe options.target_bytes_max =
-            try bounded(configuration.targetBytesMax, 64...(1 << 20), "the target bytes")
-        unsafe options.head_bytes_max =
-            try bounded(configuration.headBytesMax, 1024...(1 << 20), "the head bytes")
-        unsafe options.body_bytes_max = UInt64(
-            try bounded(configuration.bodyBytesMax, 0...(1 << 30), "the body bytes")
-        )
+        unsafe options.listen_backlog = listenBacklog
+        unsafe options.thread_per_connection = configuration.usesThreadPerConnection
+        unsafe options.threads = UInt32(configuration.eventLoopCount)
+        unsafe options.connections_max = UInt32(configuration.connectionsMax)
+        unsafe options.connections_per_address_max = UInt32(configuration.connectionsPerAddressMax)
+        unsafe options.target_bytes_max = UInt32(configuration.targetBytesMax)
+        unsafe options.head_bytes_max = UInt32(configuration.headBytesMax)
+        unsafe options.body_bytes_max = UInt64(configuration.bodyBytesMax)
         unsafe options.idle_milliseconds = configuration.idleTimeout.wholeMilliseconds
         unsafe options.request_milliseconds = configuration.requestTimeout.wholeMilliseconds
         unsafe options.answer_milliseconds = configuration.answerTimeout.wholeMilliseconds

@@ -7,10 +7,8 @@ extension HTTPServerConfiguration {
     package var descriptorsMax: Int {
         var options = unsafe latchkey_http_options()
         unsafe options.connections_max = UInt32(clamping: connectionsMax)
-        switch threads {
-        case .eventLoops(let count): unsafe options.threads = UInt32(clamping: count)
-        case .perConnection: unsafe options.thread_per_connection = true
-        }
+        unsafe options.threads = UInt32(clamping: eventLoopCount)
+        unsafe options.thread_per_connection = usesThreadPerConnection
         return Int(unsafe latchkey_http_descriptors_max(&options))
     }
 }

@@ -1,19 +1,17 @@
-/// What a server is started with, each bound under its name.
-package struct HTTPServerConfiguration: Sendable {
-    /// Which threads serve.
-    package enum Threads: Sendable, Equatable {
-        /// So many threads, each of which serves many connections. A handler that blocks keeps all
-        /// of them waiting.
-        case eventLoops(Int)
-        case perConnection
-    }
+import Foundation
+package import LatchkeySettings
 
+/// The choices that a server is started with.
+package struct HTTPServerConfiguration: Sendable {
     package var host = "127.0.0.1"
     /// 0 is a free port.
-    package var port: UInt16 = 0
-    package var threads = Threads.eventLoops(2)
-    /// How many connections the kernel keeps until they are accepted.
-    package var listenBacklog = 1024
+    package var port: UInt16 = 8080
+    package var eventLoopCount = min(
+        ProcessInfo.processInfo.activeProcessorCount,
+        eventLoopCountMax
+    )
+    /// Each connection has a thread of its own; there are no event loops then.
+    package var usesThreadPerConnection = false
     package var connectionsMax = 1024
     /// 0 is no bound; IPv6 addresses count by their first 64 bits.
     package var connectionsPerAddressMax = 0
@@ -25,17 +23,17 @@ package struct HTTPServerConfiguration: Sendable {
     /// How long a connection may wait for a request, and the time over which the rate is measured
     /// at which a client takes its answer: at least 1 KiB a second.
     ///
-    /// Zero is no bound. The precision is that of ``requestTimeout``.
+    /// The precision is that of ``requestTimeout``.
     package var idleTimeout = Duration.seconds(60)
     /// How long a handler may take to answer after it has returned.
     ///
-    /// The request is taken away then, as in ``HTTPServer/stop(within:)``. Zero is no bound. The
-    /// precision is that of ``requestTimeout``.
+    /// The request is taken away then, as in ``HTTPServer/stop(within:)``. The precision is that of
+    /// ``requestTimeout``.
     package var answerTimeout = Duration.seconds(60)
     /// How long a request may arrive, from its first byte to its last.
     ///
-    /// Zero is no bound. It takes effect never early, and late by no more than half of the shorter
-    /// of the two timeouts, and half a second at most.
+    /// It takes effect never early, and late by no more than half of the shorter of the two
+    /// timeouts, and half a second at most.
     package var requestTimeout = Duration.seconds(30)
 
     /// The body of the 408 for a request that takes too long: a problem's JSON.
@@ -57,4 +55,85 @@ package struct HTTPServerConfiguration: Sendable {
     package var lateBody = #"{"title":"Service Unavailable","status":503}"#
 
     package init() {}
+
+    private static let eventLoopCountMax = 256
+}
+
+extension HTTPServerConfiguration: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        .text(
+            "host",
+            \.host,
+            placeholder: "ADDRESS",
+            "The address to listen on, or a name for one. 0.0.0.0 or :: listens on all addresses."
+        ),
+        .integer("port", \.port, 0...65_535, "The port to listen on. 0 picks a free port."),
+        .integer(
+            "http-threads",
+            \.eventLoopCount,
+            1...eventLoopCountMax,
+            default: "the number of cores",
+            "The number of event-loop threads that serve the connections."
+        ),
+        .toggle(
+            "thread-per-connection",
+            \.usesThreadPerConnection,
+            "Gives each connection a thread of its own, instead of event loops."
+        ),
+        .integer(
+            "max-connections",
+            \.connectionsMax,
+            1...65_536,
+            "The maximum number of connections. One more is answered 503 and closed."
+        ),
+        .integer(
+            "max-connections-per-address",
+            \.connectionsPerAddressMax,
+            0...65_536,
+            "The maximum number of connections from one address; 0 is no bound. One more is "
+                + "answered 429 and closed."
+        ),
+        .integer(
+            "max-target-bytes",
+            \.targetBytesMax,
+            64...65_536,
+            unit: "bytes",
+            "The maximum length of a request's path and query. A longer target is answered 414."
+        ),
+        .integer(
+            "max-header-bytes",
+            \.headBytesMax,
+            1024...1_048_576,
+            unit: "bytes",
+            "The maximum length of all header fields of a request. Longer ones are answered 431."
+        ),
+        .integer(
+            "max-body-bytes",
+            \.bodyBytesMax,
+            1...1_073_741_824,
+            unit: "bytes",
+            "The maximum length of a request's body. A longer body is answered 413."
+        ),
+        .seconds(
+            "request-timeout-seconds",
+            \.requestTimeout,
+            1...86_400,
+            "The time that a request has to arrive. A slower request is answered 408."
+        ),
+        .seconds(
+            "answer-timeout-seconds",
+            \.answerTimeout,
+            1...86_400,
+            "The time that an accepted request has until its answer. A write that takes longer is "
+                + "answered 500 outcome-unknown, because it may still take effect, and a read 503."
+        ),
+        .seconds(
+            "idle-timeout-seconds",
+            \.idleTimeout,
+            1...86_400,
+            "The time after which a connection without a request is closed."
+        ),
+    ]
 }

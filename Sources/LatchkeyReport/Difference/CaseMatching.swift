@@ -1,22 +1,24 @@
 internal import LatchkeyComparison
-import LatchkeySync
+internal import LatchkeySync
 
 /// Which case of one report is which of another.
 ///
 /// A case is known by its strategy, its threads and its workload. A dimension of the workload that
-/// has one value in each report, and not the same, is what was changed on purpose: it is left out
-/// of the comparison and said.
+/// has one value in each report, and not the same, was changed on purpose: it is left out of the
+/// comparison, and a note names it.
 struct CaseMatching {
     struct Pair {
         var before: ComparisonReport.Case
         var after: ComparisonReport.Case
+        /// How many seconds a repeat was to last.
+        var durationBefore: Double
+        var durationAfter: Double
 
-        /// Whether nothing but one thread decides the case's figures: what it measures varies much
-        /// less than what several threads, or a pool of them, do to each other.
+        /// Whether nothing but one thread decides the case's figures.
         var isOneThread: Bool {
-            let isPool =
-                StrategyKind(rawValue: after.strategy)?.traits.appliesWritesAsynchronously ?? false
-            return after.threads == 1 && after.workload.threadMode == nil && !isPool
+            let traits = StrategyKind(rawValue: after.strategy)?.traits
+            return after.threads == 1 && after.workload.threadMode == nil
+                && traits?.appliesWritesAsynchronously != true
         }
     }
 
@@ -25,77 +27,74 @@ struct CaseMatching {
     let isOneWorkload: Bool
 
     init(_ before: ComparisonReport, _ after: ComparisonReport) {
-        let changed = WorkloadText.Dimension.allCases.filter { dimension in
-            let old = before.cases.map { dimension.value($0.workload) }.uniqued()
-            let new = after.cases.map { dimension.value($0.workload) }.uniqued()
-            return old.count == 1 && new.count == 1 && old != new
+        func values(_ report: ComparisonReport) -> [String: [String]] {
+            let all = report.cases.flatMap(\.workload.dimensions)
+            return Dictionary(grouping: all, by: \.name).mapValues { $0.map(\.value).uniqued() }
         }
-        let kept = WorkloadText.Dimension.allCases.filter { !changed.contains($0) }
+        let (old, new) = (values(before), values(after))
+        let changed = (after.cases.first?.workload.dimensions ?? []).map(\.name).filter { name in
+            old[name]?.count == 1 && new[name]?.count == 1 && old[name] != new[name]
+        }
+        var notes = changed.map { name in
+            "The \(name) differs on purpose: \(old[name]?.first ?? "") before, "
+                + "\(new[name]?.first ?? "") after."
+        }
         func key(_ entry: ComparisonReport.Case) -> [String] {
-            [entry.strategy, "\(entry.threads)"] + kept.map { $0.value(entry.workload) }
+            let kept = entry.workload.dimensions.filter { !changed.contains($0.name) }
+            return [entry.strategy, "\(entry.threads)"] + kept.map(\.value)
         }
-        let old = Dictionary(
+        let earlier = Dictionary(
             before.cases.map { (key($0), $0) },
             uniquingKeysWith: { one, _ in one }
         )
         pairs = after.cases.compactMap { entry in
-            old[key(entry)].map { Pair(before: $0, after: entry) }
-        }
-        isOneWorkload = after.cases.map(\.workload).uniqued().count == 1
-        notes = Self.notes(before, after, changed, pairCount: pairs.count)
-    }
-
-    private static func notes(
-        _ before: ComparisonReport,
-        _ after: ComparisonReport,
-        _ changed: [WorkloadText.Dimension],
-        pairCount: Int
-    ) -> [String] {
-        var notes: [String] = []
-        for dimension in changed {
-            if let old = before.cases.first, let new = after.cases.first {
-                notes.append(
-                    "The \(dimension.name) differs on purpose: \(dimension.value(old.workload)) "
-                        + "before, \(dimension.value(new.workload)) after."
+            earlier[key(entry)].map { found in
+                Pair(
+                    before: found,
+                    after: entry,
+                    durationBefore: before.settings.durationSeconds,
+                    durationAfter: after.settings.durationSeconds
                 )
             }
         }
-        let left = before.cases.count + after.cases.count - 2 * pairCount
+        let left = before.cases.count + after.cases.count - 2 * pairs.count
         if left > 0 {
             notes.append(
                 "In one report only, and not compared: \(FigureText.counted(left, "case"))."
             )
         }
-        let (old, new) = (before.fingerprint, after.fingerprint)
-        let facts: [(String, String?, String?)] = [
-            ("processor", old.processorModel, new.processorModel),
-            ("number of processors", "\(old.processorsOnline)", "\(new.processorsOnline)"),
-            ("kernel", old.kernel, new.kernel),
-            ("Swift", old.swiftVersionAtLeast, new.swiftVersionAtLeast),
-            ("build", old.configuration, new.configuration),
-            ("Mutex", old.mutex.kind.rawValue, new.mutex.kind.rawValue),
-        ]
-        for (name, old, new) in facts where old != new {
-            notes.append("The \(name) differs: \(old ?? "unknown"), then \(new ?? "unknown").")
-        }
-        let stepNote = stepNote(
-            before.instrument.stepNanoseconds,
-            after.instrument.stepNanoseconds
-        )
-        return notes + (stepNote.map { [$0] } ?? [])
+        isOneWorkload = after.cases.map(\.workload).uniqued().count == 1
+        self.notes = notes + Self.machineNotes(before, after)
     }
 
     /// By how much the length of a step of work may differ between two reports.
     private static let stepRatioMax = 1.05
 
-    /// What to know if the same nanoseconds of work were not the same work.
-    private static func stepNote(_ old: Double?, _ new: Double?) -> String? {
-        guard let old, let new, min(old, new) > 0, max(old, new) > stepRatioMax * min(old, new)
-        else { return nil }
-        return """
-            A step of work took \(FigureText.duration(nanoseconds: old)), then \
-            \(FigureText.duration(nanoseconds: new)): the same section in nanoseconds is not the \
-            same work.
-            """
+    private static func machineNotes(
+        _ before: ComparisonReport,
+        _ after: ComparisonReport
+    ) -> [String] {
+        func facts(_ print: ComparisonReport.Fingerprint) -> [(name: String, value: String?)] {
+            [
+                ("processor", print.processorModel),
+                ("number of processors", "\(print.processorsOnline)"),
+                ("kernel", print.kernel), ("Swift", print.swiftVersionAtLeast),
+                ("build", print.configuration), ("Mutex", print.mutex.kind.rawValue),
+            ]
+        }
+        let notes = zip(facts(before.fingerprint), facts(after.fingerprint))
+            .filter { $0.value != $1.value }.map { old, new in
+                "The \(old.name) differs: \(old.value ?? "unknown") before, "
+                    + "\(new.value ?? "unknown") after."
+            }
+        guard let old = before.instrument.stepNanoseconds,
+            let new = after.instrument.stepNanoseconds,
+            min(old, new) > 0, max(old, new) > stepRatioMax * min(old, new)
+        else { return notes }
+        return notes + [
+            "A step of work took \(FigureText.duration(nanoseconds: old)) before and "
+                + "\(FigureText.duration(nanoseconds: new)) after: the same section in nanoseconds "
+                + "is not the same work."
+        ]
     }
 }

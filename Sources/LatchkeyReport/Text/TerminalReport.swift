@@ -1,221 +1,208 @@
 package import LatchkeyComparison
 
-/// The report for a terminal of at most 160 columns, the tables for 80 and more.
+/// The report for a terminal of at most 160 columns; tables need at least 80.
 ///
-/// One table for each workload: what strategies are ranked by for every number of threads, and the
-/// other figures for the greatest. A wider terminal shows more columns.
+/// One table for each workload: the ranked figure for every number of threads, and the other
+/// figures for the greatest number. A wider terminal shows more columns.
 package struct TerminalReport {
+    private static let crossoverCountMax = 12
+
     private let report: ComparisonReport
     private let ranking: Ranking
     private let style: TerminalStyle
+    private let workloads: [ComparisonReport.Workload]
 
     package init(_ report: ComparisonReport, style: TerminalStyle) {
         self.report = report
         ranking = Ranking(report)
         self.style = style
+        workloads = report.cases.map(\.workload).uniqued()
     }
 
     package var text: String {
-        var parts = [heading]
-        parts += report.cases.map(\.workload).uniqued().map(table)
-        parts += [findings, fits, crossovers, verdicts, recommendation, method]
+        let method = report.settings.transport == .http ? HTTPComparison.method : ""
+        let parts =
+            [heading] + workloads.map(section) + [warnings] + fittedWorkloads.map(fits)
+            + [crossovers, checks, recommendation, paragraphs([method])]
         return parts.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
-    // MARK: What was measured, on what
+    private func paragraphs(_ texts: [String], _ emphasis: TextTable.Emphasis = .none) -> String {
+        texts.filter { !$0.isEmpty }.map { style.paragraph($0, emphasis) }.joined()
+    }
 
     private var heading: String {
         let print = report.fingerprint
         let machine = [
             print.processorModel, FigureText.counted(print.processorsOnline, "processor"),
-            print.kernel,
-            "Swift \(print.swiftVersionAtLeast) or later", print.configuration,
-            "Mutex: \(print.mutex.kind.rawValue)",
-        ].compactMap(\.self).joined(separator: ", ")
+            print.kernel.map { "Linux \($0)" }, "Swift \(print.swiftVersionAtLeast) or later",
+            "\(print.configuration) build", "Mutex: \(print.mutex.kind.rawValue)",
+        ]
         let settings = report.settings
-        let method =
-            FigureText.counted(settings.repeats, "repeat") + " of "
-            + FigureText.duration(nanoseconds: settings.durationSeconds * 1e9)
-            + ", seed \(settings.seed), \(settings.transport.rawValue)"
+        let time = FigureText.duration
         let cost = report.instrument
-        let instrument =
-            "Instrument: clock \(FigureText.duration(nanoseconds: cost.clockNanoseconds)), loop "
-            + "\(FigureText.duration(nanoseconds: cost.loopNanosecondsPerOperation)) and metering "
-            + "\(FigureText.duration(nanoseconds: cost.meteringNanosecondsPerOperation)) per "
-            + "operation, 1 in \(cost.samplingMean) timed."
-        return style.paragraph(machine) + style.paragraph(method) + style.paragraph(instrument)
+        return paragraphs([
+            machine.compactMap(\.self).joined(separator: ", "),
+            "\(FigureText.counted(settings.repeats, "repeat")) of "
+                + "\(time(settings.durationSeconds * 1e9)), seed \(settings.seed), "
+                + settings.transport.rawValue,
+            "Cost of measuring: clock \(time(cost.clockNanoseconds)); per operation, loop "
+                + "\(time(cost.loopNanosecondsPerOperation)) and metering "
+                + "\(time(cost.meteringNanosecondsPerOperation)); 1 operation in "
+                + "\(cost.samplingMean) is timed on average.",
+        ])
     }
 
-    private var findings: String {
-        let conditions = report.conditions
-        var lines = conditions.findings.map { style.paragraph("! " + $0, .bad) }
-        if report.isInterrupted {
-            lines.append(style.paragraph("Interrupted: this is what was finished."))
-        }
-        return lines.joined()
+    private var warnings: String {
+        paragraphs(report.conditions.findings.map { "! " + $0 }, .bad)
+            + paragraphs(report.isInterrupted ? ["Interrupted: this is what was finished."] : [])
     }
 
     // MARK: A workload
 
-    private func table(_ workload: ComparisonReport.Workload) -> String {
-        let cases = report.cases.filter { $0.workload == workload }
-        let baselines = report.baselines.filter { $0.workload == workload }
-        let threads = cases.map(\.threads).uniqued().sorted()
-        let greatest = threads.last ?? 1
-        let failed = Set(report.verdicts.filter { $0.outcome == .failed }.map(\.strategy))
-        let order = StrategyOrder.names(report).filter { name in
-            (cases + baselines).contains { $0.strategy == name }
+    private func section(_ workload: ComparisonReport.Workload) -> String {
+        let entries = (report.cases + report.baselines).filter { $0.workload == workload }
+        let threads = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
+            .sorted()
+        let columns = TerminalColumn.all(isOpen: workload.arrival != .closed).filter { column in
+            entries.contains { column.text($0.summary) != nil }
         }
-        func find(_ strategy: String, _ count: Int) -> ComparisonReport.Case? {
-            (cases + baselines).first { $0.strategy == strategy && $0.threads == count }
+        let tables = columns.map(\.order).uniqued().sorted(by: >).lazy.map { last in
+            table(entries, threads, columns.filter { $0.order <= last })
         }
-        func table(_ shown: [Column]) -> TextTable {
-            var table = TextTable(
-                headings: ["strategy"] + threads.map { "\($0)" } + shown.map(\.heading)
-            )
-            table.rows = order.map { strategy in
-                let isBaseline = baselines.contains { $0.strategy == strategy }
-                let waitsForItself = find(strategy, greatest)?.waitsForItself ?? false
-                let name = TextTable.Cell(
-                    strategy + (waitsForItself ? " *" : "")
-                        + (failed.contains(strategy) ? " WRONG" : ""),
-                    failed.contains(strategy) ? .bad : isBaseline ? .faint : .none
-                )
-                let ranked = threads.map { rankedFigure(find(strategy, $0)) }
-                let figures = shown.map { column in
-                    let text = find(strategy, greatest).flatMap(column.value)
-                    return TextTable.Cell(text ?? "–", text == nil || isBaseline ? .faint : .none)
-                }
-                return [name] + ranked + figures
-            }
-            return table
-        }
-        let choices = Column.choices(Column.all(workload))
-        let fitting = choices.lazy.map(table).first { $0.width <= style.tableWidth } ?? table([])
-        let title = style.paragraph(WorkloadText.description(workload), .strong)
-        return title + fitting.text(style: style) + legend(workload, greatest, cases)
+        let fitting = tables.first { $0.width <= style.tableWidth } ?? table(entries, threads, [])
+        let others =
+            " The columns after them are for "
+            + WorkloadText.countedThreads(threads.last ?? 1, workload) + "."
+        let note =
+            entries.contains(where: \.waitsForItself)
+            ? ComparisonReport.Case.waitsForItselfNote : ""
+        return style.paragraph(WorkloadText.description(workload), .strong)
+            + fitting.text(style: style) + paragraphs([legend(workload) + others, note])
     }
 
-    private func legend(
-        _ workload: ComparisonReport.Workload,
-        _ greatest: Int,
-        _ cases: [ComparisonReport.Case]
-    ) -> String {
-        let unit = WorkloadText.threadsNoun(workload)
-        let best = report.conditions.ranking == .refused ? "" : "; = is best, or as good"
-        let figure =
-            switch RankedFigure(workload) {
-            case .throughput:
-                "Operations per second by \(unit), the median; ~ had two modes\(best)."
-            case .responseP99:
-                "p99 of the response by \(unit), counted from when an operation was due, the "
-                    + "median; ~ had two modes; > did not keep up with the rate, and is later the "
-                    + "longer it runs\(best); \"due\" is the same response, \"resp\" counts from "
-                    + "when the operation began and hides stalls."
-            }
-        let text =
-            figure + " The columns after them are for "
-            + WorkloadText.countedThreads(greatest, workload) + "."
-        let note =
-            cases.contains(where: \.waitsForItself)
-            ? style.paragraph(ComparisonReport.Case.waitsForItselfNote) : ""
-        return style.paragraph(text) + note
+    private func table(
+        _ entries: [ComparisonReport.Case],
+        _ threads: [Int],
+        _ columns: [TerminalColumn]
+    ) -> TextTable {
+        let failed = report.verdicts.filter { $0.outcome == .failed }.map(\.strategy)
+        var table = TextTable(
+            headings: ["strategy"] + threads.map(String.init) + columns.map(\.heading)
+        )
+        for strategy in ranking.order {
+            let own = entries.filter { $0.strategy == strategy }
+            guard !own.isEmpty else { continue }
+            let last = own.first { $0.threads == threads.last }
+            let emphasis: TextTable.Emphasis =
+                failed.contains(strategy)
+                ? .bad : ComparisonReport.isBaseline(strategy) ? .faint : .none
+            let name =
+                strategy + (last?.waitsForItself == true ? " *" : "")
+                + (emphasis == .bad ? " WRONG" : "")
+            table.rows.append(
+                [TextTable.Cell(name, emphasis)]
+                    + threads.map { count in rankedFigure(own.first { $0.threads == count }) }
+                    + columns.map { column in
+                        let text = last.flatMap { column.text($0.summary) }
+                        return TextTable.Cell(text ?? "–", text == nil ? .faint : emphasis)
+                    }
+            )
+        }
+        return table
     }
 
     private func rankedFigure(_ entry: ComparisonReport.Case?) -> TextTable.Cell {
-        let figure = entry.map { RankedFigure($0.workload) } ?? .throughput
-        guard let entry, let spread = figure.spread(entry) else {
+        guard let entry, let spread = RankedFigure(entry.workload).spread(entry) else {
             return TextTable.Cell("–", .faint)
         }
-        let text = figure.text(spread.median)
-        let mode =
+        let figure = RankedFigure(entry.workload)
+        let isBest = ranking.isBest(entry)
+        let text =
             (figure.worseMode(entry) == nil ? "" : "~") + (RankedFigure.keepsUp(entry) ? "" : ">")
+            + (isBest ? "=" : "") + figure.text(spread.median)
         let isBaseline = ComparisonReport.isBaseline(entry.strategy)
-        guard !isBaseline, report.conditions.ranking != .refused,
-            leaders(of: entry).contains(entry.strategy)
-        else { return TextTable.Cell(mode + text, isBaseline ? .faint : .none) }
-        return TextTable.Cell(mode + "=" + text, .good)
+        return TextTable.Cell(text, isBest ? .good : isBaseline ? .faint : .none)
     }
 
-    private func leaders(of entry: ComparisonReport.Case) -> [String] {
-        let situation = Ranking.Situation(threads: entry.threads, workload: entry.workload)
-        return Ranking.leaders(ranking.standings[situation] ?? []).map(\.strategy)
+    private func legend(_ workload: ComparisonReport.Workload) -> String {
+        let unit = WorkloadText.threadNoun(workload)
+        let best = report.conditions.ranking == .refused ? "" : "= is best, or as good; "
+        return switch RankedFigure(workload) {
+        case .throughput:
+            "Median operations per second for each number of \(unit)s; \(best)~ has two modes."
+        case .responseP99:
+            "Median p99 of the response for each number of \(unit)s, counted from when an "
+                + "operation was due; \(best)~ has two modes; > did not keep up with the rate, and "
+                + "its response grows with the length of the run. \"due\" is the same response; "
+                + "\"resp\" counts from when the operation began and hides stalls."
+        }
     }
 
     // MARK: What follows from it
 
-    private var fits: String {
-        guard !report.fits.isEmpty else { return "" }
-        func band(_ estimate: ComparisonReport.Estimate) -> String {
-            "\(FigureText.fixed(estimate.value, 3)) "
-                + "[\(FigureText.fixed(estimate.low, 3)), \(FigureText.fixed(estimate.high, 3))]"
-        }
-        let workloads = report.fits.map(\.workload).uniqued()
-        return workloads.map { workload in
-            var table = TextTable(
-                headings: ["strategy", "contention σ", "coherency κ", "peak threads", "R²"]
-            )
-            let fits = report.fits.filter { $0.workload == workload }
-            table.rows = fits.map { fit in
-                [
-                    TextTable.Cell(fit.strategy + (report.describesSweep(fit) ? "" : " ?")),
-                    TextTable.Cell(band(fit.contention)),
-                    TextTable.Cell(band(fit.coherency)),
-                    TextTable.Cell(report.peakText(fit)),
-                    TextTable.Cell(FigureText.fixed(fit.rSquared, 2)),
-                ]
-            }
-            let title =
-                "Universal Scalability Law"
-                + (workloads.count > 1 ? ", " + WorkloadText.description(workload) : "")
-            let note =
-                fits.allSatisfy(report.describesSweep)
-                ? "" : style.paragraph(ComparisonReport.missNote)
-            return style.paragraph(title, .strong) + table.text(style: style) + note
-        }.joined(separator: "\n")
+    private var fittedWorkloads: [ComparisonReport.Workload] {
+        report.fits.map(\.workload).uniqued()
     }
 
-    private static let crossoverCountMax = 12
+    private func fits(_ workload: ComparisonReport.Workload) -> String {
+        func band(_ estimate: ComparisonReport.Estimate) -> String {
+            let figures = [estimate.value, estimate.low, estimate.high]
+                .map { FigureText.fixed($0, 3) }
+            return "\(figures[0]) [\(figures[1]), \(figures[2])]"
+        }
+        let fits = report.fits.filter { $0.workload == workload }
+        let table = TextTable(
+            headings: ["strategy", "contention σ", "coherency κ", "peak threads", "R²"],
+            rows: fits.map { fit in
+                [
+                    fit.strategy + (report.describesSweep(fit) ? "" : " ?"), band(fit.contention),
+                    band(fit.coherency), report.peakText(fit), FigureText.fixed(fit.rSquared, 2),
+                ].map { TextTable.Cell($0) }
+            }
+        )
+        let title =
+            "Universal Scalability Law"
+            + (fittedWorkloads.count > 1 ? ", " + WorkloadText.description(workload) : "")
+        return style.paragraph(title, .strong) + table.text(style: style)
+            + paragraphs(fits.allSatisfy(report.describesSweep) ? [] : [ComparisonReport.missNote])
+    }
 
     private var crossovers: String {
         guard !report.crossovers.isEmpty else { return "" }
-        let namesWorkload = report.cases.map(\.workload).uniqued().count > 1
-        let shown = report.crossovers.prefix(Self.crossoverCountMax).map {
-            style.paragraph(WorkloadText.crossing($0, namesWorkload: namesWorkload))
-        }
-        let left = report.crossovers.count - shown.count
-        return style.paragraph("Crossovers", .strong) + shown.joined()
-            + (left > 0 ? style.paragraph("and \(left) more, which JSON and the page have.") : "")
+        let left = report.crossovers.count - Self.crossoverCountMax
+        return style.paragraph("Crossovers", .strong)
+            + paragraphs(
+                report.crossovers.prefix(Self.crossoverCountMax).map {
+                    WorkloadText.crossing($0, namesWorkload: workloads.count > 1)
+                } + (left > 0 ? ["and \(left) more, in the JSON file and on the page."] : [])
+            )
     }
 
-    private var verdicts: String {
-        let failed = report.verdicts.filter { $0.outcome != .passed }
-        guard !report.verdicts.isEmpty else { return "" }
-        guard !failed.isEmpty else {
-            let names = report.verdicts.map(\.strategy).uniqued()
-            let checks = report.verdicts.map(\.check.rawValue).uniqued().joined(separator: ", ")
-            let count = report.verdicts.count
-            return style.paragraph(
-                (count == 1 ? "The only check" : "All \(count) checks") + " passed (\(checks); "
-                    + FigureText.counted(names.count, "strategy") + ")."
-            )
+    private var checks: String {
+        let verdicts = report.verdicts
+        guard !verdicts.isEmpty else { return "" }
+        guard verdicts.allSatisfy({ $0.outcome == .passed }) else {
+            return verdicts.filter { $0.outcome != .passed }.map { verdict in
+                style.paragraph(verdict.sentence, verdict.outcome == .failed ? .bad : .none)
+            }.joined()
         }
-        return failed.map { verdict in
-            let text =
-                "\(verdict.strategy): \(verdict.check.rawValue) \(verdict.outcome.rawValue). "
-                + (verdict.finding ?? "")
-            return style.paragraph(text, verdict.outcome == .failed ? .bad : .none)
-        }.joined()
+        let checks = verdicts.map(\.check.rawValue).uniqued().joined(separator: ", ")
+        let count = verdicts.map(\.strategy).uniqued().count
+        return style.paragraph(
+            (verdicts.count == 1 ? "The only check" : "All \(verdicts.count) checks")
+                + " passed (\(checks); \(FigureText.counted(count, "strategy")))."
+        )
     }
 
     private var recommendation: String {
-        guard let recommendation = report.recommendation else { return "" }
-        let sentence = style.paragraph(recommendation.sentence, .strong)
-        let rest = [recommendation.flip] + recommendation.notes
-        return sentence + rest.filter { !$0.isEmpty }.map { style.paragraph($0) }.joined()
+        guard let found = report.recommendation else { return "" }
+        return style.paragraph(found.sentence, .strong) + paragraphs([found.flip] + found.notes)
     }
+}
 
-    private var method: String {
-        report.settings.transport == .http ? style.paragraph(HTTPComparison.method) : ""
+extension ComparisonReport.Verdict {
+    fileprivate var sentence: String {
+        "\(strategy): \(check.rawValue) \(outcome.rawValue). " + (finding ?? "")
     }
 }

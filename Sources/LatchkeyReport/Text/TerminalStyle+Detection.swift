@@ -1,5 +1,5 @@
-internal import CLatchkeySystem
 internal import Glibc
+internal import LatchkeyMachine
 
 extension TerminalStyle {
     /// How wide text is that goes to no terminal: to a file or a pipe.
@@ -11,7 +11,7 @@ extension TerminalStyle {
     /// `COLUMNS` stands in for a width that is not known.
     package init(descriptor: Int32) {
         let isTerminal = isatty(descriptor) == 1
-        let columns = Int(latchkey_system_terminal_columns(descriptor))
+        let columns = Terminal.columns(descriptor)
         let given = Self.variable("COLUMNS").flatMap { Int($0) } ?? 0
         let wish = given > 0 ? given : Self.widthElsewhere
         let allowsColor =
@@ -27,7 +27,7 @@ extension TerminalStyle {
 extension ProgressLine {
     /// Progress on the descriptor, drawn if it is a terminal.
     package init(descriptor: Int32, write: @escaping (String) -> Void) {
-        let columns = Int(latchkey_system_terminal_columns(descriptor))
+        let columns = Terminal.columns(descriptor)
         let isDumb = unsafe getenv("TERM").map { unsafe String(cString: $0) } == "dumb"
         self.init(
             isTerminal: isatty(descriptor) == 1 && !isDumb,

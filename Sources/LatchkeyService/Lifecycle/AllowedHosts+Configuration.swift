@@ -4,20 +4,19 @@ internal import LatchkeyHTTP
 extension AllowedHosts {
     /// The hosts that are served with this configuration, or nil for all.
     ///
-    /// Whoever listens on a loopback address is reached by programs of this machine, a browser
-    /// among them, so nothing but local names is expected. What other addresses are called is
-    /// known only to those who say so.
+    /// A loopback address is reached only by programs of this machine, such as a browser, so only
+    /// local names are expected. The names of other addresses are known only if they are given.
     init?(_ configuration: ServiceConfiguration) {
-        let isLoopback = Self.isLoopback(configuration.host)
+        let isLoopback = Self.isLoopback(configuration.http.host)
         guard let names = configuration.allowedHosts, !names.isEmpty || isLoopback else {
             return nil
         }
-        self.init(names + [configuration.host], servesAllAddresses: !isLoopback)
+        self.init(names + [configuration.http.host], servesAllAddresses: !isLoopback)
     }
 
-    /// Whether the name or address that is listened on is a loopback address.
+    /// Whether the name or address to listen on is a loopback address.
     ///
-    /// One that has no address counts as another: it cannot be listened on.
+    /// False for a name without an address: the server cannot listen on it.
     private static func isLoopback(_ host: String) -> Bool {
         var hints = unsafe addrinfo()
         unsafe hints.ai_flags = AI_PASSIVE

@@ -1,17 +1,17 @@
 internal import Foundation
 internal import LatchkeyHTTP
 
-/// The limit of the process's file descriptors, made to fit the bounds that were chosen.
+/// The process's limit of file descriptors, raised to what the configuration needs.
 enum DescriptorLimit {
-    /// For what is opened now and then: files under `/proc` for metrics, libdispatch's own.
+    /// Descriptors for short use: files under `/proc` for metrics, and libdispatch's own.
     private static let reserve = 32
 
     /// Raises the soft limit as far as the configuration needs.
     ///
-    /// - Returns: nil, or a sentence that says why the limit is too low and what to do.
+    /// - Returns: nil, or a sentence that says that the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
         let others = openCount + reserve
-        var server = HTTPServerConfiguration(configuration)
+        var server = configuration.http
         let needed = server.descriptorsMax + others
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0,
@@ -23,12 +23,12 @@ enum DescriptorLimit {
                 return nil
             }
         }
-        let fitting = (1..<configuration.connectionCountMax).last { count in
+        let fitting = (1..<configuration.http.connectionsMax).last { count in
             server.connectionsMax = count
             return server.descriptorsMax + others <= Int(limit.rlim_max)
         }
         return
-            "--max-connections \(configuration.connectionCountMax) needs \(needed) file "
+            "--max-connections \(configuration.http.connectionsMax) needs \(needed) file "
             + "descriptors, and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
             + (fitting.map { ", or give at most --max-connections \($0)" } ?? "")
     }

@@ -2,8 +2,7 @@ package import Glibc
 
 /// The signals that ask a command to finish.
 package enum EndingSignals {
-    /// SIGTERM, SIGINT, and SIGHUP unless whoever started the program had it ignored, as `nohup`
-    /// does on purpose.
+    /// SIGTERM, SIGINT, and SIGHUP unless it was ignored when the program started, as with `nohup`.
     package static var numbers: [Int32] {
         var hangUp = sigaction()
         unsafe sigaction(SIGHUP, nil, &hangUp)

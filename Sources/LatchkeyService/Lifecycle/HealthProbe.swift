@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// One `GET` over a plain socket, for a health check that must not need another program.
+/// One `GET` over a plain socket, for a health check that needs no other program.
 package enum HealthProbe {
-    /// Why there is no answer, in a sentence.
+    /// The reason for a missing answer, in one sentence.
     package struct Failure: Error {
         package let message: String
 
@@ -15,9 +15,9 @@ package enum HealthProbe {
         }
     }
 
-    /// Asks, and returns the status of the answer.
+    /// Sends the request and returns the status of the answer.
     ///
-    /// Blocks for at most the given time, once for each of connecting, sending and receiving.
+    /// Connecting, sending and receiving may each block for the given time.
     package static func run(
         host: String,
         port: UInt16,

@@ -1,25 +1,25 @@
 internal import Glibc
 
-/// Writes lines to a descriptor on a thread of its own, so that no other thread ever waits for
-/// whoever reads them.
+/// Writes lines to a descriptor on a thread of its own, so that no other thread waits for a slow
+/// reader.
 ///
-/// **Design.** The mutex guards every variable; `changed` is signalled when lines come and when all
-/// of them are out. Nobody holds the mutex while writing. Lines wait up to a bound; what comes
-/// beyond it is dropped and counted, and when the descriptor takes lines again, one more says how
-/// many are missing. Each line is one system call, so that lines of several processes that share a
-/// pipe do not mix. The thread lives as long as the process, which may end while it writes.
+/// **Design.** The mutex guards every variable; `changed` is signalled when lines arrive and when
+/// all are written. The mutex is not held during a write. Lines wait up to a bound; further lines
+/// are dropped and counted, and when the descriptor takes lines again, an extra line says how many
+/// are missing. Each line is one system call, so that lines of several processes that share a pipe
+/// do not mix. The thread lives as long as the process, which may end while it writes.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because mutex and condition are never freed (the
 /// thread keeps the object for ever) and variables are touched only while the mutex is held.
 @safe
 package final class LineWriter: @unchecked Sendable {
-    /// Makes the line that says how many were dropped.
+    /// Makes the line that says how many lines were dropped.
     package typealias Report = @Sendable (UInt64) -> [UInt8]
 
-    /// How many bytes wait at most, besides the lines that are being written.
+    /// The maximum number of waiting bytes, without the lines that are being written.
     package static let waitingByteCountMax = 64 << 10
 
-    /// The log's way out.
+    /// The writer of the log.
     package static let standardError = LineWriter(descriptor: 2)
 
     private let descriptor: Int32
@@ -64,11 +64,11 @@ package final class LineWriter: @unchecked Sendable {
     /// How many lines were dropped since the start.
     package var droppedTotal: UInt64 { withLock { dropped } }
 
-    /// Hands a line over; never waits for its reader.
+    /// Adds a line to those that wait; never blocks for the reader.
     ///
     /// - Parameters:
-    ///   - line: with the line feed at its end.
-    ///   - report: for lines that were dropped before this one, or that are dropped with it.
+    ///   - line: The line, with its line feed.
+    ///   - report: Makes the line about dropped lines, this one included.
     package func append(_ line: [UInt8], report: Report? = nil) {
         withLock {
             self.report = report
@@ -82,7 +82,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits until all lines are written, but no longer than this.
+    /// Waits until all lines are written, or the time is over.
     package func flush(withinMilliseconds milliseconds: Int) {
         var end = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &end)
@@ -100,12 +100,12 @@ package final class LineWriter: @unchecked Sendable {
         while true {
             let (taken, missing, report) = take()
             let failedCount = taken.count { !write($0) }
-            // Lines were dropped while these waited, so this is their place.
+            // These lines waited while others were dropped, so the report belongs here.
             if missing > 0, let report {
                 _ = write(report(missing))
             }
             withLock {
-                // Nothing can be said of these where nothing can be written.
+                // No report: this descriptor cannot be written.
                 dropped += UInt64(failedCount)
                 reported += UInt64(failedCount)
                 isWriting = false
@@ -114,7 +114,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits for lines and takes all of them.
+    /// Waits for lines and takes all that wait.
     private func take() -> (lines: [[UInt8]], missing: UInt64, report: Report?) {
         withLock {
             while lines.isEmpty, dropped == reported {
@@ -130,7 +130,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Writes a line, however long its reader takes; false if it cannot be written.
+    /// Writes a line and waits for a slow reader; false if it cannot be written.
     private func write(_ line: [UInt8]) -> Bool {
         var rest = line[...]
         while !rest.isEmpty {
@@ -138,7 +138,7 @@ package final class LineWriter: @unchecked Sendable {
                 unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
             }
             if count < 0, errno == EAGAIN {
-                // Whoever gave us the descriptor may have made it non-blocking.
+                // The descriptor may have been made non-blocking before the start.
                 var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 unsafe poll(&wanted, 1, -1)
             } else if count < 0, errno != EINTR {

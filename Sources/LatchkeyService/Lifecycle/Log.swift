@@ -1,9 +1,9 @@
 internal import Foundation
 
-/// The event log: one line an event on standard error.
+/// The event log: one line for each event, on standard error.
 ///
-/// Nobody waits for whoever reads the log: see ``LineWriter``. Lines that are dropped because of
-/// that are counted, and a line says how many.
+/// No thread waits for a slow reader of the log: see ``LineWriter``. Dropped lines are counted, and
+/// a line says how many.
 package struct Log: Sendable {
     package enum Format: String, CaseIterable, Sendable {
         case text
@@ -44,8 +44,10 @@ package struct Log: Sendable {
 
     /// Writes an event.
     ///
-    /// The event is what happened, in words that stay the same for the same kind of event; the
-    /// fields say what about, in this order.
+    /// - Parameters:
+    ///   - level: The level.
+    ///   - event: A fixed text for this kind of event.
+    ///   - fields: The details, in this order.
     package func write(
         _ level: Level,
         _ event: String,
@@ -71,7 +73,7 @@ package struct Log: Sendable {
     ) -> [UInt8] {
         switch format {
         case .text:
-            // A field that came from outside cannot end the line or forge another one.
+            // Quoting keeps a value from outside from ending the line and forging another.
             let pairs = fields.map { " \($0.key)=\(Self.quoted($0.value))" }.joined()
             return Array("\(time) \(level.rawValue) \(event)\(pairs)\n".utf8)
         case .json:

@@ -5,24 +5,23 @@ internal import LatchkeySync
 /// The service as a process: from its start to the signal that ends it.
 ///
 /// **Design.** The main thread blocks the signals that end the service before any other thread
-/// exists, so that all inherit the mask, and then waits for them. No signal handler ever runs. What
-/// is printed is written by threads of its own: a reader that has stopped reading stops nothing.
+/// exists, so that all threads inherit the mask, and then waits for the signals. No signal handler
+/// runs. Threads of their own write standard output and the log, so that a slow reader delays
+/// nothing.
 package enum Service {
-    /// How long the end waits for the readers of the last lines.
+    /// How long the process waits at its end for the last lines to be written.
     private static let flushMilliseconds = 200
 
     /// Serves until SIGTERM, SIGINT or SIGHUP, then drains.
     ///
-    /// Must be called on the main thread before there are others, so that all of them inherit its
-    /// signal mask.
+    /// Call it on the main thread before there are other threads, so that they inherit its signal
+    /// mask. Prints one line on standard output when the service is ready.
     ///
-    /// Prints one line on standard output once the service answers.
-    ///
-    /// - Returns: the exit status: 0 after a complete drain, 1 if requests or answers were cut off
-    ///   or the service could not start.
+    /// - Returns: The exit status: 0 after a complete drain; 1 if requests or answers were cut off,
+    ///   or if the service could not start.
     package static func run(_ configuration: ServiceConfiguration) -> Int32 {
         var signals = EndingSignals.set
-        // Blocked, and waited for below: no handler runs in between, in whatever state.
+        // Blocked, and waited for below, so that no handler runs.
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let output = LineWriter(descriptor: 1)
@@ -34,14 +33,15 @@ package enum Service {
             log.write(.error, "cannot start", ["reason": reason])
             return 1
         }
-        let instance: ServiceInstance
+        let instance: RunningService
         do {
-            instance = try ServiceInstance(configuration)
+            instance = try RunningService(configuration)
         } catch {
             log.write(.error, "cannot start", ["reason": error.description])
             return 1
         }
-        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
+        let address = configuration.http.host
+        let host = address.contains(":") ? "[\(address)]" : address
         let announcement =
             "latchkey: listening on http://\(host):\(instance.port) "
             + "(strategy \(configuration.strategy.rawValue))\n"
@@ -49,8 +49,8 @@ package enum Service {
         log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])
         var signal: Int32 = 0
         unsafe sigwait(&signals, &signal)
-        log.write(.info, "draining", ["seconds": "\(configuration.drainSeconds)"])
-        // The next signal ends the process at once, as it would have without us.
+        log.write(.info, "draining", ["seconds": "\(configuration.drainTime.components.seconds)"])
+        // The next signal has its default action: it ends the process at once.
         unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         let cutOff = instance.drain()
         guard cutOff == (0, 0) else {

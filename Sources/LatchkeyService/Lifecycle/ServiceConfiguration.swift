@@ -1,47 +1,155 @@
 package import LatchkeyContention
+package import LatchkeyHTTP
+package import LatchkeySettings
 package import LatchkeyStore
 package import LatchkeySync
 
-/// Everything that is chosen at start.
-///
-/// The defaults are those of `latchkey serve`.
+/// The choices that the service is started with.
 package struct ServiceConfiguration: Sendable {
     package var strategy = StrategyKind.lock
-    package var stripeCount = 128
+    package var stripeCount = StripeCount.standard
+    /// How many writes of one stripe an asynchronous strategy accepts before it applies them.
+    package var backlogMax = BacklogBound.standard
     package var metering = MeteringLevel.sampled
-    /// The strategies that are given a share of the operations beside the serving one.
+    /// The strategies that get a share of the operations beside the serving one.
     ///
     /// They need metering.
     package var shadows: [StrategyKind] = []
-    /// Of the operations one in so many is applied to the shadows, in the mean.
+    /// One operation in this many is applied to the shadows, on average.
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
-    package var backlogMax = 4096
-
-    package var host = "127.0.0.1"
-    package var port: UInt16 = 8080
+    package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
     /// Nil serves all; `[]` serves local names on a loopback address, and all on others.
     package var allowedHosts: [String]? = []
-    package var httpThreadCount = 1
-    package var usesThreadPerConnection = false
-
-    package var bodyByteCountMax = 1 << 20
-    package var headerByteCountMax = 8 << 10
-    package var targetByteCountMax = 4 << 10
-    package var connectionCountMax = 1024
-    /// 0 for no bound.
-    package var connectionCountPerAddressMax = 0
-    package var idleTimeoutSeconds = 60
-    package var requestTimeoutSeconds = 30
-    package var answerTimeoutSeconds = 60
-    package var drainSeconds = 10
-
+    package var drainTime = Duration.seconds(10)
     package var sendsServerTiming = false
     package var logFormat = Log.Format.text
     package var logLevel = Log.Level.info
     package var version = "0"
 
     package init() {}
+}
+
+extension ServiceConfiguration: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] =
+        strategySettings
+        + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
+        + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
+        + ownSettings
+
+    private static let strategyNames = StrategyKind.allCases.map(\.rawValue)
+
+    private static let strategySettings: [Setting<Self>] = [
+        .choice(
+            "strategy",
+            \.strategy,
+            "The strategy that guards the properties. 'latchkey strategies' prints the list."
+        ),
+        Setting(
+            "stripes",
+            .powerOfTwo(1...StripeCount.max),
+            \.stripeCount,
+            "The number of independent guards over which the properties are spread. 1 is one guard "
+                + "for the whole store. The actor strategy always has 1.",
+            text: { "\($0)" },
+            value: { Int($0) }
+        ),
+        .integer(
+            "backlog",
+            \.backlogMax,
+            1...1_000_000,
+            "The number of writes that an asynchronous strategy accepts for one stripe before it "
+                + "applies them. One more is answered 503."
+        ),
+        .choice(
+            "metering",
+            \.metering,
+            "How contention is measured: not at all, by counting, by timing a sample of the "
+                + "accesses, or by timing all."
+        ),
+        Setting(
+            "shadow",
+            .list(.choice(strategyNames + ["all"])),
+            \.shadows,
+            "Strategies to try beside the serving one: a share of the operations is applied to a "
+                + "store under each. Answers do not depend on it; /v1/contention and /metrics show "
+                + "these strategies with the role shadow. all is every strategy, the serving one "
+                + "included, which shows the effect of sampling.",
+            text: { $0.map(\.rawValue).joined(separator: ",") },
+            value: { StrategyKind.kinds(named: $0) }
+        ),
+        Setting(
+            "shadow-sample",
+            .share(1...65_536),
+            \.shadowInterval,
+            "The share of the operations that is applied to the shadows: the operations of one "
+                + "half-millisecond in N, drawn at random.",
+            text: { "1/\($0)" },
+            value: { Int($0.dropFirst(2)) }
+        ),
+    ]
+
+    private static let ownSettings: [Setting<Self>] = [
+        Setting(
+            "allowed-host",
+            .list(
+                .spelling(
+                    placeholder: "NAME",
+                    help: "names of hosts, without a port, or *",
+                    isRight: isHostName
+                )
+            ),
+            \.allowedHosts,
+            "Names of the service besides localhost, --host and literal addresses. Requests for "
+                + "other hosts are answered 421. Without this flag that holds on a loopback "
+                + "address, and every name is served on other addresses. * serves every name.",
+            text: { $0?.joined(separator: ",") ?? "*" },
+            value: { text in
+                let names = text.split(separator: ",").map(String.init)
+                return .some(names.contains("*") ? nil : names)
+            }
+        ),
+        .seconds(
+            "drain-seconds",
+            \.drainTime,
+            0...86_400,
+            "The time that requests in flight have to finish after SIGTERM, SIGINT or SIGHUP."
+        ),
+        .toggle(
+            "server-timing",
+            \.sendsServerTiming,
+            "Adds a Server-Timing header with the wait, hold and total time to every answer."
+        ),
+        .choice(
+            "log-format",
+            \.logFormat,
+            "The format of the log on standard error, which has one line for each event."
+        ),
+        .choice(
+            "log-level",
+            \.logLevel,
+            "The lowest level of the events that are logged."
+        ),
+    ]
+
+    @Sendable private static func isHostName(_ name: String) -> Bool {
+        name == "*"
+            || name.utf8.allSatisfy { byte in
+                byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                    || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
+                    || byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
+            }
+    }
+}
+
+extension StrategyKind {
+    /// The strategies of a list of names, in which `all` stands for every strategy.
+    fileprivate static func kinds(named list: String) -> [StrategyKind] {
+        list == "all"
+            ? allCases : list.split(separator: ",").compactMap { Self(rawValue: String($0)) }
+    }
 }

@@ -2,17 +2,17 @@ internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 
-/// What the connections do and how full the store is, read at each scrape.
+/// Metrics of the connections, the log and the store, read at each scrape.
 enum ServiceMetrics {
     private static let connections = MetricFamily(
         "latchkey_http_connections",
         .gauge,
-        help: "Open connections, by what they are doing."
+        help: "Open connections, by state."
     )
     private static let suspended = MetricFamily(
         "latchkey_http_suspended_requests",
         .gauge,
-        help: "Requests whose handler has returned and whose answer will come later."
+        help: "Requests whose handler has returned and whose answer is not there yet."
     )
     private static let accepted = MetricFamily(
         "latchkey_http_connections_accepted_total",
@@ -22,37 +22,37 @@ enum ServiceMetrics {
     private static let refused = MetricFamily(
         "latchkey_http_connections_refused_total",
         .counter,
-        help: "Connections over a bound."
+        help: "Connections refused because of --max-connections or --max-connections-per-address."
     )
     private static let timedOut = MetricFamily(
         "latchkey_http_connections_timed_out_total",
         .counter,
-        help: "Connections ended because they were idle, or their request or answer took too long."
+        help: "Connections closed because of a timeout: idle, request, answer, or a slow reader."
     )
     private static let libraryRefused = MetricFamily(
         "latchkey_http_unparsed_requests_total",
         .counter,
-        help: "Requests that libmicrohttpd could not parse, and refused or closed by itself."
+        help: "Requests that libmicrohttpd could not parse and refused by itself."
     )
     private static let logSuppressed = MetricFamily(
         "latchkey_http_log_suppressed_total",
         .counter,
-        help: "Messages of libmicrohttpd left out of the log, because there were too many a second."
+        help: "Messages of libmicrohttpd left out of the log, because of their rate."
     )
     private static let logDropped = MetricFamily(
         "latchkey_log_dropped_total",
         .counter,
-        help: "Lines of the log that nobody read in time, or that could not be written."
+        help: "Lines of the log dropped because of a slow reader or a failed write."
     )
     private static let properties = MetricFamily(
         "latchkey_store_properties",
         .gauge,
-        help: "Properties."
+        help: "Properties in the store."
     )
     private static let bytes = MetricFamily(
         "latchkey_store_bytes",
         .gauge,
-        help: "The length of all names and values together.",
+        help: "Bytes of all names and values.",
         unit: "bytes"
     )
     private static let revision = MetricFamily(

@@ -10,7 +10,7 @@ package enum EntityTags {
         case weak
     }
 
-    /// Parses the field's value: all its lines, joined by commas.
+    /// Parses the value of a field, whose lines are joined by commas.
     ///
     /// - Throws: ``MalformedEntityTags`` for anything but `*` or a list of at least one tag.
     package static func parse(
@@ -54,8 +54,8 @@ package enum EntityTags {
         return .oneOf(revisions)
     }
 
-    /// The revision whose tag this is: decimal digits as the server writes them, so that no two
-    /// tags mean the same revision.
+    /// The revision of a tag: decimal digits without leading zeros, so that no two tags mean the
+    /// same revision.
     private static func revision(of opaque: ArraySlice<UInt8>) -> Revision? {
         guard let first = opaque.first, first != UInt8(ascii: "0") else {
             return nil
@@ -110,7 +110,7 @@ package enum EntityTags {
     }
 }
 
-/// A field that should hold entity tags does not.
+/// A field that is not a list of entity tags.
 package struct MalformedEntityTags: Error, Hashable {
     package init() {}
 }

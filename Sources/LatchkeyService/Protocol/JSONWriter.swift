@@ -1,5 +1,6 @@
-/// Writes JSON text into bytes: for the answers that carry stored values, which go out as they
-/// came in and so cannot pass through an encoder, and for the small ones.
+/// Writes JSON text into bytes.
+///
+/// It can insert stored values as the bytes that were sent, which an encoder cannot.
 package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
     private var needsComma = false
@@ -33,7 +34,7 @@ package struct JSONWriter {
         array(elements)
     }
 
-    /// A member whose value is a JSON text already.
+    /// Writes a member whose value is already JSON.
     package mutating func member(_ name: String, rawJSON value: UnsafeRawBufferPointer) {
         key(name)
         separate()
@@ -41,7 +42,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// A member whose value is a string of valid UTF-8.
+    /// Writes a member whose value is a string in valid UTF-8.
     package mutating func member(_ name: String, utf8 value: UnsafeRawBufferPointer) {
         key(name)
         unsafe string(value)
@@ -59,7 +60,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// A string: quotes, backslashes and control characters are escaped, the rest stands as it is.
+    /// Writes a string, with quotes, backslashes and control characters escaped.
     package mutating func string(_ text: some Sequence<UInt8>) {
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -105,7 +106,7 @@ package struct JSONWriter {
     }
 }
 
-/// What ``JSONWriter`` can write.
+/// A value that ``JSONWriter`` can write.
 package protocol JSONWritable {
     func write(to json: inout JSONWriter)
 }

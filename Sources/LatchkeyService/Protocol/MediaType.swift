@@ -1,14 +1,14 @@
 package import LatchkeyHTTP
 
-/// Media types as far as the service looks at them.
+/// The media types that the service tells apart.
 package enum MediaType {
     /// Whether a `Content-Type` names JSON: `application/json` or any type with the suffix `+json`
     /// (RFC 6839), with any parameters.
     ///
-    /// RFC 8259 defines none; a `charset` other than UTF-8 says that the body is not what JSON has
-    /// to be.
+    /// RFC 8259 defines no parameters. A `charset` other than UTF-8 is refused, because JSON is
+    /// UTF-8.
     package static func isJSON(_ field: Bytes) -> Bool {
-        // What nearly every client sends is told without making a string of it.
+        // Nearly every client sends this, so it is compared without making a string.
         field == Bytes("application/json") || isJSON(String(decoding: field, as: UTF8.self))
     }
 
@@ -32,7 +32,7 @@ package enum MediaType {
 }
 
 extension String {
-    /// Without the spaces and tabs around it.
+    /// The string without spaces and tabs at its ends.
     func trimmingSpaces() -> String {
         let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         let start = firstIndex { !isSpace($0) } ?? endIndex

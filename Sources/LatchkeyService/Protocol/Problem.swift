@@ -1,5 +1,5 @@
-/// What can go wrong with a request, as data: the status, the sentence for people, and the page
-/// that a problem's `type` leads to (RFC 9457).
+/// The problems that a request can be answered with (RFC 9457): status, title, and the text of the
+/// page at `type`.
 ///
 /// The raw value is the last part of the type's path: `/problems/malformed-json`.
 package enum Problem: String, CaseIterable, Sendable {
@@ -61,118 +61,118 @@ package enum Problem: String, CaseIterable, Sendable {
         switch self {
         case .malformedJSON: "The body is not JSON."
         case .tooDeep: "The JSON nests too deep."
-        case .invalidBody: "The body is JSON, but not what this request takes."
+        case .invalidBody: "The body is JSON, but not the JSON that this request takes."
         case .invalidName: "The property's name is not allowed."
-        case .invalidQuery: "The query is not what this request takes."
+        case .invalidQuery: "The query is not valid for this request."
         case .invalidCondition: "A condition is not a list of entity tags."
-        case .invalidTarget: "The request's target is malformed."
-        case .partialPut: "A part of a value cannot be put."
+        case .invalidTarget: "The request target is malformed."
+        case .partialPut: "PUT cannot replace a part of a value."
         case .notFound: "There is no such property."
         case .noRoute: "There is nothing at this path."
-        case .methodNotAllowed: "This path does not have this method."
+        case .methodNotAllowed: "This path does not support this method."
         case .requestTimeout: "The request took too long to arrive."
-        case .notAnInteger: "The property is not an integer of 64 bits."
-        case .overflow: "The sum is not an integer of 64 bits."
-        case .preconditionFailed: "The property is not as the conditions demand."
+        case .notAnInteger: "The property is not a 64-bit integer."
+        case .overflow: "The sum is not a 64-bit integer."
+        case .preconditionFailed: "The property does not meet the conditions of the request."
         case .bodyTooLarge: "The body is too large."
-        case .targetTooLong: "The request's target is too long."
+        case .targetTooLong: "The request target is too long."
         case .unsupportedMediaType: "The body's media type is not supported."
         case .misdirectedRequest: "The request is for another host."
         case .headersTooLarge: "The request's header fields are too large."
         case .malformedRequest: "The request is not HTTP."
-        case .tooManyConnectionsPerAddress: "The address has as many connections as it may."
-        case .outcomeUnknown: "It is not known whether the request takes effect."
+        case .tooManyConnectionsPerAddress: "There are too many connections from this address."
+        case .outcomeUnknown: "The outcome of the request is not known."
         case .unsupportedTransferCoding: "The body's transfer coding is not supported."
-        case .tooManyConnections: "The server has as many connections as it takes."
-        case .outOfMemory: "There is no memory for the request."
-        case .backlogFull: "As many writes wait as the strategy accepts."
+        case .tooManyConnections: "The server has too many connections."
+        case .outOfMemory: "The server has no memory for the request."
+        case .backlogFull: "Too many writes are waiting."
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
         }
     }
 
-    /// What a client can do about it: the text of the problem's page.
+    /// What a client can do: the text of the problem's page.
     package var advice: String {
         switch self {
         case .malformedJSON:
-            "Send one JSON text (RFC 8259) in UTF-8 and nothing after it. The detail says at "
-                + "which byte reading stopped."
+            "Send one JSON value (RFC 8259) in UTF-8 and nothing after it. The detail names the "
+                + "byte of the error."
         case .tooDeep:
-            "Nest arrays and objects less deep than --max-json-depth, or raise that bound."
+            "Nest arrays and objects no deeper than --max-json-depth, or raise that bound."
         case .invalidBody:
-            "To increment, send nothing, or an object whose only member is \"by\", an integer of "
-                + "64 bits."
+            "To increment, send no body, or an object with the single member \"by\", a 64-bit "
+                + "integer."
         case .invalidName:
-            "A name is 1 to 256 bytes of UTF-8 without control characters, percent-encoded in "
-                + "the path. %2F is a slash that belongs to the name."
+            "A name has 1 to 256 bytes of UTF-8 without control characters. It is "
+                + "percent-encoded in the path; %2F is a slash in the name."
         case .invalidQuery:
-            "Use each parameter once, within its bounds, and only those that the request "
-                + "documents. /openapi.yaml has the list."
+            "Use only the parameters of this request, each at most once and within its bounds. "
+                + "/openapi.yaml lists them."
         case .invalidCondition:
-            "If-Match and If-None-Match take * or a list of entity tags in quotes, such as \"7\"."
+            "Send If-Match and If-None-Match with * or with a list of quoted entity tags, such as "
+                + "\"7\"."
         case .invalidTarget:
-            "A percent sign stands before two hexadecimal digits, and what they encode is UTF-8."
+            "Send two hexadecimal digits after each percent sign, and encode text as UTF-8."
         case .partialPut:
             "Send the whole value, without Content-Range (RFC 9110 section 14.4)."
         case .notFound:
             "Create the property with PUT, or list the names with GET /v1/properties."
         case .noRoute:
-            "/openapi.yaml has the list of paths."
+            "/openapi.yaml lists the paths."
         case .methodNotAllowed:
-            "The Allow header has the list of methods."
+            "The Allow header lists the methods of this path."
         case .requestTimeout:
             "Send the whole request within --request-timeout-seconds."
         case .notAnInteger:
-            "Only a JSON integer that fits in 64 bits can be incremented. Replace the value with "
+            "Only a JSON integer of at most 64 bits can be incremented. Replace the value with "
                 + "PUT first."
         case .overflow:
-            "The value is as it was. Increment by less, or replace the value with PUT."
+            "The value is unchanged. Increment by less, or replace the value with PUT."
         case .preconditionFailed:
-            "Get the property, look at its ETag, and decide anew."
+            "Get the property and its ETag, and decide again."
         case .bodyTooLarge:
-            "Send at most as many bytes as --max-body-bytes says, or raise that bound."
+            "Send at most --max-body-bytes bytes, or raise that bound."
         case .targetTooLong:
-            "Path and query together have at most --max-target-bytes bytes."
+            "Send a path and query of at most --max-target-bytes bytes, or raise that bound."
         case .unsupportedMediaType:
             "Send application/json without a content coding."
         case .misdirectedRequest:
-            "Use an address or localhost, or name the host with --allowed-host. Other names are "
+            "Use an address or localhost, or allow the name with --allowed-host. Other names are "
                 + "refused because a page of another site could use them (DNS rebinding)."
         case .headersTooLarge:
-            "All header fields together have at most --max-header-bytes bytes and 100 lines. "
-                + "Very many cookies can be too many for less."
+            "Send at most 100 header lines, of at most --max-header-bytes bytes together. Very "
+                + "many cookies can be too large below that bound."
         case .malformedRequest:
-            "A request line and header fields as in RFC 9112, with one Host and one length."
+            "Send a request line and header fields as in RFC 9112, with one Host and one length."
         case .tooManyConnectionsPerAddress:
-            "Use the connections that are open, or raise --max-connections-per-address."
+            "Use your open connections again, or raise --max-connections-per-address."
         case .outcomeUnknown:
-            "The request was accepted, and its result did not come in time. Read the property "
-                + "before you send the request again."
+            "The request was accepted and may take effect, but it was not finished in time. Read "
+                + "the property before you send the request again."
         case .unsupportedTransferCoding:
             "Send the body with a Content-Length, or chunked."
         case .outOfMemory:
-            "Try again after the time that Retry-After says."
+            "Try again after the time in Retry-After."
         case .tooManyConnections:
-            "Try again after the time that Retry-After says, and keep connections alive instead "
-                + "of opening new ones."
+            "Try again after the time in Retry-After, and use connections for several requests."
         case .backlogFull:
-            "Nothing was changed. Try again after the time that Retry-After says, and send "
-                + "fewer writes at once."
+            "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
+                + "at once. The bound is --backlog."
         case .timedOut:
-            "Nothing was changed. Try again after the time that Retry-After says. The bound is "
+            "Nothing was changed. Try again after the time in Retry-After. The bound is "
                 + "--answer-timeout-seconds."
         case .draining:
-            "Try again after the time that Retry-After says; another process may have taken over."
+            "Try again after the time in Retry-After, when another process may serve."
         case .storeFull:
-            "Delete properties, or raise --max-properties or --max-bytes. Reading, deleting and "
-                + "making values smaller go on working."
+            "Delete properties, or raise --max-properties or --max-bytes. Reads, deletes and "
+                + "smaller values still work."
         }
     }
 
     package var path: String { "/problems/\(rawValue)" }
 
-    /// Seconds until it makes sense to try again, for the problems that pass by themselves.
+    /// Seconds until the client should try again, for problems that are temporary.
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
@@ -184,8 +184,8 @@ package enum Problem: String, CaseIterable, Sendable {
 
     /// The problem's JSON object.
     ///
-    /// The detail is about this occurrence, for people; it is the advice if there is no more to
-    /// say. Values and names that a client sent stay out of it.
+    /// The detail is for people and about this occurrence; without one it is the advice. It never
+    /// contains values or names from a client.
     package func json(detail: String? = nil) -> [UInt8] {
         var json = JSONWriter()
         json.object { object in

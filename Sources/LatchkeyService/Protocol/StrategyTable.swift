@@ -1,8 +1,8 @@
 package import LatchkeySync
 
-/// The table of strategies and their traits, as the command line and `GET /v1/strategies` have it.
+/// The table of strategies and their traits, for the command line and `GET /v1/strategies`.
 package enum StrategyTable {
-    /// The table as JSON, with the strategy that serves if this is a running service.
+    /// The table as JSON, with the serving strategy of a running service.
     package static func json(serving: StrategyKind?) -> [UInt8] {
         var json = JSONWriter()
         json.object { table in
@@ -26,7 +26,7 @@ package enum StrategyTable {
         return json.bytes
     }
 
-    /// One paragraph a strategy, for a terminal of 80 columns.
+    /// The table as one paragraph for each strategy, for a terminal of 80 columns.
     package static func text() -> String {
         StrategyKind.allCases.map { kind in
             let traits = StrategyTraits.columns.filter { $0.value(kind.traits) }.map(\.text)

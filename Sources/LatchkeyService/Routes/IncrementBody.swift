@@ -1,8 +1,8 @@
 internal import Foundation
 internal import LatchkeyHTTP
 
-extension Call {
-    /// What an increment adds: 1 without a body, else the member `by` of the body's object.
+extension ServiceRequest {
+    /// The number to add: the member `by` of the body, or 1 without a body.
     func incrementStep(depthMax: Int) throws(RequestFailure) -> Int64 {
         guard !exchange.body.isEmpty else {
             return 1
@@ -16,7 +16,7 @@ extension Call {
     }
 }
 
-/// `{"by": 5}`, with no other member.
+/// An object with the single member `by`, such as `{"by": 5}`.
 private struct IncrementBody: Decodable {
     let by: Int64
 

@@ -2,23 +2,25 @@ internal import Foundation
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// The route to the sorted list of properties.
+/// The route of the sorted list of properties.
 struct ListRoutes<Store: CommittingStore>: Sendable {
     let store: Store
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/properties", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try list(call)
+        table.add(.get, "/v1/properties", statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try list(request)
         }
     }
 
-    private func list(_ call: Call) throws(RequestFailure) {
-        let query = try call.query(["prefix", "limit", "after", "values"])
+    private func list(_ request: ServiceRequest) throws(RequestFailure) {
+        let query = try request.query(["prefix", "limit", "after", "values"])
         let prefix = OwnedBytes(Array((query["prefix"] ?? "").utf8))
         guard unsafe prefix.bytes.count <= PropertyName.byteCountMax else {
             throw RequestFailure(
                 .invalidQuery,
-                "prefix has at most \(PropertyName.byteCountMax) bytes."
+                "prefix must have at most \(PropertyName.byteCountMax) bytes."
             )
         }
         let after = try query["after"].map { (text) throws(RequestFailure) in
@@ -26,9 +28,9 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
         }
         let limit = try Self.limit(query["limit"])
         let includesValues = try Query.flag(query["values"], name: "values", default: true)
-        let request = PageRequest(prefix: prefix, after: after, limit: limit)
-        store.list(request, observer: TimingObserver(timing: call.timing)) { page in
-            call.respond(json: page.json(includesValues: includesValues))
+        let page = PageRequest(prefix: prefix, after: after, limit: limit)
+        store.list(page, observer: TimingObserver(timing: request.timing)) { page in
+            request.respond(json: page.json(includesValues: includesValues))
         }
     }
 
@@ -39,15 +41,16 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
         guard let limit = Int(text), (1...PageRequest.limitMax).contains(limit) else {
             throw RequestFailure(
                 .invalidQuery,
-                "limit is a whole number from 1 to \(PageRequest.limitMax)."
+                "limit must be a whole number from 1 to \(PageRequest.limitMax)."
             )
         }
         return limit
     }
 }
 
-/// Where the next page begins: the last name of a page, in base64url (RFC 4648 section 5), so that
-/// clients pass it on and do not make one up.
+/// The start of the next page: the last name of a page in base64url (RFC 4648, section 5).
+///
+/// The encoding keeps clients from making up cursors.
 private enum Cursor {
     static func text(_ name: UnsafeRawBufferPointer) -> String {
         unsafe Data(name).base64EncodedString()
@@ -62,7 +65,7 @@ private enum Cursor {
         guard !text.contains("="), let name = Data(base64Encoded: base64), !name.isEmpty,
             name.count <= PropertyName.byteCountMax
         else {
-            throw RequestFailure(.invalidQuery, "after is the next of an earlier page.")
+            throw RequestFailure(.invalidQuery, "after must be the `next` of an earlier page.")
         }
         return Array(name)
     }

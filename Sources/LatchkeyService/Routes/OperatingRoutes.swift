@@ -4,7 +4,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeySync
 
-/// The routes for people, probes and monitoring: nothing of them touches the store.
+/// The routes for people, probes and monitoring, which do not use the store.
 struct OperatingRoutes: Sendable {
     let strategy: StrategyKind
     let board: ContentionBoard
@@ -13,83 +13,91 @@ struct OperatingRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         let strategies = StrategyTable.json(serving: strategy)
-        let index = Pages.index(version: version, strategy: strategy)
-        table.add(.get, "/", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try call.noQuery()
-            call.respond(html: index)
+        let index = HTMLPages.index(version: version, strategy: strategy)
+        table.add(.get, "/", statuses: [200, 400]) { request, _ throws(RequestFailure) in
+            try request.noQuery()
+            request.respond(html: index)
         }
-        table.add(.get, "/v1/strategies", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try call.noQuery()
-            call.respond(json: strategies)
+        table.add(.get, "/v1/strategies", statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            request.respond(json: strategies)
         }
-        table.add(.get, "/v1/contention", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try contention(call)
+        table.add(.get, "/v1/contention", statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try contention(request)
         }
         table.add(.post, "/v1/contention/reset", statuses: [204, 400]) {
-            call,
+            request,
             _ throws(RequestFailure) in
-            try call.noQuery()
+            try request.noQuery()
             board.reset()
-            call.respond(.noContent)
+            request.respond(.noContent)
         }
-        table.add(.get, "/metrics", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try metrics(call)
+        table.add(.get, "/metrics", statuses: [200, 400]) { request, _ throws(RequestFailure) in
+            try metrics(request)
         }
-        // Whoever asks whether the process is alive may end it if it does not answer.
+        // Also served over a bound of connections: a probe that fails can restart the service.
         table.add(.get, "/healthz", statuses: [200, 400], servesRefused: true) {
-            call,
+            request,
             _ throws(RequestFailure) in
-            try call.noQuery()
-            call.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
+            try request.noQuery()
+            request.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
                 $0.add("Content-Type", "application/json")
                 $0.mustBeRevalidated()
             }
         }
-        table.add(.get, "/readyz", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try readiness(call)
+        table.add(.get, "/readyz", statuses: [200, 400]) { request, _ throws(RequestFailure) in
+            try readiness(request)
         }
-        table.add(.get, "/openapi.yaml", statuses: [200, 400]) { call, _ throws(RequestFailure) in
-            try call.noQuery()
-            call.respond(.ok, body: .bytes(PackageResources.openapi_yaml)) {
+        table.add(.get, "/openapi.yaml", statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            request.respond(.ok, body: .bytes(PackageResources.openapi_yaml)) {
                 $0.add("Content-Type", "application/yaml")
                 $0.mustBeRevalidated()
             }
         }
         table.add(.get, "/problems/{problem}", statuses: [200, 400, 404]) {
-            call,
+            request,
             match throws(RequestFailure) in
-            try call.noQuery()
+            try request.noQuery()
             let name = String(decoding: match.capture, as: UTF8.self)
             guard let problem = Problem(rawValue: name) else {
                 throw RequestFailure(.noRoute)
             }
-            call.respond(html: Pages.problem(problem))
+            request.respond(html: HTMLPages.problem(problem))
         }
     }
 
-    private func contention(_ call: Call) throws(RequestFailure) {
-        try call.noQuery()
+    private func contention(_ request: ServiceRequest) throws(RequestFailure) {
+        try request.noQuery()
         guard let json = try? board.report().json() else {
             preconditionFailure("A report of numbers and names can be written as JSON.")
         }
-        call.respond(json: Array(json))
+        request.respond(json: Array(json))
     }
 
-    private func metrics(_ call: Call) throws(RequestFailure) {
-        try call.noQuery()
-        let format = ExpositionFormat(accept: call.exchange.headers(named: "accept"))
-        call.respond(.ok, body: .bytes(registry.text(format))) { answer in
+    private func metrics(_ request: ServiceRequest) throws(RequestFailure) {
+        try request.noQuery()
+        let format = ExpositionFormat(accept: request.exchange.headers(named: "accept"))
+        request.respond(.ok, body: .bytes(registry.text(format))) { answer in
             answer.add("Content-Type", format.contentType)
             answer.add("Vary", "Accept")
             answer.mustBeRevalidated()
         }
     }
 
-    /// A server that drains, or has as many connections as it takes, rejects requests before any
-    /// route sees them, so whoever gets here is told that the service is ready.
-    private func readiness(_ call: Call) throws(RequestFailure) {
-        let verbose = try call.query(["verbose"])["verbose"]
-        // `?verbose` alone is what people type.
+    /// Always answers that the service is ready.
+    ///
+    /// A server that drains, or that has too many connections, refuses the request before a route
+    /// sees it.
+    private func readiness(_ request: ServiceRequest) throws(RequestFailure) {
+        let verbose = try request.query(["verbose"])["verbose"]
+        // People type `?verbose` without a value.
         let isVerbose = try Query.flag(
             verbose == "" ? "true" : verbose,
             name: "verbose",
@@ -107,6 +115,6 @@ struct OperatingRoutes: Sendable {
                 }
             }
         }
-        call.respond(json: json.bytes)
+        request.respond(json: json.bytes)
     }
 }

@@ -2,7 +2,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// The routes to single properties.
+/// The routes of single properties.
 struct PropertyRoutes<Store: CommittingStore>: Sendable {
     let store: Store
     let depthMax: Int
@@ -10,43 +10,43 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     func add(to table: inout RouteTable) {
         let property = "/v1/properties/{name}"
         table.add(.get, property, statuses: [200, 304, 400, 404, 412]) {
-            call,
-            match throws(RequestFailure) in try get(call, match)
+            request,
+            match throws(RequestFailure) in try get(request, match)
         }
         table.add(.put, property, statuses: [201, 204, 400, 412, 415, 503, 507]) {
-            call,
-            match throws(RequestFailure) in try put(call, match)
+            request,
+            match throws(RequestFailure) in try put(request, match)
         }
         table.add(.delete, property, statuses: [204, 400, 404, 412, 503]) {
-            call,
+            request,
             match throws(RequestFailure) in
-            try delete(call, match)
+            try delete(request, match)
         }
         table.add(
             .post,
             "\(property)/increment",
             statuses: [200, 400, 409, 412, 415, 503, 507]
-        ) { call, match throws(RequestFailure) in
-            try increment(call, match)
+        ) { request, match throws(RequestFailure) in
+            try increment(request, match)
         }
     }
 
-    private func get(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
-        try call.noQuery()
-        let name = try call.name(match.capture)
-        let conditions = try call.conditions()
-        store.look(name, observer: TimingObserver(timing: call.timing)) { property in
+    private func get(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        try request.noQuery()
+        let name = try request.name(match.capture)
+        let conditions = try request.conditions()
+        store.look(name, observer: TimingObserver(timing: request.timing)) { property in
             guard let property else {
-                call.fail(.notFound) { $0.mustBeRevalidated() }
+                request.fail(.notFound) { $0.mustBeRevalidated() }
                 return
             }
             switch conditions.verdict(property.revision) {
             case .pass:
-                call.respond(value: property) { $0.mustBeRevalidated() }
+                request.respond(value: property) { $0.mustBeRevalidated() }
             case .noMatch:
-                call.fail(.preconditionFailed)
+                request.fail(.preconditionFailed)
             case .match:
-                call.respond(.notModified) { answer in
+                request.respond(.notModified) { answer in
                     answer.add("ETag", quoted: property.revision)
                     answer.mustBeRevalidated()
                 }
@@ -54,60 +54,60 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         }
     }
 
-    private func put(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
-        try call.noQuery()
-        let name = try call.name(match.capture)
-        let conditions = try call.conditions()
-        guard call.exchange.header(named: "content-range") == nil else {
+    private func put(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        try request.noQuery()
+        let name = try request.name(match.capture)
+        let conditions = try request.conditions()
+        guard request.exchange.header(named: "content-range") == nil else {
             throw RequestFailure(.partialPut)
         }
-        try call.jsonBody(depthMax: depthMax)
-        // The request stays in place until the answer.
-        let change = unsafe call.exchange.body.withUnsafeBytes { value in
+        try request.jsonBody(depthMax: depthMax)
+        // The change borrows the bytes of the request, which are valid until the answer.
+        let change = unsafe request.exchange.body.withUnsafeBytes { value in
             unsafe Change.put(name, value: value, conditions: conditions)
         }
-        try commit(change, call) { decision in
-            if let commit = call.committed(decision) {
-                call.respond(commit.first?.former == nil ? .created : .noContent) {
+        try commit(change, request) { decision in
+            if let commit = request.committed(decision) {
+                request.respond(commit.first?.former == nil ? .created : .noContent) {
                     $0.add("ETag", quoted: commit.revision)
                 }
             }
         }
     }
 
-    private func delete(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
-        try call.noQuery()
-        let name = try call.name(match.capture)
-        let change = Change.delete(name, conditions: try call.conditions())
-        try commit(change, call) { decision in
-            if call.committed(decision) != nil {
-                call.respond(.noContent)
+    private func delete(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        try request.noQuery()
+        let name = try request.name(match.capture)
+        let change = Change.delete(name, conditions: try request.conditions())
+        try commit(change, request) { decision in
+            if request.committed(decision) != nil {
+                request.respond(.noContent)
             }
         }
     }
 
-    private func increment(_ call: Call, _ match: RouteMatch) throws(RequestFailure) {
-        try call.noQuery()
-        let name = try call.name(match.capture)
-        let conditions = try call.conditions()
-        let step = try call.incrementStep(depthMax: depthMax)
+    private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        try request.noQuery()
+        let name = try request.name(match.capture)
+        let conditions = try request.conditions()
+        let step = try request.incrementStep(depthMax: depthMax)
         let change = Change.increment(name, by: step, conditions: conditions)
-        try commit(change, call) { decision in
-            if let property = call.committed(decision)?.first?.property {
-                call.respond(value: property)
+        try commit(change, request) { decision in
+            if let property = request.committed(decision)?.first?.property {
+                request.respond(value: property)
             }
         }
     }
 
     private func commit(
         _ change: Change,
-        _ call: Call,
+        _ request: ServiceRequest,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(RequestFailure) {
         do {
             try store.commit(
                 change,
-                observer: TimingObserver(timing: call.timing),
+                observer: TimingObserver(timing: request.timing),
                 completion: completion
             )
         } catch {
@@ -116,8 +116,8 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     }
 }
 
-extension Call {
-    /// The commit of a change that was made; of one that was refused it answers why.
+extension ServiceRequest {
+    /// The commit of the decision; nil after answering a refusal.
     fileprivate func committed(_ decision: Decision) -> Commit? {
         switch decision {
         case .success(let commit):
@@ -128,7 +128,7 @@ extension Call {
         }
     }
 
-    /// Answers with a property's value, whose bytes go to the network from where they are stored.
+    /// Answers with a property's value, whose bytes are sent from the store without a copy.
     fileprivate func respond(
         value property: Property,
         fields: (inout ResponseFields) -> Void = { _ in }
@@ -153,9 +153,15 @@ extension Refusal {
         case .overflow:
             RequestFailure(.overflow)
         case .full(.properties):
-            RequestFailure(.storeFull, "There are as many properties as allowed.")
+            RequestFailure(
+                .storeFull,
+                "The number of properties has reached its bound, --max-properties."
+            )
         case .full(.bytes):
-            RequestFailure(.storeFull, "Names and values have as many bytes as allowed.")
+            RequestFailure(
+                .storeFull,
+                "The bytes of names and values have reached their bound, --max-bytes."
+            )
         }
     }
 }

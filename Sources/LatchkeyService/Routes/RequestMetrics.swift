@@ -2,12 +2,12 @@ internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 
-/// Counts requests, how long they took and what they moved.
+/// Counts requests, their durations and the bytes of their bodies.
 ///
-/// The series are made at start for every route, method and the statuses that these can answer, so
-/// that nothing is looked up by name when a request is counted, and all of them are there, at zero,
-/// from the first scrape on. There is never a label for a property. What is answered before a
-/// request reaches the service, such as 408, shows in the connections' metrics.
+/// The series of every route, method and status are made at start. So nothing is looked up by name
+/// when a request is counted, and the first scrape already has all series, with zeros. No label
+/// names a property. Answers that the server makes before the service sees a request, such as 408,
+/// are in the metrics of connections.
 struct RequestMetrics: Sendable {
     private static let requests = MetricFamily(
         "latchkey_http_requests_total",
@@ -17,19 +17,19 @@ struct RequestMetrics: Sendable {
     private static let durations = MetricFamily(
         "latchkey_http_request_duration_seconds",
         .histogram,
-        help: "From the end of a request's head to its answer.",
+        help: "Time from the end of a request's head to its answer.",
         unit: "seconds"
     )
     private static let received = MetricFamily(
         "latchkey_http_request_body_bytes_total",
         .counter,
-        help: "Bytes of the bodies of requests.",
+        help: "Bytes of request bodies.",
         unit: "bytes"
     )
     private static let sent = MetricFamily(
         "latchkey_http_response_body_bytes_total",
         .counter,
-        help: "Bytes of the bodies of answers.",
+        help: "Bytes of answer bodies.",
         unit: "bytes"
     )
 
@@ -64,13 +64,13 @@ struct RequestMetrics: Sendable {
     }
 }
 
-/// What the requests of one route and method are counted in.
+/// The counters of one route and method.
 ///
-/// A class, so that a call carries one reference and nothing to copy.
+/// A class, so that a request carries one reference and nothing to copy.
 final class RequestSeries: Sendable {
     let sendsServerTiming: Bool
     private let statuses: [UInt16]
-    /// One for each status, and one more for a status that the route's table does not have.
+    /// One counter for each status, and one for all other statuses.
     private let counts: [Counter]
     private let durations: Histogram
     private let receivedBytes: Counter
@@ -92,7 +92,7 @@ final class RequestSeries: Sendable {
         self.sendsServerTiming = sendsServerTiming
     }
 
-    /// Counts a request that is about to be answered.
+    /// Counts a request before its answer is sent.
     func record(
         _ status: HTTPStatus,
         startedNanoseconds: UInt64,

@@ -4,16 +4,15 @@ internal import Synchronization
 
 /// How long one request waited for its guard and held it, for `Server-Timing`.
 ///
-/// A listing enters all stripes, one inside the other: it shows the longest wait and the longest
-/// hold.
+/// A listing enters all stripes; its times are the longest wait and the longest hold.
 ///
-/// **Design.** Atomics, because the waiting and the holding may happen on other threads than the
-/// one that answers. Relaxed, because the answer comes after both: the strategy orders them.
+/// **Design.** Atomics, because other threads than the one that answers may wait and hold. Relaxed,
+/// because the strategy orders both before the answer.
 final class RequestTiming: Sendable {
     let waitNanoseconds = Atomic<UInt64>(0)
     let holdNanoseconds = Atomic<UInt64>(0)
 
-    /// The field's value (W3C Server Timing): milliseconds.
+    /// The value of the field (W3C Server Timing), in milliseconds.
     func field(startedNanoseconds: UInt64) -> String {
         let total = latchkey_system_nanoseconds() &- startedNanoseconds
         return "wait;dur=\(Self.milliseconds(waitNanoseconds.load(ordering: .relaxed))), "
@@ -26,7 +25,7 @@ final class RequestTiming: Sendable {
     }
 }
 
-/// Keeps the longest wait and hold of a request's accesses, if they are wanted.
+/// Keeps the longest wait and hold of a request's accesses, if the service sends them.
 struct TimingObserver: EntryObserver {
     struct Entry: BitwiseCopyable, Sendable {
         var nanoseconds: UInt64 = 0

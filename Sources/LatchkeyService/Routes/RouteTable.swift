@@ -1,13 +1,13 @@
 internal import LatchkeyHTTP
 
-/// The service's routes, with the series that each one is counted in.
+/// The routes of the service, each with its counters.
 struct RouteTable {
-    /// What requests are answered that no route takes.
+    /// Statuses sent when no route matches.
     private static let unmatchedStatuses: [UInt16] = [
         204, 400, 404, 405, 413, 414, 421, 429, 431, 501, 503,
     ]
 
-    typealias Handler = @Sendable (Call, RouteMatch) throws(RequestFailure) -> Void
+    typealias Handler = @Sendable (ServiceRequest, RouteMatch) throws(RequestFailure) -> Void
 
     let metrics: RequestMetrics
     private(set) var routes: [Route] = []
@@ -16,7 +16,7 @@ struct RouteTable {
         self.metrics = metrics
     }
 
-    /// Adds a route, which answers with one of these statuses.
+    /// Adds a route, whose handler sends these statuses.
     mutating func add(
         _ method: HTTPMethod,
         _ pattern: String,
@@ -29,38 +29,38 @@ struct RouteTable {
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
         let route = Route(method, pattern, servesRefused: servesRefused) { exchange, match in
-            let call = Call(exchange, match.method == .head ? headSeries : series)
+            let request = ServiceRequest(exchange, match.method == .head ? headSeries : series)
             do throws(RequestFailure) {
-                try handle(call, match)
+                try handle(request, match)
             } catch {
-                call.fail(error)
+                request.fail(error)
             }
         }
         routes.append(route)
     }
 
-    /// The router, which answers what matches no route with a problem.
+    /// The router, which answers requests that match no route with a problem.
     ///
-    /// Requests for other hosts than these are refused; nil stands for any.
+    /// Requests for other hosts than `hosts` are refused; nil allows all hosts.
     func router(hosts: AllowedHosts?) -> Router {
         let series = HTTPMethod.allCases.map { method in
             metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
         }
         let router = try? Router(routes, hosts: hosts) { exchange, unmatched in
-            let call = Call(exchange, series[Int(exchange.method.rawValue)])
+            let request = ServiceRequest(exchange, series[Int(exchange.method.rawValue)])
             switch unmatched {
             case .rejected(let rejection):
-                call.fail(rejection.problem)
+                request.fail(rejection.problem)
             case .misdirected:
-                call.fail(.misdirectedRequest)
+                request.fail(.misdirectedRequest)
             case .notFound where exchange.path.first != UInt8(ascii: "/"):
-                call.fail(.invalidTarget, detail: "The target is not a path.")
+                request.fail(.invalidTarget, detail: "The target is not a path.")
             case .notFound:
-                call.fail(.noRoute)
+                request.fail(.noRoute)
             case .methodNotAllowed(let allow):
-                call.fail(.methodNotAllowed) { $0.add("Allow", allow) }
+                request.fail(.methodNotAllowed) { $0.add("Allow", allow) }
             case .options(let allow):
-                call.respond(.noContent) { $0.add("Allow", allow) }
+                request.respond(.noContent) { $0.add("Allow", allow) }
             }
         }
         guard let router else {
@@ -71,7 +71,7 @@ struct RouteTable {
 }
 
 extension Rejection {
-    /// The problem that a request is answered with that must not be served.
+    /// The problem for a request that was rejected.
     var problem: Problem {
         switch self {
         case .malformed: .malformedRequest

@@ -8,13 +8,13 @@ struct ShadowMaker: StrategyVisitor {
     let board: ContentionBoard
     let servingUsage: @Sendable () -> StoreUsage
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Shadow {
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> AnyShadowStore {
         make(strategy, overhead: nil)
     }
 
     func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
         _ strategy: Guard.Type
-    ) -> Shadow {
+    ) -> AnyShadowStore {
         make(
             strategy,
             overhead: MeteringOverhead.measure(strategy, level: configuration.metering)
@@ -24,7 +24,7 @@ struct ShadowMaker: StrategyVisitor {
     private func make<Guard: NamedStrategy>(
         _ strategy: Guard.Type,
         overhead: MeteringOverhead?
-    ) -> Shadow {
+    ) -> AnyShadowStore {
         let backlogMax = configuration.backlogMax
         let stripeCount = configuration.stripeCount(strategy)
         let meter = ContentionMeter(strategy, role: .shadow, level: configuration.metering)
@@ -49,7 +49,7 @@ struct ShadowMaker: StrategyVisitor {
 }
 
 extension ServiceConfiguration {
-    /// An actor cannot hold several of its kind still for a listing, so it has one stripe.
+    /// An actor has one stripe, because holding several actors costs a task for each.
     func stripeCount<Guard: Strategy>(_ strategy: Guard.Type) -> Int {
         strategy.name == StrategyKind.actor.rawValue ? 1 : stripeCount
     }

@@ -1,18 +1,17 @@
-/// Which moments are sampled for shadows: in the mean one in so many.
+/// Chooses the moments that are sampled for shadows.
 ///
-/// **Design.** Contention is about operations that meet. If each operation were drawn by itself,
-/// one in sixteen, then of two that meet both would be drawn once in 256 times, and a shadow would
-/// show next to no contention whatever the traffic. So time is cut into slots, slots are drawn, and
-/// all operations of a drawn slot are applied: within it a shadow meets the whole traffic.
+/// **Design.** Contention needs operations that run at the same time. If one operation in 16 were
+/// drawn independently, both of two concurrent operations would be drawn in 1 of 256 cases, and a
+/// shadow would show almost no contention. So time is divided into slots, slots are drawn, and all
+/// operations of a drawn slot are applied: within the slot the shadow gets the whole traffic.
 ///
-/// Whether a slot is drawn follows from its number alone, by a hash with the process's seed.
-/// Threads agree without sharing anything, the request's start time is there already, and traffic
-/// that comes at regular intervals cannot fall in step.
+/// A hash of the slot's number and the process's seed decides whether the slot is drawn. So threads
+/// agree without shared state, and traffic at regular intervals does not always hit or miss.
 struct ShadowSampler: Sendable {
-    /// Half a millisecond: long beside a contended wait, short beside what a person would notice.
+    /// Half a millisecond: longer than most contended waits, and too short for people to notice.
     static let slotShift: UInt64 = 19
 
-    /// One slot in so many is drawn.
+    /// One slot in this many is drawn.
     let interval: UInt64
     private let seed: UInt64
 
@@ -21,10 +20,10 @@ struct ShadowSampler: Sendable {
         self.seed = seed
     }
 
-    /// A random number that belongs to the slot of this time, `nil` if the slot is not drawn.
+    /// A random number of the slot at this time, or `nil` if the slot is not drawn.
     func draw(at nanoseconds: UInt64) -> UInt64? {
         let number = Self.mix((nanoseconds >> Self.slotShift) &+ seed)
-        // The high half decides, so that the low half is still random in what is drawn.
+        // The high half decides, so that the low half of a drawn slot is still random.
         return (number >> 32) % interval == 0 ? number & 0xFFFF_FFFF : nil
     }
 

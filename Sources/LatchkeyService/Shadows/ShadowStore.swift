@@ -3,16 +3,17 @@ internal import LatchkeyStore
 internal import LatchkeySync
 internal import Synchronization
 
-/// A shadow of the serving store: the same limits and stripes, another strategy.
+/// A shadow of the serving store: the same limits and stripes under another strategy.
 ///
-/// **Design.** Two bounds keep a shadow from growing where the serving store does not.
+/// **Design.** Two bounds limit the growth of a shadow.
 ///
-/// What is deleted outside a sample stays in a shadow. When that makes it hold more than twice what
-/// the serving store does, the stripe that the next write goes to is emptied first.
+/// A property that is deleted outside a sample stays in the shadow. If the shadow holds more than
+/// twice as much as the serving store, it first empties the stripes of the next write.
 ///
-/// Nobody waits for a strategy whose every access is submitted, so as many as the backlog's bound
-/// may be under way; more are refused and counted. A queue whose writes alone are submitted refuses
-/// them by itself, and a read waits behind those before it, as it does for the serving store.
+/// A strategy that submits every access never blocks its caller, so at most as many operations as
+/// the backlog's bound are in progress; further ones are refused and counted. A queue that submits
+/// only writes has its own bound for them, and its reads wait for the writes before them, as in the
+/// serving store.
 struct ShadowStore<Guard: Strategy>: Sendable {
     private let store: PropertyStore<Guard>
     private let servingUsage: @Sendable () -> StoreUsage
@@ -26,7 +27,7 @@ struct ShadowStore<Guard: Strategy>: Sendable {
     ///   - store: The store, whose strategy is metered.
     ///   - servingUsage: How full the serving store is.
     ///   - stripeCount: How many stripes the store has.
-    ///   - backlogMax: How many operations may be under way at a strategy that does not block.
+    ///   - backlogMax: The maximum number of operations in progress, where none blocks its caller.
     ///   - refusals: Where refused operations are counted.
     init(
         _ store: PropertyStore<Guard>,
@@ -43,8 +44,8 @@ struct ShadowStore<Guard: Strategy>: Sendable {
     }
 
     /// The store without its type.
-    var shadow: Shadow {
-        Shadow(look: { look($0) }, commit: { commit($0) }, list: { list($0) })
+    var shadow: AnyShadowStore {
+        AnyShadowStore(look: { look($0) }, commit: { commit($0) }, list: { list($0) })
     }
 
     func look(_ name: PropertyName) {
@@ -57,6 +58,9 @@ struct ShadowStore<Guard: Strategy>: Sendable {
         do throws(BacklogFull) {
             if change.canGrow {
                 try makeRoom(change.first.name)
+                for step in change.others {
+                    try makeRoom(step.name)
+                }
             }
             try store.commit(change) { _ in end() }
         } catch {
@@ -79,9 +83,9 @@ struct ShadowStore<Guard: Strategy>: Sendable {
         }
     }
 
-    /// How many properties more than twice as many a stripe may have.
+    /// How many properties a stripe may have beyond twice the serving store's.
     private static var slackCount: Int { 64 }
-    /// How many bytes of names and values more than twice as many a stripe may have.
+    /// How many bytes a stripe may have beyond twice the serving store's.
     private static var slackByteCount: Int { 64 << 10 }
 
     private func begin() -> Bool {
@@ -95,7 +99,7 @@ struct ShadowStore<Guard: Strategy>: Sendable {
     }
 }
 
-/// How many operations of one shadow are under way, at most so many.
+/// Counts the operations of one shadow that are in progress, up to a bound.
 private final class PendingOperations: Sendable {
     private let count = Atomic<Int>(0)
     private let countMax: Int
@@ -104,7 +108,7 @@ private final class PendingOperations: Sendable {
         self.countMax = countMax
     }
 
-    /// Relaxed, here and below: a bound, which orders nothing.
+    /// Relaxed, here and below: the count orders nothing.
     func begin() -> Bool {
         let count = count.add(1, ordering: .relaxed).newValue
         guard count <= countMax else {

@@ -1,7 +1,7 @@
 internal import LatchkeyStore
 internal import LatchkeySync
 
-/// The serving store, whose sampled operations are applied to the shadows, too.
+/// The serving store, which also applies sampled operations to the shadows.
 struct ShadowedStore<Base: CommittingStore>: CommittingStore {
     let base: Base
     let shadows: Shadows?

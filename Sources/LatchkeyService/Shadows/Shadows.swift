@@ -1,27 +1,27 @@
 internal import LatchkeyStore
 
-/// The stores that are given a share of the live operations, each under a strategy of its own.
+/// The stores that get a share of the live operations, each under its own strategy.
 ///
-/// **Design.** The thread that serves an operation applies it to the shadows too, when it is done
-/// with the serving store, so that the shadows meet the traffic as it is. What it needs is copied
-/// before: an operation that is served later may give the request's memory back at any time. Their
-/// results are thrown away, they count their own revisions, and they refuse for themselves, so no
-/// answer depends on them. What they cost is time of that thread.
+/// **Design.** The thread that serves an operation applies it to the shadows after the serving
+/// store, so that they get the real traffic. The operation is copied before, because the memory of
+/// the request may be freed as soon as the serving store is done. Results of shadows are thrown
+/// away, and shadows have their own revisions and bounds, so no answer depends on them. They cost
+/// time of the serving thread.
 ///
-/// Each sample begins with another shadow, so that none always comes first.
+/// Each sample begins with another shadow, so that no shadow is always first.
 struct Shadows: Sendable {
-    private let stores: [Shadow]
+    private let stores: [AnyShadowStore]
     private let sampler: ShadowSampler
     private let nanoseconds: @Sendable () -> UInt64
 
-    /// The shadows of a service, `nil` if it has none.
+    /// The shadows of a service, or `nil` if it has none.
     ///
     /// - Parameters:
     ///   - stores: The shadows.
-    ///   - sampler: Which moments are sampled.
-    ///   - nanoseconds: A clock that never goes back.
+    ///   - sampler: Chooses the moments that are sampled.
+    ///   - nanoseconds: A monotonic clock.
     init?(
-        _ stores: [Shadow],
+        _ stores: [AnyShadowStore],
         _ sampler: ShadowSampler,
         nanoseconds: @escaping @Sendable () -> UInt64
     ) {
@@ -31,10 +31,10 @@ struct Shadows: Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// Copies an operation that is about to be served, if it is sampled.
+    /// Copies an operation before it is served, if it is sampled.
     ///
-    /// - Returns: what applies it to all shadows.
-    func sample(_ copy: () -> (Shadow) -> Void) -> (() -> Void)? {
+    /// - Returns: A closure that applies the copy to all shadows.
+    func sample(_ copy: () -> (AnyShadowStore) -> Void) -> (() -> Void)? {
         sampler.draw(at: nanoseconds()).map { number in
             let operation = copy()
             return {
@@ -47,17 +47,17 @@ struct Shadows: Sendable {
     }
 }
 
-/// A store under a strategy that is tried out.
+/// A shadow store whose strategy is not part of its type.
 ///
-/// **Design.** Closures, not a protocol: made where the strategy is known, they are compiled for
-/// it, as the serving store's are. The witnesses of a generic type would not be, and would hold the
-/// guard for longer than the serving store does.
-struct Shadow: Sendable {
+/// **Design.** Closures, not a protocol: they are made where the strategy is known, so they are
+/// compiled for it, like the code of the serving store. Protocol witnesses would not be, and would
+/// hold the guard for longer than the serving store does.
+struct AnyShadowStore: Sendable {
     /// Finds the property of a name that owns its bytes.
     let look: @Sendable (_ name: PropertyName) -> Void
 
-    /// Commits a change that owns its bytes, without conditions: they name revisions of the serving
-    /// store.
+    /// Commits a change that owns its bytes and has no conditions, which would name revisions of
+    /// the serving store.
     let commit: @Sendable (_ change: Change) -> Void
 
     /// Lists properties.

@@ -9,11 +9,11 @@
 ///
 /// - *Guarantees:* no thread ever blocks; the backlog of writes is bounded.
 /// - *Use it when* the callers are asynchronous already.
-/// - *Not when* short sections are entered from synchronous code. One actor is one stripe, so the
-///   service has one for its store.
-/// - *Trap:* "no locks" is not "no cost": alone, an access takes 10 times as long as under a lock,
-///   because each one is a task. State can change across an `await`; the methods here do not
-///   suspend, so it cannot inside a body.
+/// - *Not when* synchronous code enters short sections. The service has one actor for its whole
+///   store.
+/// - *Trap:* "no locks" is not "no cost": without contention an access takes 10 times as long as
+///   under a lock, because each access is a task. State can change across an `await`. The methods
+///   here do not suspend, so state cannot change inside a body.
 ///
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1
@@ -26,16 +26,18 @@ public struct ActorStrategy: NamedStrategy {
     public static let summary = "A Swift actor; nothing blocks, every access is submitted."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
-        blocksCaller: false,
-        appliesWritesAsynchronously: true,
-        handsOffFairly: true
-    )
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(
+            blocksCaller: false,
+            appliesWritesAsynchronously: true,
+            handsOffFairly: true
+        )
+    }
 
     @usableFromInline let queue = ActorQueue()
     @usableFromInline let backlog: Backlog
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.
@@ -50,18 +52,18 @@ public struct ActorStrategy: NamedStrategy {
     /// Submits a read.
     @inlinable
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        queue.submit(observer, .read, completion) { cell.read(body) }
+        queue.submit(observer, .read, completion) { guarded.read(body) }
     }
 
     /// Submits a write.
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -69,31 +71,31 @@ public struct ActorStrategy: NamedStrategy {
         try backlog.accept()
         queue.submit(observer, .write, completion) { [backlog] in
             defer { backlog.applied() }
-            return cell.write(body)
+            return guarded.write(body)
         }
     }
 
-    /// Reads under several guards, all of which are entered in one step.
+    /// Reads several values, whose actors are all entered in one step.
     @inlinable
     public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
         let several = SeveralQueues(strategies.map(\.queue), observers, .read)
         several.enter { entries in
-            let result = several.run(entries) { SeveralValues.read(cells, body) }
+            let result = several.run(entries) { SeveralValues.read(guarded, body) }
             Task { completion(result) }
         }
     }
 
-    /// Writes under several guards, all of which are entered in one step.
+    /// Writes several values, whose actors are all entered in one step.
     @inlinable
     public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -101,7 +103,7 @@ public struct ActorStrategy: NamedStrategy {
         try Backlog.accept(strategies.map(\.backlog))
         let several = SeveralQueues(strategies.map(\.queue), observers, .write)
         several.enter { entries in
-            let result = several.run(entries) { SeveralValues.write(cells, body) }
+            let result = several.run(entries) { SeveralValues.write(guarded, body) }
             for strategy in strategies {
                 strategy.backlog.applied()
             }

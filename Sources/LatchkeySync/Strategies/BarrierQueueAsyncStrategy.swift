@@ -6,8 +6,8 @@
 ///
 /// - *Guarantees:* those of `barrier-queue`, and a bounded backlog.
 /// - *Use it when* reads are long and shared, writes are rare, and writers must not block.
-/// - *Not when* you hope for speed: it pays for the submission and for the barrier.
-/// - *Trap:* it is recommended for caches. In that situation a plain lock does many times as much.
+/// - *Not when* throughput matters: a write costs a submission and a barrier.
+/// - *Trap:* it is often recommended for caches. A plain lock has many times its throughput there.
 ///
 /// ```sh
 /// latchkey compare --preset cache --strategies barrier-queue-async,lock,snapshot --threads 2
@@ -21,16 +21,18 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
         "A private concurrent dispatch queue with synchronous reads and asynchronous barriers."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
-        allowsConcurrentReaders: true,
-        appliesWritesAsynchronously: true,
-        handsOffFairly: true
-    )
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(
+            allowsConcurrentReaders: true,
+            appliesWritesAsynchronously: true,
+            handsOffFairly: true
+        )
+    }
 
     /// The queue.
     public let queue: AccessQueue
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     public init() { self.init(backlogMax: BacklogBound.standard) }
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied.

@@ -9,9 +9,9 @@
 /// - *Guarantees:* no system call but `sched_yield`.
 /// - *Use it when* there are fewer threads than processors and sections of nanoseconds.
 /// - *Not when* threads outnumber processors and sections are long: the holder is preempted, and
-///   the others burn its time.
-/// - *Trap:* it wins the short benchmark and starves threads in the long section. Look at Jain's
-///   index and `wait max`, not at the throughput.
+///   waiting threads use the processor meanwhile.
+/// - *Trap:* it is the fastest in benchmarks of short sections, and starves threads in long ones.
+///   Look at Jain's index and `wait max`, not only at the throughput.
 ///
 /// ```sh
 /// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0
@@ -24,11 +24,11 @@ public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "An atomic word that waiters poll, yielding after a bound."
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(spins: true)
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     /// The lock.
     public let rawLock: SpinLock
 
-    /// Makes a guard that nobody holds.
+    /// Makes a strategy for one value.
     @inlinable public init() { rawLock = SpinLock() }
 }

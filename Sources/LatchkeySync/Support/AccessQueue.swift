@@ -1,7 +1,7 @@
 public import Dispatch
 public import Synchronization
 
-/// A private dispatch queue as a guard, and the count of who is on it.
+/// A private dispatch queue that guards a value, and the number of accesses on it.
 ///
 /// **Design.** The queue is always private: a barrier on a queue that is not private, or was not
 /// made concurrent, is no barrier. `sync` runs the body on the caller's thread; ``PrivateQueue``
@@ -129,7 +129,7 @@ final class Entrants: Sendable {
 
     @inlinable init() {}
 
-    /// Counts the caller; false if somebody is there whom it has to wait for.
+    /// Counts the caller; false if it has to wait for another access.
     ///
     /// Relaxed, here and below: a statistic, which orders nothing.
     @inlinable

@@ -78,31 +78,41 @@ extension LockingStrategy {
     /// Runs `body` while the calling thread shares the lock.
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try readHoldingWriters(guarded, observer: observer, body)
+    }
+
+    /// Runs `body` while the calling thread shares the lock.
+    @inlinable
+    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let entry = enter(observer, .read)
         defer { leave(observer, .read, entry) }
-        return try cell.read(body)
+        return try guarded.read(body)
     }
 
     /// Runs `body` while the calling thread holds the lock.
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let entry = enter(observer, .write)
         defer { leave(observer, .write, entry) }
-        return try cell.write(body)
+        return try guarded.write(body)
     }
 
     /// Runs `body` while the calling thread holds the lock, if it is free.
     @inlinable
     public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
@@ -110,7 +120,7 @@ extension LockingStrategy {
             return nil
         }
         defer { leave(observer, .write, entry) }
-        return try cell.write(body)
+        return try guarded.write(body)
     }
 
     /// Takes the lock and keeps it.

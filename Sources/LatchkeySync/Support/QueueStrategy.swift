@@ -1,12 +1,12 @@
 public import Dispatch
 
-/// A strategy that is one queue: what is submitted runs in its turn.
+/// A strategy that is one queue: accesses run in the order of submission.
 ///
 /// All access functions follow from the queue. If that has a backlog, submitted writes are applied
 /// later: each is accepted at once and applied in the order of submission, on a thread of
 /// Latchkey's. Its completion runs on another queue, so it may enter the value again, and
 /// completions come in the order in which the writes were applied. The blocking `write` is the
-/// synchronous form and takes its place behind what was submitted before.
+/// synchronous form: it runs after all writes that were submitted before it.
 ///
 /// **Design.** All that is shared is the queue, which ``AccessQueue`` describes. A thread that
 /// enters several queues in one step waits on a semaphore for the last of them.
@@ -22,24 +22,24 @@ extension QueueStrategy {
     /// Runs `body` on the queue.
     @inlinable
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try queue.run(observer, .read) { () throws(Failure) -> Result in
-            try cell.read(body)
+            try guarded.read(body)
         }
     }
 
     /// Runs `body` on the queue, as a barrier where readers share it.
     @inlinable
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try queue.run(observer, .write) { () throws(Failure) -> Result in
-            try cell.write(body)
+            try guarded.write(body)
         }
     }
 
@@ -61,18 +61,18 @@ extension QueueStrategy {
     /// Adds the write to the backlog if there is one.
     @inlinable
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ cell: GuardedValue<Value>,
+        _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         guard let submissions = queue.submissions else {
-            return completion(write(cell, observer: observer, body))
+            return completion(write(guarded, observer: observer, body))
         }
         try submissions.backlog.accept()
         queue.submit(
             observer,
-            { cell.write(body) },
+            { guarded.write(body) },
             then: { result in
                 submissions.backlog.applied()
                 submissions.completions.async { completion(result) }
@@ -87,14 +87,14 @@ extension QueueStrategy {
 extension QueueStrategy {
     /// Runs `body` on the calling thread while it keeps all queues.
     @inlinable
-    static func keeping<Observer: EntryObserver, Result, Failure: Error>(
+    public static func holding<Observer: EntryObserver, Result, Failure: Error>(
         _ mode: AccessMode,
         _ strategies: [Self],
-        _ observers: [Observer],
+        observers: [Observer],
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         guard traits.appliesWritesAsynchronously else {
-            return try holding(mode, strategies, observers, body)
+            return try holdingEach(mode, strategies, observers, body)
         }
         let several = SeveralQueues(strategies.map(\.queue), observers, mode)
         let inside = DispatchHandOver<[Observer.Entry]>()
@@ -102,49 +102,23 @@ extension QueueStrategy {
         return try several.run(inside.take(), body)
     }
 
-    /// Enters all queues for reading.
-    @inlinable
-    public static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: ([Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try keeping(.read, strategies, observers) { () throws(Failure) -> Result in
-            try SeveralValues.read(cells, body)
-        }
-    }
-
-    /// Enters all queues for writing.
-    @inlinable
-    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: (inout [Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try keeping(.write, strategies, observers) { () throws(Failure) -> Result in
-            try SeveralValues.write(cells, body)
-        }
-    }
-
     /// Adds the write to the backlogs if there are any.
     @inlinable
     public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
         _ strategies: [Self],
-        _ cells: [GuardedValue<Value>],
+        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         let submissions = strategies.compactMap(\.queue.submissions)
         guard submissions.count == strategies.count, let first = submissions.first else {
-            return completion(writeAll(strategies, cells, observers: observers, body))
+            return completion(writeAll(strategies, guarded, observers: observers, body))
         }
         try Backlog.accept(submissions.map(\.backlog))
         let several = SeveralQueues(strategies.map(\.queue), observers, .write)
         several.enter { entries in
-            let result = several.run(entries) { SeveralValues.write(cells, body) }
+            let result = several.run(entries) { SeveralValues.write(guarded, body) }
             for submission in submissions {
                 submission.backlog.applied()
             }

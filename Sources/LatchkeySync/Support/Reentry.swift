@@ -7,119 +7,119 @@ internal import CLatchkeySystem
 /// names the strategy and the two places. A write never nests, whatever the strategy: two `inout`
 /// accesses to one value would overlap. Pass the `inout` value down instead of entering again.
 ///
-/// **Design.** A thread's accesses form a list whose head is thread-local: each door adds its
-/// access for the time of the call and looks for the same cell first. That is done in checked
-/// builds only, which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere a nested
-/// access does what the primitive does, which each strategy's page says.
+/// **Design.** A thread's accesses form a list whose head is thread-local: each access function
+/// adds its access for the time of the call and looks for the same value first. That is done in
+/// checked builds only, which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere a
+/// nested access does what the primitive does, which each strategy's page says.
 @usableFromInline
 enum Reentry {
-    /// A door of ``Synchronized``, by what it excludes.
+    /// The access functions of ``Synchronized``, by what they exclude.
     @usableFromInline
-    enum Door: String {
+    enum Access: String {
         case read
-        case readHoldingWriters = "readHoldingWriters"
+        case readHoldingWriters
         case write
     }
 
-    /// Runs `enter`, which enters the cell through `door`.
+    /// Runs `enter`, which is an access to the value.
     @inlinable
     @inline(__always)
-    static func checking<Guard: Strategy, Value, Result, Failure: Error>(
-        _ strategy: Guard.Type,
-        _ cell: GuardedValue<Value>,
-        _ door: Door,
+    static func checking<ChosenStrategy: Strategy, Value, Result, Failure: Error>(
+        _ strategy: ChosenStrategy.Type,
+        _ guarded: GuardedValue<Value>,
+        _ access: Access,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holding(strategy, ObjectIdentifier(cell), door, caller, enter)
+        return try holding(strategy, ObjectIdentifier(guarded), access, caller, enter)
         #else
         return try enter()
         #endif
     }
 
-    /// Runs `enter`, which enters all cells through `door`.
+    /// Runs `enter`, which is an access to all of the values.
     @inlinable
     @inline(__always)
-    static func checking<Guard: Strategy, Value, Result, Failure: Error>(
-        _ strategy: Guard.Type,
-        _ cells: [GuardedValue<Value>],
-        _ door: Door,
+    static func checking<ChosenStrategy: Strategy, Value, Result, Failure: Error>(
+        _ strategy: ChosenStrategy.Type,
+        _ guarded: [GuardedValue<Value>],
+        _ access: Access,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holdingAll(strategy, cells, door, caller, enter)
+        return try holdingAll(strategy, guarded, access, caller, enter)
         #else
         return try enter()
         #endif
     }
 
     @usableFromInline
-    static func holdingAll<Guard: Strategy, Value, Result, Failure: Error>(
-        _ strategy: Guard.Type,
-        _ cells: [GuardedValue<Value>],
-        _ door: Door,
+    static func holdingAll<ChosenStrategy: Strategy, Value, Result, Failure: Error>(
+        _ strategy: ChosenStrategy.Type,
+        _ guarded: [GuardedValue<Value>],
+        _ access: Access,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let head = unsafe latchkey_system_held_accesses()
         // SAFETY: the accesses leave the list before their memory ends. On the heap, because there
         // can be a thousand.
-        let accesses = UnsafeMutablePointer<HeldAccess>.allocate(capacity: cells.count)
+        let accesses = UnsafeMutablePointer<HeldAccess>.allocate(capacity: guarded.count)
         defer {
             unsafe latchkey_system_hold_accesses(head)
             unsafe accesses.deallocate()
         }
-        for (index, cell) in cells.enumerated() {
-            let access = unsafe accesses + index
-            unsafe access.initialize(
-                to: HeldAccess(strategy, ObjectIdentifier(cell), door, caller)
+        for (index, guarded) in guarded.enumerated() {
+            let held = unsafe accesses + index
+            unsafe held.initialize(
+                to: HeldAccess(strategy, ObjectIdentifier(guarded), access, caller)
             )
-            unsafe latchkey_system_hold_accesses(access)
+            unsafe latchkey_system_hold_accesses(held)
         }
         return try enter()
     }
 
     /// Checks, and keeps the access in the thread's list while `enter` runs.
     @usableFromInline
-    static func holding<Guard: Strategy, Result, Failure: Error>(
-        _ strategy: Guard.Type,
-        _ cell: ObjectIdentifier,
-        _ door: Door,
+    static func holding<ChosenStrategy: Strategy, Result, Failure: Error>(
+        _ strategy: ChosenStrategy.Type,
+        _ value: ObjectIdentifier,
+        _ access: Access,
         _ caller: Caller,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var access = HeldAccess(strategy, cell, door, caller)
-        return try unsafe withUnsafeMutablePointer(to: &access) {
-            (access: UnsafeMutablePointer<HeldAccess>) throws(Failure) -> Result in
+        var held = HeldAccess(strategy, value, access, caller)
+        return try unsafe withUnsafeMutablePointer(to: &held) {
+            (held: UnsafeMutablePointer<HeldAccess>) throws(Failure) -> Result in
             // SAFETY: the access leaves the list before its memory ends.
-            unsafe latchkey_system_hold_accesses(access)
-            defer { unsafe latchkey_system_hold_accesses(access.pointee.outer) }
+            unsafe latchkey_system_hold_accesses(held)
+            defer { unsafe latchkey_system_hold_accesses(held.pointee.outer) }
             return try enter()
         }
     }
 
     @usableFromInline
     static func stop(
-        _ door: Door,
-        inside outer: Door,
+        _ access: Access,
+        inside outer: Access,
         _ name: String,
         _ caller: Caller? = nil,
         _ outerCaller: Caller? = nil
     ) -> Never {
-        let place = caller.map { " at \($0)" } ?? ""
-        let outerPlace = outerCaller.map { " at \($0)" } ?? ""
+        let location = caller.map { " at \($0)" } ?? ""
+        let outerLocation = outerCaller.map { " at \($0)" } ?? ""
         fatalError(
             """
-            Latchkey: \(door.rawValue)\(place) inside \(outer.rawValue)\(outerPlace) of the same \
-            value, guarded by '\(name)'. Pass the value down instead of entering again.
+            Latchkey: \(access.rawValue)\(location) inside \(outer.rawValue)\(outerLocation) of \
+            the same value, guarded by '\(name)'. Pass the value down instead of entering again.
             """
         )
     }
 }
 
-/// Where a door was called.
+/// Where an access function was called.
 @usableFromInline
 struct Caller: CustomStringConvertible, Sendable {
     let fileID: StaticString
@@ -139,47 +139,49 @@ struct Caller: CustomStringConvertible, Sendable {
 /// SAFETY: `@safe` because `outer` belongs to a call of the same thread that encloses this one's.
 @safe
 private struct HeldAccess {
-    let cell: ObjectIdentifier
-    let door: Reentry.Door
+    let value: ObjectIdentifier
+    let access: Reentry.Access
     let caller: Caller
     let outer: UnsafeMutableRawPointer?
 
-    /// Stops if the thread must not enter the cell now.
-    init<Guard: Strategy>(
-        _ strategy: Guard.Type,
-        _ cell: ObjectIdentifier,
-        _ door: Reentry.Door,
+    /// Stops if the thread must not enter the value now.
+    init<ChosenStrategy: Strategy>(
+        _ strategy: ChosenStrategy.Type,
+        _ value: ObjectIdentifier,
+        _ access: Reentry.Access,
         _ caller: Caller
     ) {
-        self.cell = cell
-        self.door = door
+        self.value = value
+        self.access = access
         self.caller = caller
         unsafe outer = latchkey_system_held_accesses()
-        if let outer = enclosing(of: cell), !Guard.traits.allows(door, inside: outer.door) {
-            Reentry.stop(door, inside: outer.door, Guard.name, caller, outer.caller)
+        if let outer = enclosing(of: value),
+            !ChosenStrategy.traits.allows(access, inside: outer.access)
+        {
+            Reentry.stop(access, inside: outer.access, ChosenStrategy.name, caller, outer.caller)
         }
     }
 
-    /// The innermost access to `cell` that this one is nested in.
-    func enclosing(of cell: ObjectIdentifier) -> HeldAccess? {
+    /// The innermost access to `value` that this one is nested in.
+    func enclosing(of value: ObjectIdentifier) -> HeldAccess? {
         var next = unsafe outer
         while let address = unsafe next {
-            let access = unsafe address.load(as: HeldAccess.self)
-            if access.cell == cell {
-                return access
+            let held = unsafe address.load(as: HeldAccess.self)
+            if held.value == value {
+                return held
             }
-            unsafe next = access.outer
+            unsafe next = held.outer
         }
         return nil
     }
 }
 
 extension StrategyTraits {
-    /// Whether a thread may enter by `door` while it is inside by `outer`.
-    fileprivate func allows(_ door: Reentry.Door, inside outer: Reentry.Door) -> Bool {
-        guard isReentrant, door != .write, outer != .write else {
+    /// Whether a thread may make an access while it is inside by `outer`.
+    fileprivate func allows(_ access: Reentry.Access, inside outer: Reentry.Access) -> Bool {
+        guard isReentrant, access != .write, outer != .write else {
             return false
         }
-        return door == .read || outer == .read
+        return access == .read || outer == .read
     }
 }

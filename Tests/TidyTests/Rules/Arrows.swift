@@ -4,25 +4,33 @@ extension Rule {
     /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
     static let mayImport: [String: Set<String>] = [
         "CLatchkeyHTTP": ["CMicrohttpd"],
+        "CLatchkeyMachine": [],
         "CLatchkeySystem": [],
         "CMicrohttpd": [],
         "CYajl": [],
+        "LatchkeySettings": [],
         "LatchkeySync": ["CLatchkeySystem"],
         "LatchkeySyncTesting": ["LatchkeySync"],
-        "LatchkeyMetrics": ["CLatchkeySystem"],
-        "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
-        "LatchkeyStore": ["CYajl", "LatchkeySync"],
-        "LatchkeyHTTP": ["CLatchkeyHTTP"],
-        "LatchkeyComparison": ["CLatchkeySystem", "LatchkeyContention", "LatchkeySync"],
-        "LatchkeyReport": ["CLatchkeySystem", "LatchkeyComparison", "LatchkeySync"],
+        "LatchkeyMachine": ["CLatchkeyMachine", "CLatchkeySystem"],
+        "LatchkeyMetrics": ["CLatchkeySystem", "LatchkeyMachine"],
+        "LatchkeyContention": [
+            "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
+        ],
+        "LatchkeyStore": ["CYajl", "LatchkeySettings", "LatchkeySync"],
+        "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
+        "LatchkeyComparison": [
+            "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
+            "LatchkeyMetrics", "LatchkeySettings", "LatchkeySync",
+        ],
+        "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeySync"],
         "LatchkeyService": [
-            "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMetrics",
-            "LatchkeyStore", "LatchkeySync",
+            "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
+            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
             "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-            "LatchkeyStore", "LatchkeySync",
+            "LatchkeySettings", "LatchkeySync",
         ],
     ]
 

@@ -10,14 +10,14 @@ let rounds = 20_000
 
 /// Counts words on several threads, with the strategy as a type: nothing is dispatched at run time.
 struct WordCount: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> String {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
         "has no blocking access functions: use asyncRead and asyncWrite"
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> String {
-        let counts = Synchronized<[String: Int], Guard>([:])
+        let counts = Synchronized<[String: Int], ChosenStrategy>([:])
         let contention = ContentionCounter()
         DispatchQueue.concurrentPerform(iterations: threads) { thread in
             for round in 0..<rounds {

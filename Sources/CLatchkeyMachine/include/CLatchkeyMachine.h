@@ -1,0 +1,41 @@
+// What Linux offers to programs that measure, and Swift cannot call.
+//
+// Each function here exists for one reason, named above it. Nothing here is for the public library:
+// it starts processes, and it counts what the kernel does.
+
+#ifndef CLATCHKEYMACHINE_H
+#define CLATCHKEYMACHINE_H
+
+#include <stdint.h>
+
+// How many columns the terminal behind the descriptor has; 0 if it is none or does not know. Swift
+// cannot call the variadic ioctl().
+int latchkey_machine_terminal_columns(int descriptor);
+
+// The calling thread's identifier, as in /proc/self/task. Swift cannot see gettid(), a GNU
+// extension.
+int32_t latchkey_machine_thread_identifier(void);
+
+// Begins to count how often the calling thread passes the kernel's tracepoint with this identifier,
+// which tracefs lists. Returns a descriptor from which the count is read, 64 bits, and which
+// close() ends, or a negated errno. Swift cannot call the variadic syscall(), and perf_event_open
+// has no wrapper.
+int latchkey_machine_count_open(uint64_t tracepoint);
+
+// Starts a program in a process group of its own, with no signal blocked, and gives its identifier
+// and a descriptor from which its standard output is read. Its standard input is `input`, or
+// /dev/null for -1; standard error is /dev/null. Both lists end with NULL, as execve(2) has them.
+// It is killed when the *thread* that called this ends, however that ends. Returns 0 or an errno.
+// Swift cannot call fork(), and nothing else can ask for PR_SET_PDEATHSIG in the child.
+int latchkey_machine_child_start(const char *path, char *const *arguments, char *const *environment,
+                                 int input, int32_t *identifier, int *output);
+
+// Waits for the end of a child and returns its status, 128 and the signal if one ended it, or -1 if
+// it is no child. Swift cannot call the macros that take the status apart.
+int latchkey_machine_child_wait(int32_t identifier);
+
+// A file in memory that has no name, so that it cannot be left behind; the argument is for /proc
+// only. Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
+int latchkey_machine_memory_file(const char *name);
+
+#endif

@@ -1,0 +1,67 @@
+import Dispatch
+import Foundation
+import LatchkeySync
+
+/// A bounded wait for what a wrong strategy may never do.
+///
+/// **Design.** The controlling thread waits. It wakes now and then to ask whether the run was
+/// interrupted. What it waits for runs on threads of its own, and is left behind when
+/// the bound is reached.
+struct BoundedWait: Sendable {
+    /// The longest wait that a starving strategy has shown is under two seconds.
+    var seconds = 60.0
+    var isInterrupted: @Sendable () -> Bool = { false }
+
+    private static let napMilliseconds = 50
+
+    /// Returns when the group is empty.
+    ///
+    /// - Throws: ``MeasurementFailure`` if that takes too long.
+    func wait(for group: DispatchGroup) throws(MeasurementFailure) {
+        let end = DispatchTime.now() + seconds
+        while true {
+            let nap = DispatchTime.now() + .milliseconds(Self.napMilliseconds)
+            if group.wait(timeout: min(end, nap)) == .success {
+                return
+            }
+            if isInterrupted() {
+                throw .interrupted
+            }
+            if DispatchTime.now() >= end {
+                throw .stuck
+            }
+        }
+    }
+
+    /// Calls `body` once for each index, on a thread of its own, and returns what each call gives
+    /// to its `completion`, in the order of the indices.
+    ///
+    /// - Parameters:
+    ///   - count: How many calls.
+    ///   - body: Must call `completion` once, on whatever thread.
+    /// - Returns: What was given.
+    /// - Throws: ``MeasurementFailure`` if that takes too long.
+    func results<Value: Sendable>(
+        count: Int,
+        _ body:
+            @escaping @Sendable (
+                _ index: Int, _ completion: @escaping @Sendable (Value) -> Void
+            ) -> Void
+    ) throws(MeasurementFailure) -> [Value] {
+        let found = Synchronized<[Int: Value], LockStrategy>([:])
+        let completed = DispatchGroup()
+        for _ in 0..<count {
+            completed.enter()
+        }
+        Thread.detachNewThread {
+            for index in 0..<count {
+                body(index) { value in
+                    found.write { $0[index] = value }
+                    completed.leave()
+                }
+            }
+        }
+        try wait(for: completed)
+        return found.read { found in (0..<count).compactMap { found[$0] } }
+    }
+}

@@ -1,0 +1,213 @@
+import Foundation
+import LatchkeyContention
+import LatchkeyMachine
+import LatchkeySync
+
+extension ComparisonRun {
+    /// Makes the report of what was measured.
+    func report(
+        _ measured: Measured,
+        by method: any ComparisonMethod,
+        startedAt: Date,
+        from before: MachineReading,
+        fingerprint: ComparisonReport.Fingerprint
+    ) -> ComparisonReport {
+        let baselines = cases(measured, method, areBaselines: true)
+        let unsynchronized = baselines.filter {
+            $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
+        }
+        let cases = cases(measured, method, areBaselines: false)
+        // A fit for each strategy and workload that was swept over enough numbers of threads.
+        let fits = cases.sweeps.compactMap {
+            ComparisonReport.ScalingFit($0, seed: settings.seed)
+        }
+        var findings = method.findings
+        if let failure = measured.failure {
+            findings.append(failure.message)
+        }
+        if measured.isInterrupted {
+            // It can be ranked by what is finished, and says that it is not all.
+            findings.append("The run was interrupted: some cases have fewer repeats than others.")
+        }
+        return ComparisonReport(
+            startedAt: startedAt,
+            elapsedSeconds: measured.elapsedSeconds,
+            isInterrupted: measured.isInterrupted,
+            settings: settings,
+            fingerprint: fingerprint,
+            conditions: ComparisonReport.Conditions(
+                from: before,
+                to: MachineReading.now(),
+                isForced: settings.isForced,
+                fingerprint: fingerprint,
+                findings: findings
+            ),
+            instrument: method.instrument,
+            baselines: baselines.map { $0.compared(with: unsynchronized) },
+            cases: cases.map { $0.compared(with: unsynchronized) },
+            verdicts: method.verdicts + measured.verdicts + stuckVerdicts(measured),
+            fits: fits,
+            crossovers: Crossovers.among(cases, fits: fits)
+        )
+    }
+
+    private func cases(
+        _ measured: Measured,
+        _ method: any ComparisonMethod,
+        areBaselines: Bool
+    ) -> [ComparisonReport.Case] {
+        zip(schedule.cases, measured.repeats).compactMap { planned, repeats in
+            guard planned.isBaseline == areBaselines, !repeats.isEmpty else { return nil }
+            let cost = method.cost(planned)
+            return ComparisonReport.Case(
+                strategy: planned.subject.name,
+                threads: planned.threads,
+                workload: planned.workload,
+                sectionSteps: cost?.sectionSteps,
+                outsideSteps: cost?.outsideSteps,
+                repeats: repeats,
+                summary: ComparisonReport.Summary(repeats, seed: settings.seed)
+            )
+        }
+    }
+
+    /// The finding for a case whose threads did not stop.
+    private func stuckVerdicts(_ measured: Measured) -> [ComparisonReport.Verdict] {
+        guard let stuck = measured.stuckCase else { return [] }
+        let verdict = ComparisonReport.Verdict(
+            strategy: stuck.subject.name,
+            check: .counts,
+            outcome: .failed,
+            checkedCount: 0,
+            finding: """
+                With \(stuck.label) an operation did not return within \
+                \(Int(BoundedWait().seconds)) s; the run ended there.
+                """
+        )
+        return [verdict]
+    }
+}
+
+private struct SweepKey: Hashable {
+    var strategy: String
+    var workload: ComparisonReport.Workload
+}
+
+extension [ComparisonReport.Case] {
+    /// The cases in groups of the same key, in the order in which the keys come first.
+    func grouped(by key: (Element) -> some Hashable) -> [[Element]] {
+        var places: [AnyHashable: Int] = [:]
+        var groups: [[Element]] = []
+        for found in self {
+            let key = AnyHashable(key(found))
+            if let place = places[key] {
+                groups[place].append(found)
+            } else {
+                places[key] = groups.count
+                groups.append([found])
+            }
+        }
+        return groups
+    }
+
+    /// The cases by strategy and workload, each group in ascending order of threads.
+    var sweeps: [[Element]] {
+        grouped { SweepKey(strategy: $0.strategy, workload: $0.workload) }.map { sweep in
+            sweep.sorted { $0.threads < $1.threads }
+        }
+    }
+}
+
+extension ComparisonReport.Case {
+    /// With the cost against unsynchronized code under the same workload, if that was measured.
+    fileprivate func compared(with unsynchronized: [Self]) -> Self {
+        var compared = self
+        let limit = unsynchronized.first { $0.workload == workload }
+        if let limit, limit.summary.nanosecondsPerOperation > 0 {
+            compared.summary.costAgainstUnsynchronized =
+                summary.nanosecondsPerOperation / limit.summary.nanosecondsPerOperation
+        }
+        return compared
+    }
+}
+
+extension ComparisonReport.Summary {
+    init(_ repeats: [ComparisonReport.Repeat], seed: UInt64) {
+        let rates = repeats.map(\.operationsPerSecond)
+        let spread = ComparisonReport.Spread(rates, seed: seed)
+        let modes = Modes(rates)
+        func median(_ figure: (ComparisonReport.Repeat) -> Double?) -> Double? {
+            let found = repeats.compactMap(figure)
+            return found.isEmpty ? nil : Statistics.median(found)
+        }
+        func perSecond(_ count: @escaping (ComparisonReport.Repeat) -> Int?) -> Double? {
+            median { found in
+                count(found).map { found.seconds > 0 ? Double($0) / found.seconds : 0 }
+            }
+        }
+        func perMetered(_ count: @escaping (ComparisonReport.Repeat) -> Int?) -> Double? {
+            median { found in
+                guard let count = count(found), let metered = found.meteredOperations, metered > 0
+                else { return nil }
+                return Double(count) / Double(metered)
+            }
+        }
+        self.init(
+            operationsPerSecond: spread,
+            nanosecondsPerOperation: spread.median > 0 ? 1e9 / spread.median : 0,
+            wait: .median(repeats.compactMap(\.wait)),
+            hold: .median(repeats.compactMap(\.hold)),
+            response: .median(repeats.compactMap(\.response)),
+            responseFromIntendedStart: .median(repeats.compactMap(\.responseFromIntendedStart)),
+            contendedRatio: perMetered(\.contended).map { min(1, $0) },
+            handOffsPerSecond: perMetered(\.handOffs).map { $0 * spread.median },
+            cpuSecondsPerMillionOperations: median { found in
+                guard let seconds = found.cpuSeconds, found.operations > 0 else { return nil }
+                return seconds * 1e6 / Double(found.operations)
+            },
+            voluntarySwitchesPerSecond: perSecond(\.voluntarySwitches),
+            involuntarySwitchesPerSecond: perSecond(\.involuntarySwitches),
+            futexCallsPerOperation: perMetered(\.futexCalls),
+            jainIndex: median {
+                $0.operationsPerThread.isEmpty
+                    ? nil : Statistics.jainIndex($0.operationsPerThread.map(Double.init))
+            },
+            isBistable: modes != nil,
+            modesOperationsPerSecond: modes.map { [$0.worse, $0.better] }
+        )
+    }
+}
+
+extension ComparisonReport.Durations {
+    init(_ found: ContentionReport.Durations) {
+        self.init(
+            timedCount: Int(found.timedCount),
+            meanNanoseconds: Double(found.meanNanoseconds),
+            p50Nanoseconds: Double(found.p50Nanoseconds),
+            p90Nanoseconds: Double(found.p90Nanoseconds),
+            p99Nanoseconds: Double(found.p99Nanoseconds),
+            p999Nanoseconds: found.timedCount >= UInt64(Quantiles.rareCountMin)
+                ? Double(found.p999Nanoseconds) : nil,
+            maxNanoseconds: Double(found.maxNanoseconds)
+        )
+    }
+
+    /// The medians of the repeats' figures; the number of all that were timed; the longest of all,
+    /// since the median of maxima would hide a stall.
+    static func median(_ all: [Self]) -> Self? {
+        guard !all.isEmpty else { return nil }
+        func median(_ figure: (Self) -> Double) -> Double {
+            Statistics.median(all.map(figure))
+        }
+        let rare = all.compactMap(\.p999Nanoseconds)
+        return Self(
+            timedCount: all.reduce(0) { $0 + $1.timedCount },
+            meanNanoseconds: median(\.meanNanoseconds),
+            p50Nanoseconds: median(\.p50Nanoseconds),
+            p90Nanoseconds: median(\.p90Nanoseconds),
+            p99Nanoseconds: median(\.p99Nanoseconds),
+            p999Nanoseconds: rare.isEmpty ? nil : Statistics.median(rare),
+            maxNanoseconds: all.map(\.maxNanoseconds).max() ?? 0
+        )
+    }
+}

@@ -1,0 +1,261 @@
+import LatchkeyContention
+import LatchkeyMachine
+import LatchkeySync
+
+/// Measures cases on threads of this process.
+///
+/// Every repeat of a case is two slices: one without any meter, for the throughput, the processor
+/// time and the fairness; and a shorter one, metered, for waits, holds, contention and hand-offs.
+/// The ratio of the two is what metering costs. The final counts of every slice are checked.
+struct MemoryComparison: ComparisonMethod {
+    private let settings: ComparisonSettings
+    private let work: Work
+    private let calibration: WorkCalibration
+    private let isInterrupted: @Sendable () -> Bool
+
+    /// The keys of each workload, which to draw anew for every slice would take longer than the
+    /// slice.
+    private let keys: [ComparisonReport.Workload: KeyDistribution]
+    private let counter: SystemCallCounter?
+    /// Why system calls are not counted.
+    private let systemCallsMissing: String?
+
+    /// For each case of a strategy, the throughput without a meter, and the metered one over it.
+    private var metered: [PlannedCase: (operationsPerSecond: [Double], ratios: [Double])] = [:]
+    /// Keys with a wrong value, and operations, by strategy or baseline.
+    private var wrongKeys: [CaseSubject: Int] = [:]
+    private var checkedCounts: [CaseSubject: Int] = [:]
+
+    /// The part of a repeat's duration for which it warms up first.
+    private static let warmUpShare = 0.1
+    /// The part of a repeat's duration for which it is metered afterwards.
+    private static let meteredShare = 0.3
+
+    init(
+        _ settings: ComparisonSettings,
+        _ schedule: Schedule,
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.settings = settings
+        self.isInterrupted = isInterrupted
+        work = Work(seed: settings.seed)
+        calibration = WorkCalibration.measure(work)
+        keys = Dictionary(
+            schedule.workloads.map {
+                ($0, KeyDistribution(count: $0.keys, skew: $0.skew))
+            },
+            uniquingKeysWith: { one, _ in one }
+        )
+        do throws(SystemCallsMissing) {
+            counter = try SystemCallCounter()
+            systemCallsMissing = nil
+        } catch {
+            counter = nil
+            systemCallsMissing = error.reason
+        }
+    }
+
+    var preparations: [String] { [] }
+    var preparationSeconds: Double { 0 }
+
+    var repeatSeconds: Double {
+        settings.durationSeconds * (1 + Self.meteredShare + 2 * Self.warmUpShare) * 1.05
+    }
+
+    func prepare(_ index: Int) {}
+
+    func end() {}
+
+    mutating func measure(
+        _ planned: PlannedCase,
+        repeatIndex: Int
+    ) throws(MeasurementFailure) -> ComparisonReport.Repeat {
+        let bare = try slice(planned, repeatIndex, isMetered: false)
+        var found = ComparisonReport.Repeat(
+            bare.result,
+            index: repeatIndex,
+            isPaced: planned.workload.arrival != .closed
+        )
+        if found.operations == 0 { found.seconds = settings.durationSeconds }
+        note(bare, planned)
+        if !planned.isBaseline {
+            let second = try slice(planned, repeatIndex, isMetered: true)
+            note(second, planned)
+            found.add(second)
+            let ratio = second.result.operationsPerSecond / found.operationsPerSecond
+            metered[planned, default: ([], [])].operationsPerSecond
+                .append(found.operationsPerSecond)
+            if ratio.isFinite {
+                metered[planned, default: ([], [])].ratios.append(ratio)
+            }
+        }
+        return found
+    }
+
+    mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
+        wrongKeys[planned.subject, default: 0] += output.wrongKeys
+        checkedCounts[planned.subject, default: 0] += output.result.operationsInAll
+    }
+
+    var instrument: ComparisonReport.InstrumentCost {
+        // On one thread if that was measured, since nobody else's meter is in the way there.
+        let blocking = metered.filter { !$0.value.ratios.isEmpty && !$0.key.usesPool }
+        let alone = blocking.filter { $0.key.threads == 1 }
+        var cost = ComparisonReport.InstrumentCost.measure(
+            metered: (alone.isEmpty ? blocking : alone).values.map { found in
+                let rate = Statistics.median(found.operationsPerSecond)
+                return (rate > 0 ? 1e9 / rate : 0, found.ratios)
+            },
+            systemCallsMissing: systemCallsMissing
+        )
+        cost.stepNanoseconds = calibration.stepNanoseconds
+        return cost
+    }
+
+    /// A sentence for each baseline whose final values are wrong.
+    ///
+    /// They are right if anything is, so it is the runner or the machine that cannot be trusted.
+    var findings: [String] {
+        ComparisonReport.Baseline.allCases.compactMap { baseline in
+            guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
+            return """
+                The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys \
+                does not match the writes to them.
+                """
+        }
+    }
+
+    /// Whether any slice of a strategy lost updates.
+    var verdicts: [ComparisonReport.Verdict] {
+        settings.strategies.compactMap { kind in
+            guard let checked = checkedCounts[.strategy(kind)] else { return nil }
+            let wrong = wrongKeys[.strategy(kind)] ?? 0
+            return ComparisonReport.Verdict(
+                strategy: kind.rawValue,
+                check: .counts,
+                outcome: wrong == 0 ? .passed : .failed,
+                checkedCount: checked,
+                finding: wrong == 0
+                    ? nil
+                    : """
+                    Updates were lost: the final value of \(wrong) keys does not match the \
+                    writes to them.
+                    """
+            )
+        }
+    }
+
+    private func slice(
+        _ planned: PlannedCase,
+        _ repeatIndex: Int,
+        isMetered: Bool
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        let workload = planned.workload
+        let slice = slice(planned, repeatIndex: repeatIndex, isMetered: isMetered)
+        switch planned.subject {
+        case .strategy(let kind):
+            return try kind.accept(
+                CaseSlice(slice: slice, workload: workload, isMetered: isMetered)
+            )
+        case .baseline(.pthreadMutex):
+            return try slice.pthreadMutex()
+        case .baseline:
+            return try slice.unsynchronized(workload)
+        }
+    }
+
+    func cost(_ planned: PlannedCase) -> OperationCost? { operationCost(planned) }
+
+    private func operationCost(_ planned: PlannedCase) -> OperationCost {
+        let workload = planned.workload
+        let outside = workload.outside.nanoseconds(threads: planned.threads)
+        return OperationCost(
+            work: work,
+            // At least one step, so that every write leaves a trace to be checked.
+            sectionSteps: max(1, calibration.steps(nanoseconds: workload.sectionNanoseconds)),
+            outsideSteps: calibration.steps(nanoseconds: outside)
+        )
+    }
+
+    private func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
+        let workload = planned.workload
+        let measured = settings.durationSeconds * (isMetered ? Self.meteredShare : 1)
+        let warmUp = settings.durationSeconds * Self.warmUpShare
+        var interval: Double?
+        if case .open(let rate) = workload.arrival {
+            interval = 1e9 * Double(planned.threads) / rate
+        }
+        var random = SeededRandom(seed: settings.seed &+ UInt64(repeatIndex))
+        let keys =
+            keys[workload] ?? KeyDistribution(count: workload.keys, skew: workload.skew)
+        return Slice(
+            plans: (0..<planned.threads).map { _ in
+                OperationPlan(workload, keys: keys, seed: random.next())
+            },
+            cost: operationCost(planned),
+            warmUpNanoseconds: UInt64(warmUp * 1e9),
+            measuredNanoseconds: UInt64(measured * 1e9),
+            interval: interval,
+            counter: isMetered && !planned.usesPool ? counter : nil,
+            usesPool: planned.usesPool,
+            isInterrupted: isInterrupted
+        )
+    }
+}
+
+extension ComparisonReport.Workload {
+    /// The number of keys in a stripe.
+    func keyCount(stripe: Int) -> Int {
+        (keys - stripe + stripes - 1) / stripes
+    }
+}
+
+extension ComparisonReport.Repeat {
+    /// The result of a slice.
+    ///
+    /// In an open loop the threads poll for the time at which an operation is due, which would be
+    /// most of their processor time: it is left out.
+    init(_ result: SliceResult, index: Int, isPaced: Bool) {
+        let rate = result.operationsPerSecond
+        let refused = result.tallies.reduce(0) { $0 + $1.refused }
+        self.init(
+            index: index,
+            operations: result.operations,
+            seconds: rate > 0 ? Double(result.operations) / rate : 0,
+            operationsPerThread: result.tallies.map(\.operations),
+            response: result.responses?.fromStart.durations(),
+            responseFromIntendedStart: result.responses?.fromIntended.durations(
+                unbegun: result.tallies.compactMap(\.unbegun)
+            ),
+            cpuSeconds: isPaced ? nil : Double(result.usage.processorNanoseconds) / 1e9,
+            voluntarySwitches: isPaced ? nil : Int(result.usage.voluntarySwitches),
+            involuntarySwitches: isPaced ? nil : Int(result.usage.involuntarySwitches),
+            minorFaults: Int(result.usage.minorFaults),
+            majorFaults: Int(result.usage.majorFaults),
+            refused: refused > 0 ? refused : nil
+        )
+    }
+
+    /// Adds what the metered slice of the same repeat found.
+    mutating func add(_ metered: CaseSlice.Output) {
+        let tallies = metered.result.tallies
+        func sum(_ count: (WorkerTally) -> Int?) -> Int? {
+            let counts = tallies.compactMap(count)
+            return counts.count == tallies.count ? counts.reduce(0, +) : nil
+        }
+        meteredOperations = metered.result.operations
+        futexCalls = sum(\.futexCalls)
+        systemCalls = sum(\.systemCalls)
+        if let row = metered.contention { add(row) }
+    }
+
+    /// Adds what a meter shows.
+    mutating func add(_ row: ContentionReport.Row) {
+        wait = row.wait.all.map(ComparisonReport.Durations.init)
+        hold = row.hold.all.map(ComparisonReport.Durations.init)
+        // Left out where it is an estimate: it comes from a look at who is inside, and a lock that
+        // is handed over while the next owner still sleeps has nobody inside most of the time.
+        contended = row.contendedIsExact ? Int(row.contended.all) : nil
+        handOffs = Int(row.handOffs)
+    }
+}

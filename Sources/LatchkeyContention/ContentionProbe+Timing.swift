@@ -1,0 +1,170 @@
+import CLatchkeySystem
+import LatchkeyMetrics
+import LatchkeySync
+import Synchronization
+
+// What a probe does out of line: for the accesses that are timed or blocked. The design is on
+// `ContentionProbe`.
+
+extension ContentionProbe {
+    /// A timed entry that took longer has waited, even if nobody was seen inside when it asked.
+    ///
+    /// For `mutex` only: where the kernel hands the lock to a thread that still has to wake up,
+    /// nobody is inside meanwhile. Many times what an uncontended entry takes.
+    static let unmistakableWaitNanoseconds: UInt64 = 2_000
+
+    /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
+    @usableFromInline @inline(never)
+    func asksTimed(_ isWrite: Bool) -> Timing {
+        let weight =
+            if let cell = words.firstVisit() {
+                count(isWrite, in: cell)
+            } else {
+                countShared(isWrite)
+            }
+        var timing = Timing()
+        guard weight > 0 else { return timing }
+        if meter.level != .counts {
+            timing.weight = weight
+            timing.time = latchkey_system_nanoseconds()
+        }
+        if !meter.countsContendedExactly, holder.load(ordering: .relaxed) & 1 == 1 {
+            timing = blocked(isWrite, timing)
+        }
+        return timing
+    }
+
+    /// Counts an acquisition and says for how many a timing of it would stand: the ones since the
+    /// last that was timed, this one included; 0 if it is not to be looked at.
+    private func count(_ isWrite: Bool, in cell: PerThreadCounters.Cell) -> UInt32 {
+        let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
+        cell[MeterLayout.acquisitions(isWrite)] = count
+        guard meter.level != .counts else {
+            let isLookedAt = !meter.countsContendedExactly
+            cell[MeterLayout.nextTimed(isWrite)] = isLookedAt ? 0 : .max
+            return isLookedAt ? 1 : 0
+        }
+        let mode = MeterLayout.Mode(isWrite)
+        let weight = count &- cell[mode.lastTimed]
+        cell[mode.lastTimed] = count
+        cell[MeterLayout.nextTimed(isWrite)] = count &+ gap(in: cell)
+        return UInt32(min(weight, UInt64(UInt32.max >> 1)))
+    }
+
+    /// A random number of acquisitions from 1 to twice the mean less 1, every one as likely, so
+    /// that a workload with a rhythm is not caught at the same beat each time.
+    private func gap(in cell: PerThreadCounters.Cell) -> UInt64 {
+        let span = 2 * UInt64(meter.samplingMean) - 1
+        guard span > 1 else { return 1 }
+        // Xorshift, and a seed that differs by thread: good enough to break a rhythm.
+        var random = cell[MeterLayout.random]
+        if random == 0 {
+            random = (UInt64(latchkey_system_thread_index()) &+ 1) &* 0x9E37_79B9_7F4A_7C15
+        }
+        random ^= random << 13
+        random ^= random >> 7
+        random ^= random << 17
+        cell[MeterLayout.random] = random
+        return 1 + (random >> 16) % span
+    }
+
+    /// As `count`, for a thread without an index.
+    private func countShared(_ isWrite: Bool) -> UInt32 {
+        let count = words.sharedCell.add(1, at: MeterLayout.acquisitions(isWrite))
+        if meter.level == .counts {
+            return meter.countsContendedExactly ? 0 : 1
+        }
+        let mean = UInt64(meter.samplingMean)
+        return count % mean == 0 ? UInt32(mean) : 0
+    }
+
+    /// Stops the program if the calling thread is inside already and about to wait for itself.
+    @usableFromInline @inline(never)
+    func stopIfInside() {
+        let mark = Self.threadMark
+        guard mark != 1, holder.load(ordering: .relaxed) == mark << 1 | 1 else { return }
+        // Not precondition: its sentence is not in release builds.
+        fatalError(
+            """
+            A body that is guarded by '\(meter.strategy.rawValue)' entered the same guard again, \
+            which would wait for itself for ever. Pass the value down instead.
+            """
+        )
+    }
+
+    /// Notes that the access has to wait.
+    @usableFromInline @inline(never)
+    func blocked(_ isWrite: Bool, _ timing: Timing) -> Timing {
+        var timing = timing
+        timing.isBlocked = true
+        if meter.level == .counts {
+            timing.weight = 1
+            timing.time = latchkey_system_nanoseconds()
+        }
+        let weight = blockedWeight(timing)
+        words.add(weight, at: MeterLayout.Mode(isWrite).contended)
+        words.add(weight, at: MeterLayout.waiting)
+        return timing
+    }
+
+    /// The number of contended acquisitions that a blocked one stands for.
+    private func blockedWeight(_ timing: Timing) -> UInt64 {
+        meter.countsContendedExactly ? 1 : UInt64(timing.weight)
+    }
+
+    /// Counts a hand-off, unless nobody was inside before.
+    @usableFromInline @inline(never)
+    func takesOver(from last: UInt32) {
+        if last != 0 {
+            words.add(1, at: MeterLayout.handOffs)
+        }
+    }
+
+    @usableFromInline @inline(never)
+    func entersTimed(_ isWrite: Bool, _ timing: Timing) -> Timing {
+        var timing = timing
+        let now = timing.weight > 0 ? latchkey_system_nanoseconds() : 0
+        if timing.isBlocked {
+            words.add(0 &- blockedWeight(timing), at: MeterLayout.waiting)
+        }
+        if timing.weight > 0 {
+            if !meter.countsContendedExactly, !timing.isBlocked,
+                now &- timing.time > Self.unmistakableWaitNanoseconds
+            {
+                words.add(UInt64(timing.weight), at: MeterLayout.Mode(isWrite).contended)
+            }
+            let durations = MeterLayout.Mode(isWrite).wait
+            record(from: timing.time, to: now, weight: timing.weight, in: durations)
+            // Looked at again, so that the recording is in neither time.
+            timing.time = meter.level == .counts ? 0 : latchkey_system_nanoseconds()
+        }
+        return timing
+    }
+
+    @usableFromInline @inline(never)
+    func leavesTimed(_ isWrite: Bool, _ timing: Timing) {
+        guard timing.weight > 0, meter.level != .counts else { return }
+        let now = latchkey_system_nanoseconds()
+        let durations = MeterLayout.Mode(isWrite).hold
+        record(from: timing.time, to: now, weight: timing.weight, in: durations)
+    }
+
+    /// Puts a time into its histogram and raises the maxima.
+    func record(
+        from start: UInt64,
+        to end: UInt64,
+        weight: UInt32,
+        in durations: MeterLayout.Durations
+    ) {
+        let nanoseconds = end > start ? end - start : 0
+        let weight = UInt64(weight)
+        let window = ContentionMeter.window(end)
+        let max = PeriodMax.pack(period: meter.resetCount, nanoseconds: nanoseconds)
+        let windowMax = PeriodMax.pack(period: window, nanoseconds: nanoseconds)
+        words.add(1, at: durations.timed)
+        words.add(nanoseconds &* weight, at: durations.sum)
+        words.add(weight, at: durations.bucket(DurationBuckets.index(nanoseconds)))
+        words.raise(to: max, at: durations.maxSinceReset)
+        words.raise(to: windowMax, at: durations.maxInWindow(window))
+    }
+}

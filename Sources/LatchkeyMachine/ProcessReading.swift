@@ -1,0 +1,41 @@
+internal import Foundation
+internal import Glibc
+
+/// The operating system's figures of this process at one moment.
+package struct ProcessReading {
+    package var cpuSeconds: Double
+    package var residentBytes: Double?
+    package var virtualBytes: Double?
+    package var openFiles: Double?
+    package var filesMax: Double?
+    package var startSeconds: Double?
+    package var threads: Double?
+
+    package init() {
+        cpuSeconds = Double(Usage.process.processorNanoseconds) / 1e9
+        // The fields after the name in parentheses, which may itself have spaces (proc(5)): the
+        // first of them is field 3 of the manual.
+        if let stat = SystemFile.text("/proc/self/stat"), let name = stat.lastIndex(of: ")") {
+            let fields = stat[name...].dropFirst(2).split(separator: " ")
+            func field(_ number: Int) -> Double? {
+                fields.indices.contains(number - 3) ? Double(fields[number - 3]) : nil
+            }
+            threads = field(20)
+            virtualBytes = field(23)
+            residentBytes = field(24).map { $0 * Double(sysconf(Int32(_SC_PAGESIZE))) }
+            if let bootSeconds = Self.bootSeconds, let ticks = field(22) {
+                startSeconds = bootSeconds + ticks / MachineReading.ticksPerSecond
+            }
+        }
+        // One of the descriptors is the one that lists them.
+        let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        openFiles = descriptors.map { Double(max(0, $0.count - 1)) }
+        var limit = rlimit()
+        if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            filesMax = Double(limit.rlim_cur)
+        }
+    }
+
+    private static let bootSeconds = SystemFile.field("btime", " ", in: "/proc/stat")
+        .flatMap { Double($0) }
+}

@@ -1,0 +1,163 @@
+internal import CLatchkeySystem
+internal import LatchkeyContention
+package import LatchkeyHTTP
+internal import LatchkeyMachine
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+internal import LatchkeySync
+
+/// A service that listens and serves, from its initialiser to ``drain()``.
+///
+/// **Design.** ``StoreRouteMaker`` chooses the strategy once. The path of a request to the store is
+/// generic over the strategy and is compiled for each one. This class is not generic, because it is
+/// used only at start and at the end.
+package final class RunningService: Sendable {
+    private let server: HTTPServer
+    private let drainTime: Duration
+
+    /// The port that the service listens on.
+    package var port: UInt16 { server.port }
+
+    /// Starts to listen and serve.
+    package init(_ configuration: ServiceConfiguration) throws(HTTPServerError) {
+        let log = Log(format: configuration.logFormat, level: configuration.logLevel)
+        let registry = MetricRegistry()
+        let board = ContentionBoard(Fingerprint.Context(configuration))
+        let metrics = RequestMetrics(
+            registry,
+            sendsServerTiming: configuration.sendsServerTiming
+        )
+        var (table, usage) = configuration.strategy.accept(
+            StoreRouteMaker(
+                configuration: configuration,
+                board: board,
+                table: RouteTable(metrics: metrics)
+            )
+        )
+        OperatingRoutes(
+            strategy: configuration.strategy,
+            board: board,
+            registry: registry,
+            version: configuration.version
+        ).add(to: &table)
+        let router = table.router(hosts: AllowedHosts(configuration))
+        let server = try HTTPServer(
+            configuration.http.withProblemBodies,
+            log: { log.write(.warning, $0) },
+            head: { router.handleHead($0) },
+            handle: { router.handle($0) }
+        )
+        self.server = server
+        drainTime = configuration.drainTime
+        board.register(in: registry)
+        ServiceMetrics.register(server: server, usage: usage, in: registry)
+        ProcessMetrics.register(in: registry)
+    }
+
+    /// Stops listening, lets the requests in flight finish, and ends the service.
+    ///
+    /// Blocks for at most the configured time and a fraction of a second, unless the strategy
+    /// blocks a thread that serves. Call it once.
+    ///
+    /// - Returns: How many requests and how many answers were cut off because the time was over.
+    package func drain() -> (requestCount: Int, answerCount: Int) {
+        server.stop(within: drainTime)
+    }
+}
+
+/// Makes the store under the chosen strategy, with or without a meter, and its routes.
+private struct StoreRouteMaker: StrategyVisitor {
+    let configuration: ServiceConfiguration
+    let board: ContentionBoard
+    let table: RouteTable
+
+    typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Output {
+        make(strategy, overhead: nil)
+    }
+
+    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> Output {
+        let level = configuration.metering
+        let overhead = level == .off ? nil : MeteringOverhead.measure(strategy, level: level)
+        return make(strategy, overhead: overhead)
+    }
+
+    private func make<Guard: NamedStrategy>(
+        _ strategy: Guard.Type,
+        overhead: MeteringOverhead?
+    ) -> Output {
+        let backlogMax = configuration.backlogMax
+        guard configuration.metering != .off else {
+            return serve(store { Guard(backlogMax: backlogMax) })
+        }
+        let meter = ContentionMeter(strategy, level: configuration.metering)
+        meter.overhead = overhead
+        let store = store { meter.metered(Guard(backlogMax: backlogMax)) }
+        meter.observeBacklog { store.backlogCount }
+        board.add(meter)
+        return serve(store)
+    }
+
+    private func store<Guard: Strategy>(_ strategy: () -> Guard) -> PropertyStore<Guard> {
+        PropertyStore(
+            limits: configuration.storeLimits,
+            stripeCount: configuration.stripeCount(Guard.self),
+            strategy: strategy
+        )
+    }
+
+    private func serve<Guard: Strategy>(_ store: PropertyStore<Guard>) -> Output {
+        var table = table
+        let shadowed = ShadowedStore(base: store, shadows: shadows(of: store))
+        PropertyRoutes(store: shadowed, depthMax: configuration.storeLimits.depthMax)
+            .add(to: &table)
+        ListRoutes(store: shadowed).add(to: &table)
+        return (table, { store.usage })
+    }
+
+    private func shadows<Guard: Strategy>(of store: PropertyStore<Guard>) -> Shadows? {
+        let stores = configuration.shadows.map { kind in
+            kind.accept(
+                ShadowMaker(configuration: configuration, board: board) { store.usage }
+            )
+        }
+        return Shadows(
+            stores,
+            ShadowSampler(interval: configuration.shadowInterval),
+            nanoseconds: { latchkey_system_nanoseconds() }
+        )
+    }
+}
+
+extension Fingerprint.Context {
+    fileprivate init(_ configuration: ServiceConfiguration) {
+        self.init(
+            version: configuration.version,
+            httpLibrary: "libmicrohttpd \(HTTPServer.libraryVersion)",
+            httpThreads: configuration.http.usesThreadPerConnection
+                ? "per-connection" : "event-loops:\(configuration.http.eventLoopCount)"
+        )
+    }
+}
+
+extension HTTPServerConfiguration {
+    /// With problem details for the answers that the server makes by itself.
+    fileprivate var withProblemBodies: Self {
+        var server = self
+        server.timeoutBody = Problem.requestTimeout.text
+        server.tooLargeBody = Problem.bodyTooLarge.text
+        server.malformedBody = Problem.malformedRequest.text
+        server.headTooLargeBody = Problem.headersTooLarge.text
+        server.drainingBody = Problem.draining.text
+        server.unknownBody = Problem.outcomeUnknown.text
+        server.lateBody = Problem.timedOut.text
+        return server
+    }
+}
+
+extension Problem {
+    fileprivate var text: String { String(decoding: json(), as: UTF8.self) }
+}

@@ -1,0 +1,48 @@
+package import LatchkeySettings
+
+/// The bounds of a store.
+package struct StoreLimits: Sendable, Hashable {
+    /// How many properties there can be.
+    package var propertyCountMax: Int
+    /// How long all names and values can be together.
+    package var byteCountMax: Int
+    /// How deep arrays and objects of a value can nest.
+    package var depthMax: Int
+
+    package init(
+        propertyCountMax: Int = 10_000_000,
+        byteCountMax: Int = 1 << 30,
+        depthMax: Int = 64
+    ) {
+        self.propertyCountMax = propertyCountMax
+        self.byteCountMax = byteCountMax
+        self.depthMax = depthMax
+    }
+}
+
+extension StoreLimits: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        .integer(
+            "max-properties",
+            \.propertyCountMax,
+            1...1_000_000_000,
+            "The maximum number of properties. At the bound a new property is refused."
+        ),
+        .integer(
+            "max-bytes",
+            \.byteCountMax,
+            1...1_125_899_906_842_624,
+            unit: "bytes",
+            "The maximum length of all names and values together. At the bound a write that needs "
+                + "more room is refused."
+        ),
+        .integer(
+            "max-json-depth",
+            \.depthMax,
+            1...10_000,
+            "The maximum depth of nested arrays and objects in a value."
+        ),
+    ]
+}

@@ -1,0 +1,69 @@
+import LatchkeyService
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// The two ways to run the service under test: each test body runs in both, with the same flags.
+enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
+    case inProcess = "in this process"
+    case program = "as the program"
+
+    var testDescription: String { rawValue }
+
+    /// Starts a service, runs the body, and ends the service, which must end without errors.
+    func serve(
+        _ flags: [String] = [],
+        _ body: @escaping @Sendable (Site) throws -> Void
+    ) async throws {
+        let flags = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"] + flags
+        switch self {
+        case .inProcess:
+            let service = try RunningService(ServeCommand.configuration(flags))
+            let outcome = await catching { try body(Site(port: service.port)) }
+            let cutOffCount = try await offPool { service.drain() }
+            try outcome.get()
+            #expect(cutOffCount == (0, 0))
+        case .program:
+            let program = try Program(["serve"] + flags)
+            let outcome = await catching { try body(Site(port: program.awaitPort())) }
+            let status = try await offPool { program.end() }
+            try outcome.get()
+            #expect(status == 0)
+        }
+    }
+
+    private func catching(
+        _ body: @escaping @Sendable () throws -> Void
+    ) async -> Result<Void, any Error> {
+        do {
+            return .success(try await offPool(body))
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+/// A running service, and short ways to ask it something.
+struct Site: Sendable {
+    let port: UInt16
+
+    func client() throws -> HTTPClient {
+        try HTTPClient(port: port)
+    }
+
+    /// One request on a connection of its own.
+    func ask(
+        _ method: String,
+        _ target: String,
+        _ body: String? = nil,
+        headers: [String] = []
+    ) throws -> HTTPAnswer {
+        try client().request(method, target, headers: headers, body: body.map { Array($0.utf8) })
+    }
+
+    /// Checks that the service is up, whatever was done to it before.
+    func isWell() throws {
+        #expect(try ask("GET", "/healthz").text == #"{"status":"ok"}"#)
+    }
+}

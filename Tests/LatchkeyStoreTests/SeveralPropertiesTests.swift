@@ -1,0 +1,235 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyStore
+
+/// Changes of several properties, which lie in several stripes.
+@Suite(.timeLimit(.minutes(2)))
+struct SeveralPropertiesTests {
+    @Test(arguments: StrategyKind.allCases)
+    func `a reader who has seen a commit sees all of it`(kind: StrategyKind) async throws {
+        try await offPool { kind.accept(ReadingBoth()) }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `transfers in opposite directions end, and every page shows the same sum`(
+        kind: StrategyKind
+    ) async throws {
+        try await offPool { kind.accept(Transferring()) }
+    }
+
+    @Test(arguments: StrategyKind.allCases, [1, 2, 64])
+    func `a refused change leaves everything as it was`(
+        kind: StrategyKind,
+        stripeCount: Int
+    ) async throws {
+        try await offPool { kind.accept(Refusing(stripeCount: stripeCount)) }
+    }
+
+    @Test(arguments: StrategyKind.allCases, [1, 2, 64])
+    func `a change of several properties is one commit, in one stripe and in many`(
+        kind: StrategyKind,
+        stripeCount: Int
+    ) async throws {
+        try await offPool { kind.accept(Committing(stripeCount: stripeCount)) }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `concurrent changes of as many properties as there may be have one order`(
+        kind: StrategyKind
+    ) async throws {
+        try await offPool { kind.accept(CommittingConcurrently()) }
+    }
+}
+
+/// Two writers count on names in many stripes, always on all of them.
+///
+/// Readers read one name and then another one, in both orders: the second is never older.
+private struct ReadingBoth: StrategyVisitor {
+    private static let names = (0..<40).map { "n\($0)" }
+
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 64)
+        // Stripes are published in ascending order.
+        let names = Self.names.sorted { store.stripe(of: $0) < store.stripe(of: $1) }
+        // Where readers enter during a write, the moment that counts is short.
+        let rounds = ChosenStrategy.traits.readsDuringWrites ? 1500 : 100
+        read(store, names, rounds) { store.base.usage.revision }
+        // Behind a hook that holds nothing back, readers rely on the tables alone.
+        let hook = CommitHook { _ in }
+        hook.release(through: .max)
+        let hooked = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 64, hook: hook)
+        read(hooked, names, rounds) { hooked.base.usage.revision }
+    }
+
+    private func read(
+        _ store: BlockingStore<some CommittingStore>,
+        _ names: [String],
+        _ rounds: Int,
+        shown: @escaping @Sendable () -> Revision
+    ) {
+        let writers = Arrivals()
+        let missed = Arrivals()
+        let ended = TestThread.run(4) { thread in
+            if thread < 2 {
+                let order = thread == 0 ? names : names.reversed()
+                for _ in 0..<rounds {
+                    _ = store.commit(order.map { .increment($0) })
+                }
+                writers.arrive()
+            } else {
+                let pair = thread == 2 ? [0, names.count - 1] : [names.count - 1, 0]
+                while writers.value < 2 {
+                    let seen = pair.map { store.property(names[$0])?.revision ?? 0 }
+                    let revision = shown()
+                    let later = store.property(names[pair[0]])?.revision ?? 0
+                    if seen[1] < seen[0] || later < revision {
+                        missed.arrive()
+                    }
+                }
+            }
+        }
+        #expect(ended)
+        #expect(missed.value == 0, "reads that saw a part of a commit")
+        #expect(shown() == Revision(2 * rounds))
+        #expect(names.allSatisfy { store.value($0) == "\(2 * rounds)" })
+    }
+}
+
+/// Threads move amounts between accounts, each in its own direction, while pages are read.
+private struct Transferring: StrategyVisitor {
+    private static let accountCount = 8
+
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 8)
+        let accounts = (0..<Self.accountCount).map { "account\($0)" }
+        _ = store.commit(accounts.map { .put($0, "100") })
+        let writers = Arrivals()
+        let torn = Arrivals()
+        let ended = TestThread.run(4) { thread in
+            if thread < 3 {
+                for step in 0..<120 {
+                    let from = step % Self.accountCount
+                    let to = (from + 1 + step % 3) % Self.accountCount
+                    let pair = thread == 1 ? [to, from] : [from, to]
+                    let amount = Int64(1 + thread)
+                    _ = store.commit([
+                        .increment(accounts[pair[0]], by: -amount),
+                        .increment(accounts[pair[1]], by: amount),
+                    ])
+                }
+                writers.arrive()
+            } else {
+                while writers.value < 3 {
+                    let page = store.list(limit: 100)
+                    let sum = page.properties.compactMap { Int(store.text($0)) }.reduce(0, +)
+                    if sum != 100 * Self.accountCount {
+                        torn.arrive()
+                    }
+                }
+            }
+        }
+        #expect(ended)
+        #expect(torn.value == 0, "pages that showed a part of a transfer")
+        let last = store.list(limit: 100)
+        #expect(last.revision == 361)
+        #expect(last.properties.compactMap { Int(store.text($0)) }.reduce(0, +) == 800)
+    }
+}
+
+private struct Refusing: StrategyVisitor {
+    let stripeCount: Int
+
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let limits = StoreLimits(propertyCountMax: 10, byteCountMax: 100)
+        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
+        let names = (0..<8).map { "n\($0)" }
+        _ = store.commit(names.map { .put($0, "1") })
+        let all: [Change.Step] = names.map { .increment($0) }
+        let large = String(repeating: "1", count: 81)
+        let refused: [(Refusal, [Change.Step])] = [
+            (.preconditionFailed, all + [.check("n7", Conditions(ifMatch: .oneOf([7])))]),
+            (.preconditionFailed, all + [.put("new", "1", Conditions(ifMatch: .any))]),
+            (.missing, all + [.delete("new")]),
+            (.missing, all + [.delete("n0"), .delete("n0")]),
+            (.overflow, all + [.increment("n0", by: .max)]),
+            (.notAnInteger, all + [.put("n3", "[]"), .increment("n3")]),
+            (.full(.properties), all + [.put("x", "1"), .put("y", "1"), .put("z", "1")]),
+            (.full(.bytes), [.put("n1", "2"), .delete("n2"), .put("n0", large)]),
+        ]
+        let before = (store.digest(), store.base.usage)
+        for (refusal, steps) in refused {
+            let decision = store.commit(steps)
+            #expect(Outcome(decision) == .refused(refusal))
+            #expect((store.digest(), store.base.usage) == before)
+        }
+        #expect(Outcome(store.commit(all)) == .replaced(2))
+        #expect(Outcome(store.commit([.put("x", "1"), .put("y", "1")])) == .created(3))
+    }
+}
+
+private struct Committing: StrategyVisitor {
+    let stripeCount: Int
+
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: stripeCount)
+        store.increment("old")
+        store.increment("gone")
+        let decision = store.commit([
+            .check("old", Conditions(ifMatch: .oneOf([1]))), .put("b", "1"), .put("c", "\"c\""),
+            .delete("gone", Conditions(ifMatch: .oneOf([2]))), .increment("b", by: 4),
+            .put("passing", "1"), .delete("passing"), .increment("old"),
+        ])
+        guard case .success(let commit) = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+        #expect(commit.revision == 3)
+        let effects = commit.effects.map { effect in
+            let values = [effect.former, effect.property].map { $0.map(store.text) ?? "-" }
+            return "\(PropertyName(of: effect.some).text): \(values.joined(separator: " "))"
+        }
+        #expect(effects == ["old: 1 2", "b: - 5", "c: - \"c\"", "gone: 1 -"])
+        let page = store.list(limit: 10)
+        #expect(page.revision == 3)
+        #expect(page.properties.map(store.text) == ["5", "\"c\"", "2"])
+        #expect(page.properties.map(\.revision) == [3, 3, 3])
+        #expect(page.properties.map(\.created) == [3, 3, 1])
+        // Conditions alone are a commit, too: it has a revision and no effects.
+        let exists = Conditions(ifMatch: .any)
+        #expect(Outcome(store.commit([.check("b", exists), .check("c", exists)])) == .unchanged(4))
+        #expect(store.base.usage.propertyCount == 3)
+        #expect(store.base.usage.byteCount == 4 + 4 + 2)
+    }
+}
+
+/// Each commit names all properties, in an order of its thread's.
+private struct CommittingConcurrently: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 128)
+        let names = (0..<Change.stepCountMax).map { "n\($0)" }
+        let commits = Synchronized<[Commit], LockStrategy>([])
+        let ended = TestThread.run(3) { thread in
+            let order = thread == 1 ? names.reversed() : names
+            for step in 0..<6 {
+                let decision = store.commit(order.map { .put($0, "\(thread)\(step)") })
+                if case .success(let commit) = decision {
+                    commits.write { $0.append(commit) }
+                }
+                store.increment("own \(thread)")
+            }
+        }
+        #expect(ended)
+        #expect(store.base.usage.revision == 36)
+        #expect(Set(names.map { store.value($0) }).count == 1)
+        #expect(Set(names.map { store.property($0)?.revision }).count == 1)
+        let all = commits.read { $0.sorted { $0.revision < $1.revision } }
+        #expect(all.count == 18)
+        #expect(
+            zip(all, all.dropFirst()).allSatisfy { former, next in
+                Set(next.effects.compactMap { $0.former?.revision }) == [former.revision]
+            }
+        )
+    }
+}
