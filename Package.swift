@@ -56,7 +56,7 @@ let package = Package(
             name: "LatchkeyComparison",
             dependencies: [
                 "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-                "LatchkeySettings", "LatchkeySync",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeySync",
             ]
         ),
         .target(

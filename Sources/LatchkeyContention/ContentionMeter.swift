@@ -31,11 +31,14 @@ import Synchronization
     @usableFromInline let words = PerThreadCounters(wordCount: MeterLayout.count)
     private let resets = Atomic<UInt64>(0)
     private let baseline: Synchronized<Baseline, LockStrategy>
-    private let backlog = Synchronized<@Sendable () -> Int, LockStrategy>({ 0 })
+    private let sources = Synchronized<Sources, LockStrategy>(Sources())
 
-    private let shadow = Synchronized<ShadowSource?, LockStrategy>(nil)
-
-    private let overheadFound = Synchronized<MeteringOverhead?, LockStrategy>(nil)
+    /// Figures from elsewhere, which are known once the strategy is in use.
+    private struct Sources: Sendable {
+        var backlogCount: @Sendable () -> Int = { 0 }
+        var shadow: ShadowSource?
+        var overhead: MeteringOverhead?
+    }
 
     private struct Baseline: Sendable {
         var reading = ContentionReading()
@@ -103,12 +106,12 @@ import Synchronization
 
     /// Says how to find the accepted writes that are not yet applied, over all guards.
     package func observeBacklog(_ count: @escaping @Sendable () -> Int) {
-        backlog.write { $0 = count }
+        sources.write { $0.backlogCount = count }
     }
 
     /// The accepted writes that are not yet applied.
     package var backlogCount: Int {
-        let count = backlog.read { $0 }
+        let count = sources.read { $0.backlogCount }
         return count()
     }
 
@@ -118,12 +121,12 @@ import Synchronization
         interval: Int,
         refusedCount: @escaping @Sendable () -> UInt64
     ) {
-        shadow.write { $0 = ShadowSource(interval: interval, refusedCount: refusedCount) }
+        sources.write { $0.shadow = ShadowSource(interval: interval, refusedCount: refusedCount) }
     }
 
     /// A shadow's share since the meter was made; `nil` in another role.
     package var shadowShare: ShadowShare? {
-        shadow.read { $0 }.map {
+        sources.read { $0.shadow }.map {
             ShadowShare(sampleInterval: $0.interval, refused: $0.refusedCount())
         }
     }
@@ -138,8 +141,8 @@ import Synchronization
 
     /// The cost of metering, if it was measured.
     package var overhead: MeteringOverhead? {
-        get { overheadFound.read { $0 } }
-        set { overheadFound.write { $0 = newValue } }
+        get { sources.read { $0.overhead } }
+        set { sources.write { $0.overhead = newValue } }
     }
 
     /// The number of ``reset()``s so far.

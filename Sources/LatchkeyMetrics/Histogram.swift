@@ -74,9 +74,15 @@ package struct Histogram: Sendable {
 
     /// Counts `value` in its bucket, `weight` times for a sample that stands for so many.
     package func observe(_ value: UInt64, weight: UInt64 = 1) {
-        var bucket = 0
-        while bucket < bounds.values.count, value > bounds.values[bucket] {
-            bucket += 1
+        // The first bound that is not below the value, by halving.
+        var (bucket, end) = (0, bounds.values.count)
+        while bucket < end {
+            let middle = (bucket + end) / 2
+            if value > bounds.values[middle] {
+                bucket = middle + 1
+            } else {
+                end = middle
+            }
         }
         words.add(weight, at: offset + bucket)
         words.add(value &* weight, at: offset + bounds.bucketCount)

@@ -33,7 +33,7 @@ struct OpenLoopTests {
             }
         }.get()
         return (
-            ResponseTimes.durations(result.tallies.compactMap(\.responsesFromIntended)),
+            result.responses?.fromIntended.durations(),
             ComparisonReport.Repeat(result, index: 0, isPaced: true).responseFromIntendedStart
         )
     }
@@ -89,7 +89,7 @@ struct OpenLoopTests {
     @Test func `a rate that nobody keeps up with costs nothing to account for`() throws {
         let minute = 60_000_000_000 as UInt64
         let late = UnbegunOperations(firstIntendedAt: 0, interval: 1, until: minute)
-        let durations = try #require(ResponseTimes.durations([], unbegun: [late]))
+        let durations = try #require(ResponseTimes().durations(unbegun: [late]))
         #expect(durations.timedCount == Int(minute))
         #expect(abs(durations.p50Nanoseconds / 30e9 - 1) < 0.07)
         #expect(abs(durations.meanNanoseconds / 30e9 - 1) < 0.01)

@@ -217,17 +217,14 @@ extension ComparisonReport.Repeat {
     /// most of their processor time: it is left out.
     init(_ result: SliceResult, index: Int, isPaced: Bool) {
         let rate = result.operationsPerSecond
-        let responses = result.tallies.compactMap(\.responses)
-        let fromIntended = result.tallies.compactMap(\.responsesFromIntended)
         let refused = result.tallies.reduce(0) { $0 + $1.refused }
         self.init(
             index: index,
             operations: result.operations,
             seconds: rate > 0 ? Double(result.operations) / rate : 0,
             operationsPerThread: result.tallies.map(\.operations),
-            response: ResponseTimes.durations(responses),
-            responseFromIntendedStart: ResponseTimes.durations(
-                fromIntended,
+            response: result.responses?.fromStart.durations(),
+            responseFromIntendedStart: result.responses?.fromIntended.durations(
                 unbegun: result.tallies.compactMap(\.unbegun)
             ),
             cpuSeconds: isPaced ? nil : Double(result.usage.processorNanoseconds) / 1e9,

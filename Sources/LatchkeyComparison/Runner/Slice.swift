@@ -18,6 +18,8 @@ struct Slice: Sendable {
     /// must then be in the figure.
     var usesPool = false
     var isInterrupted: @Sendable () -> Bool = { false }
+    /// Of an open loop.
+    let responses = Responses()
 
     var threads: Int { plans.count }
 }
@@ -26,6 +28,8 @@ struct Slice: Sendable {
 struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage: Usage
+    /// In an open loop.
+    var responses: Responses?
 
     /// The sum of the threads' own rates.
     ///
@@ -97,7 +101,8 @@ extension Slice {
         let found = tallies.read { $0 }
         return SliceResult(
             tallies: found,
-            usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage }
+            usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage },
+            responses: interval == nil ? nil : responses
         )
     }
 

@@ -16,8 +16,6 @@ struct WorkerTally: Sendable {
     var usage = Usage()
     var futexCalls: Int?
     var systemCalls: Int?
-    var responses: ResponseTimes?
-    var responsesFromIntended: ResponseTimes?
     /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
 
@@ -53,17 +51,13 @@ struct Worker<Performer: Operator> {
         while clock.isStill(.arriving) {
             sched_yield()
         }
-        loop(.warmingUp, clock, nil)
+        loop(.warmingUp, clock)
         performer.drain()
         var tally = WorkerTally()
-        if slice.interval != nil {
-            tally.responses = ResponseTimes()
-            tally.responsesFromIntended = ResponseTimes()
-        }
         let before = position
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
-        loop(.measuring, clock, tally)
+        loop(.measuring, clock)
         performer.drain()
         let end = latchkey_system_nanoseconds()
         tally.usage = Usage.thread - usageBefore
@@ -88,9 +82,9 @@ struct Worker<Performer: Operator> {
         return tally
     }
 
-    private mutating func loop(_ stage: Stage, _ clock: StageClock, _ tally: WorkerTally?) {
+    private mutating func loop(_ stage: Stage, _ clock: StageClock) {
         if let interval = slice.interval {
-            openLoop(stage, clock, slice.cost, interval, tally)
+            openLoop(stage, clock, slice.cost, interval)
         } else {
             closedLoop(stage, clock, slice.cost)
         }
@@ -138,8 +132,7 @@ struct Worker<Performer: Operator> {
         _ stage: Stage,
         _ clock: StageClock,
         _ cost: OperationCost,
-        _ interval: Double,
-        _ tally: WorkerTally?
+        _ interval: Double
     ) {
         let start =
             stage == .measuring ? clock.measuringSince : latchkey_system_nanoseconds()
@@ -149,14 +142,13 @@ struct Worker<Performer: Operator> {
             let intended = intended(start, done, interval)
             guard Pace.wait(until: intended, while: { clock.isStill(stage) }) else { break }
             let operation = plan.operations[position % count]
-            if let fromStart = tally?.responses, let fromIntended = tally?.responsesFromIntended {
+            if stage == .measuring {
                 outside ^= performer.perform(
                     operation,
                     timing: ResponseTiming(
                         intendedAt: intended,
                         startedAt: latchkey_system_nanoseconds(),
-                        fromIntended: fromIntended,
-                        fromStart: fromStart
+                        responses: slice.responses
                     )
                 )
             } else {
