@@ -44,7 +44,7 @@ extension ComparisonReport {
                     ? label : prefix + label.prefix(1).uppercased() + label.dropFirst()
                 switch field {
                 case let durations as Durations: add(durations, prefix: name)
-                case let mode as ThreadMode: fields[name] = mode.rawValue
+                case let spelled as any RawRepresentable<String>: fields[name] = spelled.rawValue
                 case let value as any CustomStringConvertible: fields[name] = value.description
                 default: break
                 }

@@ -3,27 +3,23 @@ internal import LatchkeyComparison
 
 /// Files that reports are read from and written to.
 ///
-/// A report is written whole or not at all, by way of a temporary file in the same folder: a reader
-/// sees the old file or the new one, also after a full disk or a loss of power. What is no regular
-/// file, such as a pipe, is written as it is.
+/// A report is written whole or not at all, through a temporary file in the same folder: a reader
+/// sees the old file or the new one, also after a full disk or a loss of power. Anything else than
+/// a regular file, such as a pipe, is written directly.
 package enum ReportFile {
     /// Far more than a report has; less than what harms.
-    static let byteCountMax = 1 << 28
+    private static let byteCountMax = 1 << 28
 
     package static func write(_ bytes: [UInt8], to path: String) throws(ReportFileError) {
-        do {
+        try explained("\(path) cannot be written") {
             if let target = target(of: path) {
                 // Foundation syncs the temporary file before it renames it.
                 try Data(bytes).write(to: URL(filePath: target), options: .atomic)
             } else {
-                let file = try open(path, O_WRONLY, "written")
+                let file = try open(path, O_WRONLY)
                 try file.write(contentsOf: bytes)
                 try file.close()
             }
-        } catch let error as ReportFileError {
-            throw error
-        } catch {
-            throw failure("written", path, code(of: error))
         }
     }
 
@@ -31,48 +27,41 @@ package enum ReportFile {
     ///
     /// A pipe is not opened: its reader would see its end, and may come as late as the report.
     package static func checkCanWrite(_ path: String) throws(ReportFileError) {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 || errno == ENOENT else {
-            throw failure("written", path, errno)
-        }
-        guard kind(of: path) != S_IFDIR else { throw failure("written", path, EISDIR) }
-        let target = target(of: path)
-        let place = target.map(folder) ?? path
-        guard unsafe access(place, target == nil ? W_OK : W_OK | X_OK) == 0 else {
-            throw failure("written", path, errno)
+        try explained("\(path) cannot be written") {
+            let kind = kind(of: path)
+            try check(kind != nil || errno == ENOENT)
+            if kind == S_IFDIR { throw POSIXError(.EISDIR) }
+            if let target = target(of: path) {
+                try check(unsafe access(folder(of: target), W_OK | X_OK) == 0)
+            } else {
+                try check(unsafe access(path, W_OK) == 0)
+            }
         }
     }
 
-    /// The regular file that is written under this name, by the one name that is its own.
+    /// The path of the regular file that is written under this name, without symbolic links.
     ///
-    /// `nil` for what is no regular file, which several reports can be written to.
+    /// `nil` for anything else than a regular file: several reports can be written to it.
     package static func target(of path: String) -> String? {
         switch kind(of: path) {
         case S_IFREG:
-            // Through a symbolic link, to the file that it names.
             return realPath(path) ?? path
         case nil:
-            let folder = folder(of: path)
             let name = path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
-            return realPath(folder).map { "\($0)/\(name)" } ?? path
+            return realPath(folder(of: path)).map { "\($0)/\(name)" } ?? path
         case _:
             return nil
         }
     }
 
     package static func read(_ path: String) throws(ReportFileError) -> [UInt8] {
-        do {
-            let file = try open(path, O_RDONLY, "read")
-            let data = try file.read(upToCount: byteCountMax + 1) ?? Data()
+        try explained("\(path) cannot be read") {
+            let data = try open(path, O_RDONLY).read(upToCount: byteCountMax + 1) ?? Data()
             guard !data.isEmpty else { throw ReportFileError(message: "\(path) is empty.") }
             guard data.count <= byteCountMax else {
                 throw ReportFileError(message: "\(path) is too long to be a report.")
             }
             return Array(data)
-        } catch let error as ReportFileError {
-            throw error
-        } catch {
-            throw failure("read", path, code(of: error))
         }
     }
 
@@ -86,38 +75,42 @@ package enum ReportFile {
         return unsafe name.map { unsafe String(cString: $0) }
     }
 
-    /// Opens without waiting for the other end of a pipe: to write to one that nobody reads is an
-    /// error, and one that nobody writes to is empty.
-    ///
-    /// What follows waits, as it does with other files.
-    private static func open(
-        _ path: String,
-        _ flags: Int32,
-        _ verb: String
-    ) throws(ReportFileError) -> FileHandle {
-        let descriptor = unsafe Foundation.open(path, flags | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure(verb, path, errno) }
-        guard fcntl(descriptor, F_SETFL, flags) == 0 else {
-            let error = errno
-            close(descriptor)
-            throw failure(verb, path, error)
-        }
-        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    }
-
     private static func kind(of path: String) -> mode_t? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
     }
 
-    /// The error of the system call behind an error of Foundation.
-    private static func code(of error: any Error) -> Int32 {
-        let cause = ((error as? CocoaError)?.underlying ?? error) as NSError
-        return cause.domain == NSPOSIXErrorDomain ? Int32(cause.code) : EIO
+    /// Opens without waiting for the other end of a pipe: writing to one without a reader is an
+    /// error, and one without a writer is empty.
+    ///
+    /// Reading and writing then wait, as they do with other files.
+    private static func open(_ path: String, _ flags: Int32) throws -> FileHandle {
+        let descriptor = unsafe Foundation.open(path, flags | O_NONBLOCK | O_CLOEXEC)
+        try check(descriptor >= 0)
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        try check(fcntl(descriptor, F_SETFL, flags) == 0)
+        return file
     }
 
-    private static func failure(_ verb: String, _ path: String, _ error: Int32) -> ReportFileError {
-        let reason = unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
-        return ReportFileError(message: "\(path) cannot be \(verb): \(reason).")
+    /// Throws the error of a system call that failed.
+    private static func check(_ succeeded: Bool) throws {
+        guard succeeded else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+    }
+
+    /// Makes a sentence of the error of a system call, which may stand behind one of Foundation.
+    private static func explained<Result>(
+        _ failure: String,
+        _ body: () throws -> Result
+    ) throws(ReportFileError) -> Result {
+        do {
+            return try body()
+        } catch let error as ReportFileError {
+            throw error
+        } catch {
+            let cause = ((error as? CocoaError)?.underlying ?? error) as NSError
+            let code = cause.domain == NSPOSIXErrorDomain ? Int32(cause.code) : EIO
+            let reason = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+            throw ReportFileError(message: "\(failure): \(reason).")
+        }
     }
 }

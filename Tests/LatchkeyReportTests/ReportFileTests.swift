@@ -24,7 +24,8 @@ struct ReportFileTests {
             }
             #expect(
                 error?.message
-                    == "a.json is not a report of latchkey compare: it is not valid JSON, or truncated."
+                    == "a.json is not a report of latchkey compare: it is not valid JSON, or "
+                    + "truncated."
             )
         }
     }

@@ -1,24 +1,24 @@
-/// A situation people know, as a workload.
+/// A well-known situation, as a workload.
 package enum ComparisonPreset: String, Codable, Sendable, CaseIterable {
-    /// Threads count something: writes only, next to nothing inside.
+    /// Threads count something: writes only, a very short section.
     case counter
     /// Entries are looked up and now and then replaced, a few of them far more often than others.
     case cache
-    /// Everybody reads it all the time and somebody rarely changes it.
+    /// All threads read it all the time, and it rarely changes.
     case config
     /// Things are registered, found and removed: half reads, a section that walks a little.
     case registry
-    /// A long section and nothing outside: everybody waits for everybody.
+    /// A long section and no work outside: all threads wait for each other.
     case convoy
 
-    /// What the preset stands for, in the words of the manual.
+    /// What the preset measures, for the manual.
     package var meaning: String {
         switch self {
-        case .counter: "threads count something: writes only, next to nothing inside"
-        case .cache: "1024 entries of Zipf popularity, 95 % reads, 16 stripes"
-        case .config: "one value that is read 999 times out of 1000"
-        case .registry: "64 entries, half of the operations change one"
-        case .convoy: "a long section and nothing outside: all wait for all"
+        case .counter: "writes only, with a very short section"
+        case .cache: "1024 entries, some of them much more popular (Zipf), 95 % reads, 16 stripes"
+        case .config: "one value that 999 of 1000 operations read"
+        case .registry: "64 entries, half of the operations write"
+        case .convoy: "writes only, with a long section and no work outside"
         }
     }
 

@@ -91,30 +91,19 @@ extension ComparisonReport {
             case refused
         }
 
-        package var outcome: Outcome
+        package var outcome = Outcome.refused
         /// The strategies ahead, the one with the highest figure first.
         ///
         /// Empty if refused.
-        package var strategies: [String]
+        package var strategies: [String] = []
         /// The whole recommendation, to be read by people.
-        package var sentence: String
-        /// Under which condition it flips, in a sentence; "nothing in this run" is one too.
-        package var flip: String
+        package var sentence = ""
+        /// What would change the recommendation, in a sentence; "nothing in this run" is one too.
+        package var flip = ""
         /// What throughput alone does not say, a sentence each.
-        package var notes: [String]
+        package var notes: [String] = []
 
-        package init(
-            outcome: Outcome,
-            strategies: [String],
-            sentence: String,
-            flip: String,
-            notes: [String]
-        ) {
-            self.outcome = outcome
-            self.strategies = strategies
-            self.sentence = sentence
-            self.flip = flip
-            self.notes = notes
-        }
+        /// Refuses to recommend anything.
+        package init() {}
     }
 }

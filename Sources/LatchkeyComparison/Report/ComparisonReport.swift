@@ -101,7 +101,7 @@ extension ComparisonReport {
         /// Of the last 1, 5 and 15 minutes, when the run began and when it ended.
         package var loadAverageBefore: [Double]
         package var loadAverageAfter: [Double]
-        /// How many processors other processes kept busy during the run, in the mean.
+        /// How many processors other processes kept busy during the run, on average.
         package var foreignProcessors: Double?
         /// The share of the processors' time that the hypervisor gave to other guests.
         package var stealRatio: Double?
@@ -116,7 +116,7 @@ extension ComparisonReport {
         package var loopNanosecondsPerOperation: Double
         /// What counting and timing add to an operation, on average over timed and untimed ones.
         package var meteringNanosecondsPerOperation: Double
-        /// One operation in so many is timed, in the mean.
+        /// One operation in this many is timed on average.
         package var samplingMean: Int
         /// How long a step of work takes, of which sections and the work outside are made.
         ///

@@ -4,56 +4,58 @@ import LatchkeySync
 extension ComparisonSettings: Configurable {
     package static let standard = Self()
 
-    package static let settings: [Setting<Self>] =
-        dimensions + [
-            Setting(
-                "arrival",
-                .spelling(
-                    placeholder: "ARRIVAL",
-                    help: "closed, or open:RATE such as open:100000",
-                    isRight: { Arrival($0) != nil }
-                ),
-                \.arrival,
-                "When operations begin. closed: a thread begins the next operation when the last one "
-                    + "has ended. open:RATE: operations begin at RATE per second in total, and the "
-                    + "response counts from when an operation should have begun.",
-                text: \.description,
-                value: { Arrival($0) }
+    package static let settings: [Setting<Self>] = dimensions + course
+
+    /// When operations begin, and how the cases are run.
+    private static let course: [Setting<Self>] = [
+        Setting(
+            "arrival",
+            .spelling(
+                placeholder: "ARRIVAL",
+                help: "closed, or open:RATE such as open:100000",
+                isRight: { Arrival(rawValue: $0) != nil }
             ),
-            Setting(
-                "duration",
-                .spelling(
-                    placeholder: "TIME",
-                    help: "a time from 5ms to 60s, such as 200ms",
-                    isRight: { seconds($0).map(ComparisonBounds.durationSeconds.contains) ?? false }
-                ),
-                \.durationSeconds,
-                default: "150ms",
-                "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
-                    + "seconds. Over HTTP it is in whole seconds, by default 1s.",
-                text: { shortText($0) },
-                value: { seconds($0) }
+            \.arrival,
+            "When operations begin. closed: a thread begins the next operation when the last one "
+                + "has ended. open:RATE: operations begin at RATE per second in total, and the "
+                + "response counts from when an operation should have begun.",
+            text: \.rawValue,
+            value: { Arrival(rawValue: $0) }
+        ),
+        Setting(
+            "duration",
+            .spelling(
+                placeholder: "TIME",
+                help: "a time from 5ms to 60s, such as 200ms",
+                isRight: { seconds($0).map(ComparisonBounds.durationSeconds.contains) ?? false }
             ),
-            .integer(
-                "repeats",
-                \.repeats,
-                1...ComparisonBounds.repeatsMax,
-                "The number of repeats of each case. Fewer than 3 cannot be ranked, fewer than 4 "
-                    + "cannot show two modes, and fewer than 5 say little about noise."
-            ),
-            .integer(
-                "seed",
-                \.seed,
-                0...Int.max,
-                "The seed for the order of the cases and everything random in them."
-            ),
-            .toggle(
-                "force",
-                \.isForced,
-                "Ranks the figures of a debug build or a busy machine, too, and says so. With "
-                    + "--against: compares all figures of such reports."
-            ),
-        ]
+            \.durationSeconds,
+            default: "150ms",
+            "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
+                + "seconds. Over HTTP it is in whole seconds, by default 1s.",
+            text: { shortText($0) },
+            value: { seconds($0) }
+        ),
+        .integer(
+            "repeats",
+            \.repeats,
+            1...ComparisonBounds.repeatsMax,
+            "The number of repeats of each case. Fewer than 3 cannot be ranked, fewer than 4 "
+                + "cannot show two modes, and fewer than 5 say little about noise."
+        ),
+        .integer(
+            "seed",
+            \.seed,
+            0...Int.max,
+            "The seed for the order of the cases and everything random in them."
+        ),
+        .toggle(
+            "force",
+            \.isForced,
+            "Ranks the figures of a debug build or a busy machine, too, and says so. With "
+                + "--against: compares all figures of such reports."
+        ),
+    ]
 
     /// Lists, of which the cases are the product, and the transport.
     private static let dimensions: [Setting<Self>] = [
@@ -63,14 +65,19 @@ extension ComparisonSettings: Configurable {
             "memory: threads of this process use a guarded value. http: wrk sends requests to a "
                 + "service that is started for each strategy."
         ),
-        list(
+        Setting(
             "strategies",
-            .choice(StrategyKind.allCases.map(\.rawValue) + ["all"]),
+            .list(.choice(StrategyKind.allCases.map(\.rawValue) + ["all"])),
             \.strategies,
             default: "all",
             "The strategies to compare. 'latchkey strategies' prints them.",
-            text: \.rawValue
-        ) { $0 == "all" ? StrategyKind.allCases : [StrategyKind(rawValue: $0)].compactMap(\.self) },
+            text: { $0.map(\.rawValue).joined(separator: ",") },
+            value: { names in
+                names == "all"
+                    ? StrategyKind.allCases
+                    : names.split(separator: ",").compactMap { StrategyKind(rawValue: String($0)) }
+            }
+        ),
         list(
             "threads",
             .integer(1...ComparisonBounds.threadsMax),
@@ -82,8 +89,9 @@ extension ComparisonSettings: Configurable {
             .decimal(0...1),
             \.readRatios,
             "The shares of operations that only read.",
-            text: shortText
-        ) { Double($0).map { [$0] } ?? [] },
+            text: { shortText($0) },
+            value: { Double($0) }
+        ),
         list(
             "section",
             .integer(0...ComparisonBounds.workNanosecondsMax),
@@ -97,7 +105,7 @@ extension ComparisonSettings: Configurable {
                 placeholder: "N",
                 help: "nanoseconds such as 200, or scaled:200",
                 isRight: { text in
-                    let work = OutsideWork(text)?.nanoseconds
+                    let work = OutsideWork(rawValue: text)?.nanoseconds
                     return work.map { $0 <= ComparisonBounds.workNanosecondsMax } ?? false
                 }
             ),
@@ -111,7 +119,7 @@ extension ComparisonSettings: Configurable {
             .spelling(
                 placeholder: "SKEW",
                 help: "uniform, or zipf:EXPONENT such as zipf:0.99",
-                isRight: { KeySkew($0) != nil }
+                isRight: { KeySkew(rawValue: $0) != nil }
             ),
             \.skews,
             "How often each property is used. uniform: all equally often. zipf:EXPONENT, such as "
@@ -132,9 +140,8 @@ extension ComparisonSettings: Configurable {
             "thread-mode",
             .choice(ThreadMode.allCases.map(\.rawValue)),
             \.threadModes,
-            "Over HTTP: how the service assigns connections to threads.",
-            text: \.rawValue
-        ) { [ThreadMode(rawValue: $0)].compactMap(\.self) },
+            "Over HTTP: how the service assigns connections to threads."
+        ),
     ]
 
     /// Whether a setting changes anything with this transport.
@@ -153,29 +160,37 @@ extension ComparisonSettings: Configurable {
             + (isForced ? " --force" : "")
     }
 
-    private static func list<Value: Sendable>(
-        _ name: String,
-        _ element: SettingValues.Element,
-        _ path: any WritableKeyPath<Self, [Value]> & Sendable,
-        default shownDefault: String? = nil,
-        _ help: String,
-        text: @escaping @Sendable (Value) -> String,
-        values: @escaping @Sendable (String) -> [Value]
-    ) -> Setting<Self> {
-        Setting(name, .list(element), path, default: shownDefault, help) { list in
-            list.map(text).joined(separator: ",")
-        } value: { list in
-            try? element.values(list).flatMap(values)
-        }
-    }
-
-    private static func list<Value: LosslessStringConvertible & Sendable>(
+    private static func list<Value: RawRepresentable<String> & Sendable>(
         _ name: String,
         _ element: SettingValues.Element,
         _ path: any WritableKeyPath<Self, [Value]> & Sendable,
         _ help: String
     ) -> Setting<Self> {
-        list(name, element, path, help, text: \.description) { Value($0).map { [$0] } ?? [] }
+        list(name, element, path, help, text: \.rawValue) { Value(rawValue: $0) }
+    }
+
+    private static func list(
+        _ name: String,
+        _ element: SettingValues.Element,
+        _ path: any WritableKeyPath<Self, [Int]> & Sendable,
+        _ help: String
+    ) -> Setting<Self> {
+        list(name, element, path, help, text: { "\($0)" }, value: { Int($0) })
+    }
+
+    private static func list<Value>(
+        _ name: String,
+        _ element: SettingValues.Element,
+        _ path: any WritableKeyPath<Self, [Value]> & Sendable,
+        _ help: String,
+        text: @escaping @Sendable (Value) -> String,
+        value: @escaping @Sendable (String) -> Value?
+    ) -> Setting<Self> {
+        Setting(name, .list(element), path, help) { list in
+            list.map(text).joined(separator: ",")
+        } value: { list in
+            try? element.values(list).compactMap(value)
+        }
     }
 
     private static func seconds(_ text: String) -> Double? {

@@ -1,94 +1,69 @@
 package import LatchkeySync
 
-/// A part of the settings that has one spelling, on the command line and in JSON.
-package protocol Spelled: Codable, LosslessStringConvertible {}
-
-extension Spelled {
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        let text = try container.decode(String.self)
-        guard let value = Self(text) else {
-            throw DecodingError.dataCorruptedError(
-                in: container,
-                debugDescription: "'\(text)' is no \(Self.self)"
-            )
-        }
-        self = value
-    }
-
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
-}
+// Parts of the settings that have one spelling, on the command line and in JSON.
 
 /// `200`, or `scaled:200` for 200 times the number of threads.
-extension OutsideWork: Spelled {
+extension OutsideWork: RawRepresentable, Codable {
     private static let scaledPrefix = "scaled:"
 
-    package init?(_ description: String) {
-        let isScaled = description.hasPrefix(Self.scaledPrefix)
-        let digits = isScaled ? String(description.dropFirst(Self.scaledPrefix.count)) : description
-        guard let nanoseconds = Int(digits), nanoseconds >= 0 else { return nil }
-        self.init(nanoseconds: nanoseconds, scalesWithThreads: isScaled)
+    package init?(rawValue: String) {
+        let digits = rest(of: rawValue, after: Self.scaledPrefix)
+        guard let nanoseconds = Int(digits ?? rawValue), nanoseconds >= 0 else { return nil }
+        self.init(nanoseconds: nanoseconds, scalesWithThreads: digits != nil)
     }
 
-    package var description: String {
+    package var rawValue: String {
         (scalesWithThreads ? Self.scaledPrefix : "") + "\(nanoseconds)"
     }
 }
 
 /// `uniform`, or `zipf:0.99`.
-extension KeySkew: Spelled {
-    private static let zipfPrefix = "zipf:"
-
-    package init?(_ description: String) {
-        if description == "uniform" {
+extension KeySkew: RawRepresentable, Codable {
+    package init?(rawValue: String) {
+        let exponent = rest(of: rawValue, after: "zipf:").flatMap(Double.init)
+        if rawValue == "uniform" {
             self = .uniform
-        } else if description.hasPrefix(Self.zipfPrefix),
-            let exponent = Double(description.dropFirst(Self.zipfPrefix.count)),
-            exponent > 0, exponent.isFinite
-        {
+        } else if let exponent, exponent > 0, exponent.isFinite {
             self = .zipf(exponent: exponent)
         } else {
             return nil
         }
     }
 
-    package var description: String {
+    package var rawValue: String {
         switch self {
         case .uniform: "uniform"
-        case .zipf(let exponent): Self.zipfPrefix + shortText(exponent)
+        case .zipf(let exponent): "zipf:" + shortText(exponent)
         }
     }
 }
 
 /// `closed`, or `open:100000` operations a second.
-extension Arrival: Spelled {
-    private static let openPrefix = "open:"
-
-    package init?(_ description: String) {
-        if description == "closed" {
+extension Arrival: RawRepresentable, Codable {
+    package init?(rawValue: String) {
+        let rate = rest(of: rawValue, after: "open:").flatMap(Double.init)
+        if rawValue == "closed" {
             self = .closed
-        } else if description.hasPrefix(Self.openPrefix),
-            let rate = Double(description.dropFirst(Self.openPrefix.count)),
-            rate > 0, rate.isFinite
-        {
+        } else if let rate, rate > 0, rate.isFinite {
             self = .open(operationsPerSecond: rate)
         } else {
             return nil
         }
     }
 
-    package var description: String {
+    package var rawValue: String {
         switch self {
         case .closed: "closed"
-        case .open(let rate): Self.openPrefix + shortText(rate)
+        case .open(let rate): "open:" + shortText(rate)
         }
     }
 }
 
 extension StrategyKind: Codable {}
+
+private func rest(of text: String, after prefix: String) -> String? {
+    text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : nil
+}
 
 /// A number without the `.0` of a whole one.
 package func shortText(_ number: Double) -> String {

@@ -27,26 +27,28 @@ struct CaseMatching {
     let isOneWorkload: Bool
 
     init(_ before: ComparisonReport, _ after: ComparisonReport) {
-        var kept = WorkloadDimension.all
-        var notes: [String] = []
-        kept.removeAll { dimension in
-            let old = before.cases.map { dimension.value($0.workload) }.uniqued()
-            let new = after.cases.map { dimension.value($0.workload) }.uniqued()
-            guard old.count == 1, new.count == 1, old != new else { return false }
-            notes.append(
-                "The \(dimension.name) differs on purpose: \(old[0]) before, \(new[0]) after."
-            )
-            return true
+        func values(_ report: ComparisonReport) -> [String: [String]] {
+            let all = report.cases.flatMap(\.workload.dimensions)
+            return Dictionary(grouping: all, by: \.name).mapValues { $0.map(\.value).uniqued() }
+        }
+        let (old, new) = (values(before), values(after))
+        let changed = (after.cases.first?.workload.dimensions ?? []).map(\.name).filter { name in
+            old[name]?.count == 1 && new[name]?.count == 1 && old[name] != new[name]
+        }
+        var notes = changed.map { name in
+            "The \(name) differs on purpose: \(old[name]?.first ?? "") before, "
+                + "\(new[name]?.first ?? "") after."
         }
         func key(_ entry: ComparisonReport.Case) -> [String] {
-            [entry.strategy, "\(entry.threads)"] + kept.map { $0.value(entry.workload) }
+            let kept = entry.workload.dimensions.filter { !changed.contains($0.name) }
+            return [entry.strategy, "\(entry.threads)"] + kept.map(\.value)
         }
-        let old = Dictionary(
+        let earlier = Dictionary(
             before.cases.map { (key($0), $0) },
             uniquingKeysWith: { one, _ in one }
         )
         pairs = after.cases.compactMap { entry in
-            old[key(entry)].map { found in
+            earlier[key(entry)].map { found in
                 Pair(
                     before: found,
                     after: entry,

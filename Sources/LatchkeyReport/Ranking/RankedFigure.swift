@@ -55,14 +55,17 @@ enum RankedFigure {
         self == .throughput ? FigureText.count(value) : FigureText.duration(nanoseconds: value)
     }
 
-    /// What one strategy, or several, do with this value.
-    func predicate(_ value: Double, isOne: Bool) -> String {
-        switch (self, isOne) {
-        case (.throughput, true): "it completes \(text(value)) operations per second"
-        case (.throughput, false): "they complete about \(text(value)) operations per second"
-        case (.responseP99, true): "the p99 of its response from the due time is \(text(value))"
-        case (.responseP99, false):
-            "the p99 of their responses from the due time is about \(text(value))"
+    /// What one strategy, or several, do at this speed.
+    func predicate(of speed: Double, isOne: Bool) -> String {
+        switch self {
+        case .throughput:
+            (isOne ? "it completes " : "they complete about ") + text(speed)
+                + " operations per second"
+        case .responseP99:
+            "the p99 of "
+                + (isOne
+                    ? "its response from the due time is "
+                    : "their responses from the due time is about ") + text(1 / speed)
         }
     }
 }

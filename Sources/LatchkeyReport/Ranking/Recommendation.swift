@@ -24,38 +24,29 @@ extension ComparisonReport {
 extension ComparisonReport.Recommendation {
     /// Decides what to recommend from what was measured.
     package init(_ report: ComparisonReport) {
+        self.init()
         let ranking = Ranking(report)
         let leaders = Ranking.leaders(ranking.overall)
         guard report.conditions.ranking != .refused, let best = leaders.first,
             ranking.overall.count > 1
         else {
-            self.init(
-                outcome: .refused,
-                strategies: [],
-                sentence: "Nothing is recommended, because "
-                    + Self.refusal(report, excluded: ranking.excluded),
-                flip: "",
-                notes: []
-            )
+            let reason = Self.refusal(report, excluded: ranking.excluded)
+            sentence = "Nothing is recommended, because \(reason)"
             return
         }
-        let names = leaders.map(\.strategy)
-        let isOne = names.count == 1
-        let figure = ranking.figure
-        let value = figure == .throughput ? best.speed : 1 / best.speed
-        self.init(
-            outcome: isOne ? .one : .several,
-            strategies: names,
-            sentence: (isOne
+        strategies = leaders.map(\.strategy)
+        let isOne = strategies.count == 1
+        outcome = isOne ? .one : .several
+        sentence =
+            (isOne
                 ? "Use `\(best.strategy)`: "
-                : "No difference was found between \(FigureText.names(names)): ")
-                + WorkloadText.place(of: ranking.situations) + " "
-                + figure.predicate(value, isOne: isOne)
-                + (ranking.situations.count > 1 ? " (geometric mean)" : "")
-                + Self.margin(ranking, leaders) + ".",
-            flip: Self.flip(report, ranking, names),
-            notes: Self.notes(report, ranking, best: best.strategy)
-        )
+                : "No difference was found between \(FigureText.names(strategies)): ")
+            + WorkloadText.place(of: ranking.situations) + " "
+            + ranking.figure.predicate(of: best.speed, isOne: isOne)
+            + (ranking.situations.count > 1 ? " (geometric mean)" : "")
+            + Self.margin(ranking, leaders) + "."
+        flip = Self.flip(report, ranking, strategies)
+        notes = Self.notes(report, ranking, best: best.strategy)
     }
 
     private static func refusal(

@@ -1,7 +1,7 @@
 package import LatchkeyComparison
 
-/// Progress on standard error: a bar that is drawn over itself on a terminal, otherwise a plain
-/// line now and then.
+/// Progress on standard error: a bar that is redrawn in place on a terminal, otherwise a line for
+/// each tenth of the run.
 package struct ProgressLine {
     private let isTerminal: Bool
     private let width: Int
@@ -9,12 +9,12 @@ package struct ProgressLine {
     private var drawnPercent = -1
     private var drawnSeconds = -Double.infinity
 
-    /// A terminal is drawn at most this often; a log gets a line for each tenth.
+    /// The shortest time between two drawings on a terminal.
     private static let drawSeconds = 0.1
     private static let logPercentStep = 10
 
     /// - Parameters:
-    ///   - isTerminal: whether what is written can be drawn over.
+    ///   - isTerminal: whether the output can be overwritten.
     ///   - width: the columns of the terminal.
     ///   - write: writes text as it is.
     package init(isTerminal: Bool, width: Int, write: @escaping (String) -> Void) {
@@ -26,37 +26,31 @@ package struct ProgressLine {
     package mutating func show(_ progress: ComparisonProgress) {
         let ratio = Double(progress.finishedCount) / Double(max(1, progress.totalCount))
         let percent = Int(ratio * 100)
+        let time = progress.remainingSeconds.map(FigureText.waitingTime)
+        let left = time.map { ", \($0) left" } ?? ""
         if isTerminal {
             guard progress.elapsedSeconds - drawnSeconds >= Self.drawSeconds || percent == 100
             else { return }
             drawnSeconds = progress.elapsedSeconds
-            write("\r" + bar(progress, ratio: ratio) + "\u{1B}[K")
+            let barWidth = min(40, max(10, width / 4))
+            let filled = min(barWidth, Int(ratio * Double(barWidth)))
+            let line =
+                String(repeating: "█", count: filled)
+                + String(repeating: "░", count: barWidth - filled)
+                + " \(progress.finishedCount)/\(progress.totalCount)\(left)  \(progress.current)"
+            write("\r" + line.prefix(max(20, width - 1)) + "\u{1B}[K")
         } else {
             let step = percent / Self.logPercentStep * Self.logPercentStep
             guard step > drawnPercent else { return }
             drawnPercent = step
-            write("latchkey: \(percent) % done\(left(progress)), now \(progress.current)\n")
+            write("latchkey: \(percent) % done\(left), now \(progress.current)\n")
         }
     }
 
-    /// Takes the bar away, so that what follows begins on a clean line.
+    /// Removes the bar, so that what follows begins on a clean line.
     package func finish() {
         if isTerminal {
             write("\r\u{1B}[K")
         }
-    }
-
-    private func bar(_ progress: ComparisonProgress, ratio: Double) -> String {
-        let figures = " \(progress.finishedCount)/\(progress.totalCount)\(left(progress))  "
-        let barWidth = min(40, max(10, width / 4))
-        let filled = min(barWidth, Int(ratio * Double(barWidth)))
-        let bar =
-            String(repeating: "█", count: filled)
-            + String(repeating: "░", count: barWidth - filled)
-        return String((bar + figures + progress.current).prefix(max(20, width - 1)))
-    }
-
-    private func left(_ progress: ComparisonProgress) -> String {
-        progress.remainingSeconds.map { ", \(FigureText.waitingTime(seconds: $0)) left" } ?? ""
     }
 }

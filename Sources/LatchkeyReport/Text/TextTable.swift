@@ -1,6 +1,7 @@
-/// A table of text for a terminal: the first column to the left, the others to the right.
+/// A table of text for a terminal: the first column is aligned to the left, the others to the
+/// right.
 struct TextTable {
-    /// How a cell is set off where colour is allowed.
+    /// How a cell is highlighted where colour is allowed.
     ///
     /// Whatever it says is also in the text.
     enum Emphasis: String {
@@ -36,18 +37,13 @@ struct TextTable {
 
     func text(style: TerminalStyle) -> String {
         let widths = widths
-        func line(_ cells: [Cell]) -> String {
-            var line = ""
-            for (column, cell) in cells.enumerated() {
-                let space = String(repeating: " ", count: widths[column] - cell.text.count)
-                let text = style.paint(cell.text, cell.emphasis)
-                line += (column == 0 ? text + space : "  " + space + text)
-            }
-            // The last column's own spaces are on its left; the first one's are not needed alone.
-            return cells.count == 1 ? String(line.reversed().drop { $0 == " " }.reversed()) : line
-        }
-        return ([line(headings.map { Cell($0, .strong) })] + rows.map(line))
-            .map { $0 + "\n" }.joined()
+        return ([headings.map { Cell($0, .strong) }] + rows).map { cells in
+            zip(cells, widths).enumerated().map { column, place in
+                let space = String(repeating: " ", count: place.1 - place.0.text.count)
+                let text = style.paint(place.0.text, place.0.emphasis)
+                return column == 0 ? text + space : space + text
+            }.joined(separator: "  ") + "\n"
+        }.joined()
     }
 }
 
@@ -57,11 +53,11 @@ package struct TerminalStyle: Sendable {
     package var width: Int
     package var usesColor: Bool
 
-    /// Narrower than the least, a line would have one word.
+    /// On a narrower terminal a line would hold one word.
     package static let widthRange = 20...160
     private static let tableWidthMin = 80
 
-    /// How wide a table may be: what does not fit a narrower terminal is still told.
+    /// The width of tables, which are not cut for a narrower terminal.
     var tableWidth: Int { max(width, Self.tableWidthMin) }
 
     package init(width: Int, usesColor: Bool) {

@@ -6,7 +6,7 @@ enum WorkloadText {
 
     /// `50 % reads, section 50 ns, outside 200 ns`, and what else is not the plainest.
     static func description(_ workload: Workload) -> String {
-        WorkloadDimension.all.compactMap { $0.phrase(workload) }.joined(separator: ", ")
+        workload.dimensions.compactMap(\.phrase).joined(separator: ", ")
     }
 
     /// `on 4 threads`, or over the wire `over 4 connections`.
@@ -25,9 +25,9 @@ enum WorkloadText {
         let counts = situations.map(\.threads).uniqued().sorted()
         let range = counts.count > 1 ? "\(counts[0]) to " : ""
         let threads = threads(counts.last ?? 1, first.workload, from: range)
-        let workloads = situations.map(\.workload).uniqued()
-        let phrases = WorkloadDimension.all.compactMap { dimension in
-            let phrases = workloads.map(dimension.phrase).uniqued()
+        let workloads = situations.map(\.workload).uniqued().map(\.dimensions)
+        let phrases = first.workload.dimensions.enumerated().compactMap { index, dimension in
+            let phrases = workloads.map { $0[index].phrase }.uniqued()
             return phrases.count == 1 ? phrases[0] : "varied \(dimension.name)"
         }
         return threads + " (" + phrases.joined(separator: ", ") + ")"
@@ -38,12 +38,11 @@ enum WorkloadText {
         of situation: Ranking.Situation,
         among situations: [Ranking.Situation]
     ) -> String {
-        let workloads = situations.map(\.workload).uniqued()
-        let phrases = WorkloadDimension.all.compactMap { dimension -> String? in
-            guard workloads.map(dimension.value).uniqued().count > 1 else { return nil }
-            return dimension.phrase(situation.workload)
-                ?? "\(dimension.name) \(dimension.value(situation.workload))"
+        let workloads = situations.map(\.workload).uniqued().map(\.dimensions)
+        let varied = situation.workload.dimensions.enumerated().filter { index, _ in
+            workloads.map { $0[index].value }.uniqued().count > 1
         }
+        let phrases = varied.map { _, own in own.phrase ?? "\(own.name) \(own.value)" }
         let threads = threads(situation.threads, situation.workload)
         return phrases.isEmpty ? threads : threads + " with " + phrases.joined(separator: ", ")
     }
@@ -52,7 +51,7 @@ enum WorkloadText {
     static func crossing(_ crossing: ComparisonReport.Crossover, namesWorkload: Bool) -> String {
         let (from, to, at) = (crossing.from, crossing.to, crossing.at)
         let place: String
-        var dimensions = WorkloadDimension.all
+        var dimensions = crossing.workload.dimensions
         switch crossing.axis {
         case .threads:
             place =
@@ -61,14 +60,14 @@ enum WorkloadText {
                 // Between neighbours there is no number of threads to name.
                 + (to - from <= 1 ? "" : ", at about \(FigureText.fixed(at, 1)),")
         case .readRatio:
-            dimensions.removeAll { $0.name == WorkloadDimension.readRatioName }
+            dimensions.removeAll { $0.name == Workload.readRatioName }
             place =
                 "\(FigureText.percent(from)) and \(FigureText.percent(to)) reads"
                 + (crossing.threads.map { " " + threads($0, crossing.workload) } ?? "")
                 + ", at about \(FigureText.percent(at)),"
         }
-        let phrases = dimensions.compactMap { $0.phrase(crossing.workload) }
-        let workload = namesWorkload ? " (\(phrases.joined(separator: ", ")))" : ""
+        let phrases = dimensions.compactMap(\.phrase).joined(separator: ", ")
+        let workload = namesWorkload ? " (\(phrases))" : ""
         return "Between \(place) `\(crossing.fasterAbove)` overtakes "
             + "`\(crossing.fasterBelow)`\(workload)."
     }
@@ -78,55 +77,62 @@ enum WorkloadText {
     }
 }
 
-/// One of the ways in which workloads differ.
-struct WorkloadDimension {
-    let name: String
-    /// The value as the command line spells it.
-    let value: (ComparisonReport.Workload) -> String
-    /// The value in words; `nil` for a default that nobody needs to read.
-    let phrase: (ComparisonReport.Workload) -> String?
+extension ComparisonReport.Workload {
+    /// One of the ways in which workloads differ.
+    struct Dimension {
+        var name: String
+        /// The value as the command line spells it.
+        var value: String
+        /// The value in words; `nil` for a default that nobody needs to read.
+        var phrase: String?
+    }
 
     static let readRatioName = "read ratio"
 
-    static var all: [WorkloadDimension] {
-        [
-            Self(name: readRatioName, value: { shortText($0.readRatio) }) { workload in
-                switch workload.readRatio {
-                case 0: "writes only"
-                case 1: "reads only"
-                case let ratio: FigureText.percent(ratio) + " reads"
-                }
-            },
-            Self(name: "section", value: { "\($0.sectionNanoseconds)" }) { workload in
-                workload.threadMode == nil
-                    ? "section \(duration(workload.sectionNanoseconds))" : nil
-            },
-            Self(name: "outside", value: { $0.outside.description }) { workload in
-                let (time, isScaled) = (
-                    workload.outside.nanoseconds, workload.outside.scalesWithThreads
-                )
-                return workload.threadMode == nil
-                    ? "outside \(duration(time))" + (isScaled ? " × threads" : "") : nil
-            },
-            Self(name: "keys", value: { "\($0.keys)" }) { $0.keys == 1 ? nil : "\($0.keys) keys" },
-            Self(name: "skew", value: { $0.skew.description }) { workload in
-                guard case .zipf(let exponent) = workload.skew else { return nil }
-                return "Zipf \(shortText(exponent))"
-            },
-            Self(name: "stripes", value: { "\($0.stripes)" }) { workload in
-                workload.stripes == 1 ? nil : "\(workload.stripes) stripes"
-            },
-            Self(name: "arrival", value: { $0.arrival.description }) { workload in
-                guard case .open(let rate) = workload.arrival else { return nil }
-                return "\(FigureText.count(rate)) \(FigureText.plural("arrival", rate)) per second"
-            },
-            Self(name: "thread mode", value: { $0.threadMode?.rawValue ?? "" }) { workload in
-                workload.threadMode?.rawValue
-            },
+    /// The same dimensions in the same order for every workload.
+    var dimensions: [Dimension] {
+        func time(_ nanoseconds: Int) -> String {
+            FigureText.duration(nanoseconds: Double(nanoseconds))
+        }
+        let reads =
+            switch readRatio {
+            case 0: "writes only"
+            case 1: "reads only"
+            case _: FigureText.percent(readRatio) + " reads"
+            }
+        let isHTTP = threadMode != nil
+        let work = time(outside.nanoseconds) + (outside.scalesWithThreads ? " × threads" : "")
+        var zipf: String?
+        if case .zipf(let exponent) = skew { zipf = "Zipf \(shortText(exponent))" }
+        var arrivals: String?
+        if case .open(let rate) = arrival {
+            arrivals = "\(FigureText.count(rate)) \(FigureText.plural("arrival", rate)) per second"
+        }
+        return [
+            Dimension(name: Self.readRatioName, value: shortText(readRatio), phrase: reads),
+            Dimension(
+                name: "section",
+                value: "\(sectionNanoseconds)",
+                phrase: isHTTP ? nil : "section \(time(sectionNanoseconds))"
+            ),
+            Dimension(
+                name: "outside",
+                value: outside.rawValue,
+                phrase: isHTTP ? nil : "outside \(work)"
+            ),
+            Dimension(name: "keys", value: "\(keys)", phrase: keys == 1 ? nil : "\(keys) keys"),
+            Dimension(name: "skew", value: skew.rawValue, phrase: zipf),
+            Dimension(
+                name: "stripes",
+                value: "\(stripes)",
+                phrase: stripes == 1 ? nil : "\(stripes) stripes"
+            ),
+            Dimension(name: "arrival", value: arrival.rawValue, phrase: arrivals),
+            Dimension(
+                name: "thread mode",
+                value: threadMode?.rawValue ?? "",
+                phrase: threadMode?.rawValue
+            ),
         ]
-    }
-
-    private static func duration(_ nanoseconds: Int) -> String {
-        FigureText.duration(nanoseconds: Double(nanoseconds))
     }
 }
