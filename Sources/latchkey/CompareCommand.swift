@@ -23,9 +23,9 @@ enum CompareCommand {
         prints what is finished.
 
         Examples:
-          latchkey compare                                  all strategies, 1 to 8 threads
-          latchkey compare --preset cache --html cache.html
-          latchkey compare --strategies lock,spin,mutex --threads 1..16 --read-ratio 0,0.9
+          latchkey compare
+          latchkey compare --preset cache --threads 1..16 --html cache.html
+          latchkey compare --strategies lock,spin,mutex --read-ratio 0,0.5,0.99
 
         Status:
           0    finished; with --against, nothing is worse beyond the noise
