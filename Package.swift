@@ -56,7 +56,7 @@ let package = Package(
             name: "LatchkeyComparison",
             dependencies: [
                 "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-                "LatchkeySettings", "LatchkeySync",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeySync",
             ]
         ),
         .target(
@@ -113,7 +113,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",
-            dependencies: ["LatchkeyHTTP"]
+            dependencies: ["LatchkeyHTTP", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyServiceTests",

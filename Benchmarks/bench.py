@@ -117,9 +117,9 @@ def interleave(arguments, cases):
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             progress(f"round {turn + 1} of {rounds}: {name}")
-            server, script, last, words = cases[name]
+            server, kind, last, words = cases[name]
             before = server.cpu_seconds()
-            report = drive(f"{server.url}/v1/properties/{last}", script,
+            report = drive(f"{server.url}/v1/properties/{last}", kind,
                            arguments.seconds / SHORTER, connections=CONNECTIONS, arguments=words)
             if socket_errors(report) or report["status"]:
                 raise Failure(f"{name}: not every answer was 2xx: {report}")

@@ -5,18 +5,21 @@ import pathlib
 import signal
 import subprocess
 
-SCRIPTS = pathlib.Path(__file__).parent / "wrk"
+SCRIPT = pathlib.Path(__file__).parent / "load.lua"
 
 
-def drive(url, script, seconds, threads=1, connections=32, arguments=()):
+def drive(url, kind, seconds, connections=32, arguments=()):
     """Loads `url` for about `seconds`, which need not be whole, and returns the report's line.
+
+    `kind` is what load.lua sends.
+
 
     wrk counts in whole seconds. For less it is interrupted, at which it prints its report too.
     """
     whole = max(1, round(seconds))
     command = [
-        "wrk", f"-t{threads}", f"-c{connections}", f"-d{whole}s", "--timeout", "10s",
-        "-s", SCRIPTS / f"{script}.lua", url, "--", *map(str, arguments)]
+        "wrk", "-t1", f"-c{connections}", f"-d{whole}s", "--timeout", "10s",
+        "-s", SCRIPT, url, "--", kind, *map(str, arguments)]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True)

@@ -73,7 +73,7 @@ func meteringAdds(_ kind: StrategyKind, operations: Int) -> Comparison {
     func contender(_ level: MeteringLevel) -> Contender {
         let contender = kind.accept(UncontendedWrite(operations: operations, level: level))
         // The cheapest of several short runs, which is the one that other work on the machine left
-        // alone: a difference of a few nanoseconds drowns in the mean of a long one.
+        // alone: the average of a long run hides a difference of a few nanoseconds.
         return Contender(name: "\(contender.name), \(level.rawValue)") {
             (0..<20).map { _ in contender.nanosecondsPerOperation() }.min() ?? .nan
         }

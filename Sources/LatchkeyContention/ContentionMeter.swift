@@ -4,13 +4,13 @@ public import LatchkeyMetrics
 public import LatchkeySync
 import Synchronization
 
-/// What one strategy in one role has cost so far.
+/// The cost of one strategy in one role so far.
 ///
 /// One meter serves all guards (stripes) of a strategy; each guard has its own ``ContentionProbe``,
 /// which writes here.
 ///
 /// **Design.** Every figure is in words that a thread has for itself (``PerThreadCounters``),
-/// written with plain relaxed stores and added up when somebody reads. Nothing in the meter locks, except
+/// written with plain relaxed stores and added up for a reading. Nothing in the meter locks, except
 /// that ``reset()`` and a report exchange the baseline under a lock that no access takes. The
 /// words only grow, as Prometheus' counters must; a reset remembers what they were, and the report
 /// subtracts that. Maxima cannot be subtracted: each is kept with the number of its period, and
@@ -23,7 +23,7 @@ import Synchronization
     package let traits: StrategyTraits
     package let role: MeterRole
     package let level: MeteringLevel
-    /// For each thread and mode one acquisition in so many is timed, in the mean.
+    /// N, if one acquisition in N is timed on average, for each thread and mode.
     ///
     /// 1 for `full`, 0 where not every acquisition has a chance to be timed.
     package let samplingMean: Int
@@ -31,11 +31,14 @@ import Synchronization
     @usableFromInline let words = PerThreadCounters(wordCount: MeterLayout.count)
     private let resets = Atomic<UInt64>(0)
     private let baseline: Synchronized<Baseline, LockStrategy>
-    private let backlog = Synchronized<@Sendable () -> Int, LockStrategy>({ 0 })
+    private let sources = Synchronized<Sources, LockStrategy>(Sources())
 
-    private let shadow = Synchronized<ShadowSource?, LockStrategy>(nil)
-
-    private let overheadFound = Synchronized<MeteringOverhead?, LockStrategy>(nil)
+    /// Figures from elsewhere, which are known once the strategy is in use.
+    private struct Sources: Sendable {
+        var backlogCount: @Sendable () -> Int = { 0 }
+        var shadow: ShadowSource?
+        var overhead: MeteringOverhead?
+    }
 
     private struct Baseline: Sendable {
         var reading = ContentionReading()
@@ -103,12 +106,12 @@ import Synchronization
 
     /// Says how to find the accepted writes that are not yet applied, over all guards.
     package func observeBacklog(_ count: @escaping @Sendable () -> Int) {
-        backlog.write { $0 = count }
+        sources.write { $0.backlogCount = count }
     }
 
     /// The accepted writes that are not yet applied.
     package var backlogCount: Int {
-        let count = backlog.read { $0 }
+        let count = sources.read { $0.backlogCount }
         return count()
     }
 
@@ -118,12 +121,12 @@ import Synchronization
         interval: Int,
         refusedCount: @escaping @Sendable () -> UInt64
     ) {
-        shadow.write { $0 = ShadowSource(interval: interval, refusedCount: refusedCount) }
+        sources.write { $0.shadow = ShadowSource(interval: interval, refusedCount: refusedCount) }
     }
 
-    /// What is known of a shadow's share since the meter was made; `nil` in another role.
+    /// A shadow's share since the meter was made; `nil` in another role.
     package var shadowShare: ShadowShare? {
-        shadow.read { $0 }.map {
+        sources.read { $0.shadow }.map {
             ShadowShare(sampleInterval: $0.interval, refused: $0.refusedCount())
         }
     }
@@ -136,10 +139,10 @@ import Synchronization
         }
     }
 
-    /// What metering was found to cost, if that was measured.
+    /// The cost of metering, if it was measured.
     package var overhead: MeteringOverhead? {
-        get { overheadFound.read { $0 } }
-        set { overheadFound.write { $0 = newValue } }
+        get { sources.read { $0.overhead } }
+        set { sources.write { $0.overhead = newValue } }
     }
 
     /// The number of ``reset()``s so far.
@@ -149,7 +152,7 @@ import Synchronization
 
     /// Begins anew what a report shows.
     ///
-    /// What Prometheus sees goes on.
+    /// Prometheus' counters go on.
     package func reset() {
         let now = reading
         let refusedCount = shadowShare?.refused ?? 0
@@ -176,9 +179,9 @@ import Synchronization
     }
 }
 
-/// Which part of the operations a shadow was given.
+/// The share of the operations that a shadow was given.
 package struct ShadowShare: Codable, Sendable, Equatable {
-    /// Of the operations one in so many was sampled, in the mean.
+    /// N, if one operation in N was sampled on average.
     package var sampleInterval: Int
     /// Sampled operations that were not applied, because too many were under way.
     package var refused: UInt64

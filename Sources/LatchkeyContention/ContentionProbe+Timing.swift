@@ -107,7 +107,7 @@ extension ContentionProbe {
         return timing
     }
 
-    /// How many contended acquisitions a blocked one stands for.
+    /// The number of contended acquisitions that a blocked one stands for.
     private func blockedWeight(_ timing: Timing) -> UInt64 {
         meter.countsContendedExactly ? 1 : UInt64(timing.weight)
     }

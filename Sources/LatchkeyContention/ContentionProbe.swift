@@ -36,7 +36,7 @@ public import Synchronization
 /// exactly `samplingMean` of them is timed. They have one mark for the holder: hand-offs between
 /// them and their re-entry are not seen.
 @usableFromInline package final class ContentionProbe: EntryObserver {
-    /// What the probe remembers of one access.
+    /// The probe's memory of one access.
     ///
     /// On the uncontended path that is nothing: `mode` is a constant there, and the rest is two
     /// zeros in registers.
@@ -51,12 +51,12 @@ public import Synchronization
         }
     }
 
-    /// What is remembered of an access that is timed or blocked.
+    /// The times of an access that is timed or blocked.
     @usableFromInline
     struct Timing: BitwiseCopyable, Sendable {
         /// When it asked and then, once it is inside, when it entered.
         @usableFromInline var time: UInt64
-        /// How many acquisitions the times stand for, twice, plus 1 if the access was blocked.
+        /// Twice the number of acquisitions that the times stand for, plus 1 if it was blocked.
         @usableFromInline var bits: UInt32
 
         @inlinable
@@ -68,7 +68,7 @@ public import Synchronization
         /// False on the uncontended path.
         @inlinable var isNeeded: Bool { bits != 0 }
 
-        /// How many acquisitions the times stand for; 0 if they are not taken.
+        /// The number of acquisitions that the times stand for; 0 if they are not taken.
         var weight: UInt32 {
             get { bits >> 1 }
             set { bits = newValue << 1 | bits & 1 }
@@ -129,7 +129,7 @@ public import Synchronization
         entry.timing = blocked(entry.isWrite, entry.timing)
     }
 
-    /// As `isBlocked`, for an access that came through a submitting door.
+    /// As `isBlocked`, for an access that was submitted.
     ///
     /// A strategy that blocks there too waits like anywhere else and is checked.
     @inlinable

@@ -20,14 +20,14 @@ package struct ContentionReading: Sendable, Equatable {
     }
 
     package struct Durations: Sendable, Equatable {
-        /// How many were timed, whatever each stands for.
+        /// The number of timed ones, whatever each stands for.
         package var timed: UInt64 = 0
         package var sumNanoseconds: UInt64 = 0
         /// Longest timed one since the last reset.
         package var maxNanoseconds: UInt64 = 0
         /// Longest timed one in the current window and the one before.
         package var windowMaxNanoseconds: UInt64 = 0
-        /// How many acquisitions were in each bucket, scaled up.
+        /// The acquisitions in each bucket, scaled up.
         package var buckets = [UInt64](repeating: 0, count: DurationBuckets.count)
     }
 
@@ -56,7 +56,7 @@ extension ContentionReading {
         waiters = max(0, Int(Int64(bitPattern: waiting)))
     }
 
-    /// What came after `earlier`.
+    /// The figures since `earlier`.
     ///
     /// Waiters, threads and maxima stay as they are.
     func subtracting(_ earlier: ContentionReading) -> ContentionReading {
@@ -69,7 +69,7 @@ extension ContentionReading {
 }
 
 extension ContentionReading.Mode {
-    /// What one thread has counted.
+    /// The counts of one thread.
     fileprivate init(
         _ cell: PerThreadCounters.Cell,
         _ isWrite: Bool,

@@ -2,7 +2,7 @@ package import Foundation
 package import LatchkeyMachine
 package import LatchkeySync
 
-/// What `GET /v1/contention` answers: one row for each meter, and what the figures depend on.
+/// The answer to `GET /v1/contention`: one row for each meter, and what the figures depend on.
 ///
 /// The JSON's field names are the properties' here, with the unit last; they are part of the HTTP
 /// contract. What was not measured is `null`, never 0.
@@ -16,7 +16,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var strategy: String
         package var role: MeterRole
         package var level: MeteringLevel
-        /// One acquisition in so many was timed, in the mean; 1 for all, 0 for none but contended.
+        /// One acquisition in N was timed on average: N; 1 for all, 0 for contended ones only.
         package var samplingMean: Int
         package var traits: Traits
         /// When counting began: the last reset.
@@ -34,7 +34,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var wait: ByMode
         package var hold: ByMode
         package var overhead: MeteringOverhead?
-        /// Of a shadow only.
+        /// For a shadow only.
         package var shadow: ShadowShare?
     }
 
@@ -56,7 +56,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
     /// A quantile of at most 100 ns is in the first bucket, and is an upper bound. Nothing is below
     /// what it costs to read the clock.
     package struct Durations: Codable, Sendable, Equatable {
-        /// How many were timed.
+        /// The number of timed ones.
         package var timedCount: UInt64
         package var meanNanoseconds: UInt64
         package var p50Nanoseconds: UInt64
@@ -89,7 +89,7 @@ package struct ContentionReport: Codable, Sendable, Equatable {
 }
 
 extension ContentionReport.Row {
-    /// What the meter shows now, and nothing below what reading the clock costs.
+    /// The meter's figures now, and nothing below the cost of reading the clock.
     init(_ meter: ContentionMeter, clockNanoseconds: UInt64) {
         let (reading, since) = meter.readingSinceReset
         let all = reading.read + reading.write

@@ -1,4 +1,4 @@
-/// Where the meter's figures are in a thread's words.
+/// The places of a meter's figures in a thread's words.
 ///
 /// The words of the uncontended path are together in the first cache line.
 @usableFromInline
@@ -40,7 +40,7 @@ enum MeterLayout {
 
         static let count = 5 + DurationBuckets.count
 
-        /// How often the clock was read, whatever each reading stands for.
+        /// The number of times that were taken, whatever each stands for.
         var timed: Int { first }
         var sum: Int { first + 1 }
         /// Longest since the reset whose number is packed with it.

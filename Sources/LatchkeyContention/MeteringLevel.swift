@@ -1,4 +1,4 @@
-/// How much is measured.
+/// The amount of measuring.
 ///
 /// The raw value is the command line's and the report's spelling.
 @usableFromInline package enum MeteringLevel: String, Sendable, CaseIterable, Codable {
@@ -12,14 +12,14 @@
     /// Also wait and hold, of every acquisition.
     case full
 
-    /// `sampled` times one acquisition in so many, in the mean.
+    /// `sampled` times one acquisition in N on average: the default of N.
     ///
     /// Timing one takes about 100 ns here, so that of each acquisition it is less than 1 ns; and a
     /// thread that does no more than 10,000 in a second still has some 80 of them timed.
     @usableFromInline package static let samplingMeanDefault = 128
 }
 
-/// What the strategy under a meter is used for.
+/// The use of the strategy under a meter.
 @usableFromInline package enum MeterRole: String, Sendable, CaseIterable, Codable {
     /// It guards what clients are answered from.
     case serving

@@ -1,15 +1,15 @@
 import CLatchkeySystem
 public import LatchkeySync
 
-/// What metering costs, measured in this process: an uncontended write with and without it.
+/// The cost of metering, measured in this process: an uncontended write with and without it.
 @usableFromInline package struct MeteringOverhead: Codable, Sendable, Equatable {
     /// The strategy it was measured with.
     package var strategy: String
     package var unmeteredNanoseconds: Double
     package var meteredNanoseconds: Double
-    /// The median difference of both, taken in turn; 0 if the noise was greater than it.
+    /// The median difference of both, measured alternately; 0 if the noise was greater than it.
     package var overheadNanoseconds: Double
-    /// What reading the clock costs, which is in every timed wait and hold.
+    /// The cost of reading the clock, which is in every timed wait and hold.
     package var clockNanoseconds: Double
 
     private static let rounds = 11

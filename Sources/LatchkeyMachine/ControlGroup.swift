@@ -49,7 +49,7 @@ package struct ControlGroup: Sendable, Equatable {
         self.folders = folders
     }
 
-    /// How many processors' time the groups grant: the least that any of them does.
+    /// The processor time that the groups grant, in processors: the least of all.
     ///
     /// `nil` if none limits it.
     package var processorQuota: Double? {

@@ -3,15 +3,15 @@ internal import Glibc
 
 /// The machine and the build that figures were measured on, without which they mean little.
 package struct Fingerprint: Codable, Sendable, Equatable {
-    /// What the caller knows and this module cannot find out.
+    /// Facts that the caller knows and this module cannot find out.
     package struct Context: Codable, Sendable, Equatable {
         /// Latchkey's version.
         package var version: String
         /// The HTTP library in use, with its version.
         package var httpLibrary: String?
-        /// How connections are given to threads, such as `event-loop 2`.
+        /// The threads of connections, such as `event-loop 2`.
         package var httpThreads: String?
-        /// Which implementation of `Synchronization.Mutex` is linked, where it was observed.
+        /// The linked implementation of `Synchronization.Mutex`, where it was observed.
         package var mutexKind: String?
 
         package init(
@@ -43,11 +43,11 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     package var processorsOnline: Int
     /// The processors that this process may run on, such as `0-3`.
     package var processorsAllowed: String?
-    /// How many processors' time the control groups grant, if they limit it.
+    /// The processor time that the control groups grant, in processors, if they limit it.
     package var processorQuota: Double?
     package var memoryBytes: Int
     package var clockSource: String?
-    /// Of the last 1, 5 and 15 minutes, at the time of the report.
+    /// The load average of the last 1, 5 and 15 minutes, at the time of the report.
     package var loadAverage: [Double]
 
     /// Looks at the machine.
@@ -77,7 +77,7 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         loadAverage = Self.loadAverage
     }
 
-    /// Of the last 1, 5 and 15 minutes, now.
+    /// The load average of the last 1, 5 and 15 minutes, now.
     package static var loadAverage: [Double] {
         SystemFile.line("/proc/loadavg").map { line in
             line.split(separator: " ").prefix(3).compactMap { Double($0) }

@@ -1,7 +1,7 @@
 internal import CLatchkeySystem
 internal import Glibc
 
-/// What the machine has done so far, as far as the kernel counts it.
+/// The kernel's counters of the whole machine at one moment.
 package struct MachineReading: Sendable, Equatable {
     package var nanoseconds: UInt64 = 0
     /// Time of all processors together, in seconds: spent on any process, and given to other guests

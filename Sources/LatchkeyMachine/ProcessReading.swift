@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Glibc
 
-/// What the operating system says of this process at one moment.
+/// The operating system's figures of this process at one moment.
 package struct ProcessReading {
     package var cpuSeconds: Double
     package var residentBytes: Double?

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What was used of the machine: processor time, switches and page faults.
+/// Used resources of the machine: processor time, switches and page faults.
 package struct Usage: Sendable, Equatable {
     package var processorNanoseconds: UInt64 = 0
     package var voluntarySwitches: UInt64 = 0
@@ -10,7 +10,7 @@ package struct Usage: Sendable, Equatable {
 
     package init() {}
 
-    /// Of whom getrusage(2) is asked.
+    /// The usage that getrusage(2) reports for `who`.
     private init(of who: Int32) {
         var used = rusage()
         // It fails for a wrong `who` or address only.
@@ -25,22 +25,22 @@ package struct Usage: Sendable, Equatable {
         majorFaults = UInt64(used.ru_majflt)
     }
 
-    /// Of the calling thread so far.
+    /// The usage of the calling thread so far.
     ///
     /// `RUSAGE_THREAD`, which is 1, is a GNU extension that Swift does not see.
     package static var thread: Usage { Usage(of: 1) }
 
-    /// Of all threads of this process so far, those that have ended included.
+    /// The usage of all threads of this process so far, those that have ended included.
     package static var process: Usage { Usage(of: RUSAGE_SELF.rawValue) }
 
-    /// Of all child processes that have ended.
+    /// The usage of all child processes that have ended.
     package static var children: Usage { Usage(of: RUSAGE_CHILDREN.rawValue) }
 
     package static func + (left: Usage, right: Usage) -> Usage {
         left.combined(right, &+)
     }
 
-    /// What came after `right`.
+    /// The usage since `right`.
     ///
     /// The kernel's process times can lag behind those of a thread by a tick, so nothing goes below
     /// 0.

@@ -72,7 +72,7 @@ private struct MediaRange {
         }
     }
 
-    /// How exactly the range means the text format; `nil` if it does not.
+    /// The specificity with which the range names the text format; `nil` if it does not.
     var textSpecificity: Int? {
         switch type {
         case "text/plain": version == nil || version == "0.0.4" ? 2 : nil

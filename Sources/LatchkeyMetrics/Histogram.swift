@@ -4,12 +4,12 @@ package struct HistogramBounds: Sendable {
     ///
     /// One more bucket, without a bound, takes what is above the last.
     package let values: [UInt64]
-    /// What one observed unit is in the metric's base unit: 1e-9 for nanoseconds in seconds.
+    /// One observed unit in the metric's base unit: 1e-9 for nanoseconds in seconds.
     package let scale: Scale
     /// The bounds in the base unit, as the `le` label has them.
     let texts: [String]
 
-    /// How an observed number becomes the metric's.
+    /// The conversion of an observed number to the metric's.
     package enum Scale: Sendable {
         case one
         case nanosecondsInSeconds
@@ -46,7 +46,7 @@ package struct HistogramBounds: Sendable {
     package var bucketCount: Int { values.count + 1 }
 }
 
-/// How often values fell between fixed bounds, and their sum.
+/// Counts of values between fixed bounds, and their sum.
 ///
 /// A handle, kept per thread like a ``Counter``: observing takes no lock and allocates at a
 /// thread's first touch only.
@@ -74,15 +74,21 @@ package struct Histogram: Sendable {
 
     /// Counts `value` in its bucket, `weight` times for a sample that stands for so many.
     package func observe(_ value: UInt64, weight: UInt64 = 1) {
-        var bucket = 0
-        while bucket < bounds.values.count, value > bounds.values[bucket] {
-            bucket += 1
+        // The first bound that is not below the value, by halving.
+        var (bucket, end) = (0, bounds.values.count)
+        while bucket < end {
+            let middle = (bucket + end) / 2
+            if value > bounds.values[middle] {
+                bucket = middle + 1
+            } else {
+                end = middle
+            }
         }
         words.add(weight, at: offset + bucket)
         words.add(value &* weight, at: offset + bounds.bucketCount)
     }
 
-    /// What was observed so far, each bucket for itself.
+    /// The values so far, each bucket for itself.
     package var reading: HistogramReading {
         HistogramReading(
             buckets: (0..<bounds.bucketCount).map { words.sum(at: offset + $0) },
@@ -93,7 +99,7 @@ package struct Histogram: Sendable {
 
 /// A histogram's content at one moment.
 package struct HistogramReading: Sendable, Equatable {
-    /// How many values each bucket took, not accumulated.
+    /// The number of values in each bucket, not accumulated.
     package var buckets: [UInt64]
     /// The sum of the values in the metric's base unit.
     package var sum: Double

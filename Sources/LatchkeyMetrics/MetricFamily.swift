@@ -1,4 +1,4 @@
-/// What all samples under one name have in common.
+/// The common part of all samples under one name.
 ///
 /// The name is the one of Prometheus' text format; OpenMetrics' differs for counters, whose family
 /// it names without `_total`.

@@ -12,20 +12,11 @@ import Foundation
 /// registry share blocks of per-thread words: a thread has a few blocks, not a cache line for
 /// each series.
 package final class MetricRegistry: Sendable {
-    fileprivate struct Series {
-        var labels: Labels
-        var value: Value
-    }
-
-    fileprivate enum Value {
-        case counter(Counter)
-        case gauge(Gauge)
-        case histogram(Histogram)
-    }
+    fileprivate typealias Writing = @Sendable (inout ExpositionWriter) -> Void
 
     fileprivate enum Entry {
-        case series(MetricFamily, [Series])
-        case collector(@Sendable (inout ExpositionWriter) -> Void)
+        case series(MetricFamily, [(labels: Labels, write: Writing)])
+        case collector(Writing)
     }
 
     fileprivate struct Contents {
@@ -57,7 +48,7 @@ package final class MetricRegistry: Sendable {
         return withContents { contents in
             let (words, offset) = contents.takeWords(1)
             let counter = Counter(words: words, offset: offset)
-            contents.add(family, labels, .counter(counter))
+            contents.add(family, labels) { $0.sample(labels, counter.value) }
             return counter
         }
     }
@@ -67,7 +58,7 @@ package final class MetricRegistry: Sendable {
         precondition(family.kind == .gauge, "The family is not one of gauges.")
         return withContents { contents in
             let gauge = Gauge()
-            contents.add(family, labels, .gauge(gauge))
+            contents.add(family, labels) { $0.sample(labels, Double(gauge.value)) }
             return gauge
         }
     }
@@ -82,7 +73,7 @@ package final class MetricRegistry: Sendable {
         return withContents { contents in
             let (words, offset) = contents.takeWords(Histogram.wordCount(bounds))
             let histogram = Histogram(bounds: bounds, words: words, offset: offset)
-            contents.add(family, labels, .histogram(histogram))
+            contents.add(family, labels) { $0.histogram(labels, bounds, histogram.reading) }
             return histogram
         }
     }
@@ -116,22 +107,11 @@ package final class MetricRegistry: Sendable {
             case .series(let family, let series):
                 writer.begin(family)
                 for series in series {
-                    Self.write(series, to: &writer)
+                    series.write(&writer)
                 }
             }
         }
         return writer.finish()
-    }
-
-    private static func write(_ series: Series, to writer: inout ExpositionWriter) {
-        switch series.value {
-        case .counter(let counter):
-            writer.sample(series.labels, counter.value)
-        case .gauge(let gauge):
-            writer.sample(series.labels, Double(gauge.value))
-        case .histogram(let histogram):
-            writer.histogram(series.labels, histogram.bounds, histogram.reading)
-        }
     }
 }
 
@@ -153,18 +133,17 @@ extension MetricRegistry.Contents {
     fileprivate mutating func add(
         _ family: MetricFamily,
         _ labels: Labels,
-        _ value: MetricRegistry.Value
+        _ write: @escaping MetricRegistry.Writing
     ) {
-        let new = MetricRegistry.Series(labels: labels, value: value)
         guard let index = entryOfFamily[family] else {
             claim(family)
             entryOfFamily[family] = entries.count
-            entries.append(.series(family, [new]))
+            entries.append(.series(family, [(labels, write)]))
             return
         }
         guard case .series(_, var series) = entries[index] else { return }
         precondition(!series.contains { $0.labels == labels }, "The series exists already.")
-        series.append(new)
+        series.append((labels, write))
         entries[index] = .series(family, series)
     }
 

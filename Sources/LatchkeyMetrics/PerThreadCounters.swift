@@ -25,9 +25,9 @@ public import Synchronization
 @usableFromInline package final class PerThreadCounters: @unchecked Sendable {
     /// The words that each thread has.
     @usableFromInline package let wordCount: Int
-    /// Where each thread's cell is found.
+    /// The way to each thread's cell.
     ///
-    /// For whoever wants to spare the way through this object.
+    /// Saves a caller the way through this object.
     @usableFromInline package let table: Table
     @usableFromInline let shared: UnsafeMutablePointer<Atomic<UInt64>>
 
@@ -134,7 +134,8 @@ extension PerThreadCounters {
     /// One place per thread index, which leads to the thread's cell.
     ///
     /// SAFETY: `@safe`, `@unchecked Sendable` because it is used only while its
-    /// ``PerThreadCounters`` lives, a thread's index is below the number of places, and the places are atomic.
+    /// ``PerThreadCounters`` lives, a thread's index is below the number of places, and the places
+    /// are atomic.
     @safe
     @usableFromInline package struct Table: @unchecked Sendable {
         @usableFromInline package typealias Place = Atomic<UnsafeMutablePointer<Atomic<UInt64>>?>

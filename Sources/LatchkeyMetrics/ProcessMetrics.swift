@@ -1,10 +1,10 @@
 import LatchkeyMachine
 
-/// What the operating system says of this process, under the names that all Prometheus clients use.
+/// The operating system's figures of this process, under the names that all Prometheus clients use.
 package enum ProcessMetrics {
     /// Registers the process metrics.
     ///
-    /// What cannot be read at a scrape is left out of it.
+    /// A figure that cannot be read is left out of the scrape.
     package static func register(in registry: MetricRegistry) {
         registry.collect(figures.map(\.family)) { writer in
             let now = ProcessReading()

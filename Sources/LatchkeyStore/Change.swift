@@ -1,18 +1,18 @@
-/// A change of state: steps on one or several properties, each with what must hold before.
+/// A change of state: steps on one or several properties, each with its conditions.
 ///
 /// A plain value. It is decided as a whole: first the conditions of all steps, against the
-/// properties as they were, then the steps in their order, each on what those before it left. If
-/// one cannot be done, none is.
+/// properties as they were, then the steps in their order, each on the result of those before it.
+/// If one step cannot be made, none is.
 ///
-/// The names and values usually borrow the memory of a request: whoever makes a change keeps them
-/// in place until the completion has been called. See ``unconditionalCopy()`` and
+/// The names and values usually borrow the memory of a request: the maker of a change keeps them in
+/// place until the completion has been called. See ``unconditionalCopy()`` and
 /// ``init(decoding:)`` for changes that own their memory.
 @usableFromInline
 package struct Change: Sendable {
     @usableFromInline package let first: Step
     /// The steps after the first one.
     ///
-    /// None for a change of one property, which so costs no allocation.
+    /// Empty for a change of one step, so that such a change allocates nothing.
     @usableFromInline package let others: [Step]
 
     @usableFromInline
@@ -67,7 +67,7 @@ extension Change {
     /// What a step does.
     ///
     /// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the owner of
-    /// the step's name keeps them in place, or who made the change does.
+    /// the step's name keeps them in place, or the maker of the change does.
     @safe
     package enum Action: @unchecked Sendable {
         /// Nothing: only the step's conditions count.

@@ -6,9 +6,9 @@ internal import Glibc
 @usableFromInline
 package struct Commit: Sendable {
     package let revision: Revision
-    /// When the change was submitted, by the clock of who submitted it.
+    /// When the change was submitted, by the submitter's clock.
     ///
-    /// Two commits can have been submitted in another order than that of their revisions.
+    /// The order of the times can differ from that of the revisions.
     package let time: Timestamp
     /// What the commit does to the first property that it changes, if it changes any.
     package let first: Effect?
@@ -84,7 +84,7 @@ package enum Refusal: Error, Hashable, Sendable {
     case full(StoreFull)
 }
 
-/// What became of a change.
+/// The result of a change.
 @usableFromInline package typealias Decision = Result<Commit, Refusal>
 
 /// A moment of the calendar: milliseconds since the start of 1970, UTC.
@@ -111,7 +111,7 @@ package struct StoreClock: Sendable {
     package static let system = StoreClock {
         var time = timespec()
         let status = unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
-        precondition(status == 0, "clock_gettime knows the coarse clock.")
+        precondition(status == 0, "clock_gettime failed for the coarse clock.")
         return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }

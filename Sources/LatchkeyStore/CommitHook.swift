@@ -1,17 +1,17 @@
 internal import LatchkeySync
 internal import Synchronization
 
-/// Is given every commit of a ``HookedStore``, and says when it may be seen.
+/// Receives every commit of a ``HookedStore``, and says when it may be seen.
 ///
-/// **Design.** A journal, or a replicated log, stands behind it. It is given each commit once, with
-/// its revision, after the guarded section and before anybody else has seen it, on whatever thread
-/// made it: so commits of different properties can come out of the order of their revisions, which
-/// have no gap. What it releases is always a revision and all before it.
+/// **Design.** A journal or a replicated log uses it. It receives each commit once, with its
+/// revision, after the guarded section, before any answer shows it, and on the thread that made it.
+/// So commits of different properties can arrive out of the order of their revisions, which have no
+/// gap. A release is always of one revision and all before it.
 ///
-/// Until then answers that depend on the commit wait: that to the change itself, reads of the
-/// properties that it changed, refusals that were decided by them, and pages. Nothing else waits,
-/// no thread does, and no section is held: what waits is a closure in `waiting`, which the thread
-/// calls that releases.
+/// Until then, answers that depend on the commit wait: the answer to the change itself, reads of
+/// the properties that it changed, refusals that were decided by them, and pages. Nothing else
+/// waits. A waiting answer is a closure in `waiting`, which the releasing thread calls. It blocks
+/// no thread and holds no guarded section.
 @usableFromInline
 package final class CommitHook: Sendable {
     private struct Waiting {
@@ -31,8 +31,8 @@ package final class CommitHook: Sendable {
 
     /// The latest revision that is released.
     ///
-    /// Acquiring: pairs with the store in ``release(through:)``, so that whoever sees a revision as
-    /// released sees what was done to make it so.
+    /// Acquiring: pairs with the store in ``release(through:)``, so that a thread that sees a
+    /// revision as released sees what was done to release it.
     var released: Revision { releasedRevision.load(ordering: .acquiring) }
 
     /// Lets everybody see the commits up to this revision.
@@ -53,7 +53,7 @@ package final class CommitHook: Sendable {
         }
     }
 
-    /// Gives the commit to whoever is behind the hook, before the answer that brings it waits.
+    /// Gives the commit to the user of the hook, before its answer waits.
     func pass(_ commit: Commit) {
         receive(commit)
     }
@@ -84,8 +84,7 @@ struct Withheld<Value: Sendable>: Sendable {
 
 /// The deletions of a table that may not be released yet.
 ///
-/// A property that is there says by its own revision what a read of it depends on; one that was
-/// deleted cannot.
+/// An existing property has the revision that a read of it depends on; a deleted one has none.
 struct WithheldDeletions: Sendable {
     private struct Deletion {
         let hash: UInt64
@@ -101,7 +100,7 @@ struct WithheldDeletions: Sendable {
 
     /// The revision of the latest deletion of the name, 0 if all are released.
     ///
-    /// Names of the same hash count as one: a read then waits for a commit too many.
+    /// Names of the same hash count as one: a read then waits for one commit more.
     func revision(of name: PropertyName) -> Revision {
         deletions.last { $0.hash == name.hash }?.revision ?? 0
     }

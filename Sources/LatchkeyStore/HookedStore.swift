@@ -1,10 +1,10 @@
 public import LatchkeySync
 
-/// A store whose every commit passes a hook, and is seen by nobody before the hook releases it.
+/// A store whose commits all pass a hook, and which shows no commit before the hook releases it.
 ///
-/// **Design.** A type of its own, and not a question that each operation of ``PropertyStore`` asks:
-/// what waits must be kept, so a completion that may have to wait is allocated. A store without a
-/// hook, compiled for its strategy, allocates nothing for a read.
+/// **Design.** A type of its own, not a branch in each operation of ``PropertyStore``: a completion
+/// that may have to wait is kept, so it must be allocated. A store without a hook, compiled for its
+/// strategy, allocates nothing for a read.
 @usableFromInline
 package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     private let base: PropertyStore<ChosenStrategy>

@@ -4,7 +4,7 @@ internal import CYajl
 ///
 /// Nothing is built from it: values are stored as the bytes that were sent.
 ///
-/// YAJL reads the text; what it does not hold to the letter is added here. Its check of UTF-8 lets
+/// YAJL reads the text; the checks that it lacks are added here. Its check of UTF-8 lets
 /// overlong forms through, so the standard library looks first. It skips a byte order mark and
 /// takes vertical tabs and form feeds for white space, which RFC 8259 does not. And its nesting is
 /// bounded only by memory, so the depth is counted.

@@ -4,7 +4,7 @@
 /// have to allocate the key first. A value type, as everything that a strategy guards.
 ///
 /// Deletion shifts the run behind the hole back (Knuth, *The Art of Computer Programming*, volume
-/// 3, section 6.4, algorithm R), so there are no tombstones and a run never outgrows its need.
+/// 3, section 6.4, algorithm R), so there are no tombstones and runs stay short.
 struct NameTable: Sendable {
     private struct Slot {
         /// Kept beside the reference, so that a probe touches a property only if it is likely to

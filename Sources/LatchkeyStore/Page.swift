@@ -1,4 +1,4 @@
-/// What a listing asks for.
+/// The parameters of a listing.
 @usableFromInline
 package struct PageRequest: Sendable {
     package static let limitDefault = 100
@@ -15,7 +15,7 @@ package struct PageRequest: Sendable {
         after: OwnedBytes?,
         limit: Int
     ) {
-        precondition((1...Self.limitMax).contains(limit), "a page has 1 to 1000 properties")
+        precondition((1...Self.limitMax).contains(limit), "A page has 1 to 1000 properties.")
         self.prefix = prefix
         self.after = after
         self.limit = limit
@@ -65,8 +65,8 @@ extension Page {
         self.init(revision: context.revisions.last, properties: properties, hasMore: !heap.isEmpty)
     }
 
-    /// Names with a common prefix stand together, so the walk begins at whichever of prefix and
-    /// cursor comes later.
+    /// Names with a common prefix stand together, so the walk begins at the later one of
+    /// prefix and cursor.
     private static func walk(_ order: NameOrder, _ request: PageRequest) -> NameOrder.Walk {
         let prefix = unsafe request.prefix.bytes
         if let after = request.after, unsafe !after.bytes.precedes(prefix) {

@@ -5,7 +5,7 @@
 ///
 /// A name on its way into the store usually borrows the request's memory instead of copying it.
 ///
-/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are never written. Whoever makes a
+/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are never written. The maker of a
 /// name from borrowed bytes keeps them in place until the operation that was given the name has
 /// called its completion; a name made with an `owner` keeps them itself.
 @safe
@@ -16,8 +16,8 @@ package struct PropertyName: @unchecked Sendable {
     package let bytes: UnsafeRawBufferPointer
     @usableFromInline let owner: AnyObject?
 
-    /// Hash of the bytes with the process's random seed, so that nobody who chooses names can
-    /// choose collisions.
+    /// Hash of the bytes with the process's random seed, so that clients cannot choose
+    /// names that collide.
     @usableFromInline let hash: UInt64
 
     /// Checks the bytes and borrows them.

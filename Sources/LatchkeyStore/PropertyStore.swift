@@ -1,6 +1,6 @@
 public import LatchkeySync
 
-/// What a store of properties is to those who use it: one way to look and one way to change.
+/// A store of properties as its users see it: one way to look and one way to change.
 ///
 /// Every operation takes a completion, because some strategies apply it later: it is called exactly
 /// once, outside the guarded section. A store whose strategy blocks, and which no hook holds back,

@@ -40,10 +40,7 @@ package struct PropertyTable: Sendable {
 
     /// Decides a change of one step and makes it, or refuses it.
     ///
-    /// - Parameters:
-    ///   - step: The step.
-    ///   - prepared: The property of a put.
-    ///   - time: When the change was submitted.
+    /// `prepared` is the property of a put.
     @usableFromInline
     mutating func execute(
         _ step: Change.Step,

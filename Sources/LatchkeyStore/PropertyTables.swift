@@ -118,7 +118,7 @@ extension [PropertyTable] {
 
     /// Makes the change of a commit that was decided elsewhere, without deciding again.
     ///
-    /// - Parameter positions: For each effect, the position of its table.
+    /// `positions` has the position of the table for each effect.
     @usableFromInline
     mutating func apply(_ commit: Commit, _ positions: [Int]) {
         let context = self[0].context

@@ -5,18 +5,19 @@ internal import Synchronization
 /// The revisions of a store: one for each commit, without a gap.
 ///
 /// **Design.** The tables are guarded one by one, so the number that belongs to all of them is an
-/// atomic. A revision is taken inside the guarded section of the commit that it numbers: whoever
-/// holds all tables sees no revision that is taken and not yet visible.
+/// atomic. A revision is taken inside the guarded section of the commit that it numbers: a
+/// caller that holds all tables sees no revision that is taken and not yet visible.
 ///
-/// **Order of commits.** Whoever was shown a revision sees all commits up to it, on every property.
-/// Where readers wait for the writer of a stripe, that follows: a revision is taken while readers
-/// of its stripe are kept out. Where they do not wait (``StrategyTraits/readsDuringWrites``), a
-/// later revision of another stripe could be visible before an earlier one. There, `publication`
-/// is held from taking a revision to ``published()``, so that commits become visible one after the
-/// other, in the order of their revisions, and `last` is that of the last visible one. A commit
-/// takes its revision last, so the lock is held for the exchange of a pointer, not for the copy of
-/// a table. A commit over several tables exchanges a pointer for each: a reader who finds the first
-/// of them waits for the last (``waitUntilPublished(_:)``).
+/// **Order of commits.** A client that was shown a revision sees all commits up to it, on every
+/// property. Where readers wait for the writer of a stripe, that follows: a revision is taken while
+/// readers of its stripe are kept out. Where they do not wait
+/// (``StrategyTraits/readsDuringWrites``), a later revision of another stripe could be visible
+/// before an earlier one. There, `publication` is held from taking a revision to ``published()``,
+/// so that commits become visible one after the other, in the order of their revisions, and `last`
+/// is that of the last visible one. A commit takes its revision last, so the lock is held for the
+/// exchange of a pointer, not for the copy of a table. A commit over several tables exchanges a
+/// pointer for each: a reader that finds the first of them waits for the last
+/// (``waitUntilPublished(_:)``).
 struct RevisionSequence: ~Copyable, Sendable {
     private let lastRevision = Atomic<Revision>(0)
     /// Whether each commit is ended with ``published()``.
@@ -34,8 +35,8 @@ struct RevisionSequence: ~Copyable, Sendable {
 
     /// The revision of the latest commit, 0 before the first one.
     ///
-    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that who is
-    /// shown a revision finds its stripe taken, or its commit visible.
+    /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that a
+    /// reader of a revision finds its stripe taken, or its commit visible.
     var last: Revision { lastRevision.load(ordering: .acquiring) }
 
     /// Takes the next revision.
@@ -50,9 +51,9 @@ struct RevisionSequence: ~Copyable, Sendable {
         return lastRevision.load(ordering: .relaxed) + 1
     }
 
-    /// Says that readers see what the calling thread has committed.
+    /// Ends the publication of the calling thread's commit, which readers see by now.
     ///
-    /// Called on the thread of the commit, which may have taken no revision.
+    /// Does nothing if the thread has taken no revision.
     func published() {
         guard publisher.load(ordering: .relaxed) == UInt(pthread_self()) else {
             return

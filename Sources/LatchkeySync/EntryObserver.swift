@@ -4,17 +4,16 @@ public enum AccessMode: String, Sendable, CaseIterable {
     case write
 }
 
-/// Sees every access to a guarded value: who asks, who has to wait, who enters and leaves.
+/// Sees every access to a guarded value: the request, the wait, the entry and the exit.
 ///
 /// A strategy calls, for each access and in this order: ``asks(_:)``; ``isBlocked(_:)`` if the
 /// caller could not enter at once; ``enters(_:)`` as the first thing inside; ``leaves(_:)`` as the
-/// last thing inside, also when the body throws: whoever enters after it sees what was written.
+/// last thing inside, also when the body throws: an access that enters after it sees the write.
 /// With an asynchronous strategy `enters` and `leaves` are called on another thread than `asks`,
 /// and both on the thread that runs the body.
 ///
-/// The protocol is how measuring decorates any strategy without a second copy of it: the calls are
-/// specialised away for ``NoObserver``. An observer must not block and must not enter what it
-/// observes.
+/// Measuring uses it to decorate any strategy. The calls are specialised away for ``NoObserver``.
+/// An observer must not block and must not enter the value that it observes.
 public protocol EntryObserver: Sendable {
     /// What the observer remembers of one access between the calls.
     associatedtype Entry: BitwiseCopyable & Sendable

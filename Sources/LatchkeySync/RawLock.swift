@@ -32,7 +32,7 @@ public protocol RawLock: Sendable {
     static var traits: StrategyTraits { get }
 
     /// Whether the lock may be tried before it is waited for, which is how an observer hears of
-    /// waiting. False only where a failed try is dear.
+    /// waiting. False only where a failed try is expensive.
     static var isTriedBeforeWaiting: Bool { get }
 }
 

@@ -118,7 +118,7 @@ public protocol BlockingStrategy: Strategy {
     /// Enters and stays inside, until the calling thread calls what this returns.
     ///
     /// The blocking form without a body. A loop over it holds several values at once. No write
-    /// takes effect meanwhile, except those of the caller. Who else can read is up to the strategy.
+    /// takes effect meanwhile, except those of the caller. The strategy says which others can read.
     func hold<Observer: EntryObserver>(_ mode: AccessMode, observer: Observer) -> Release
 
     /// Runs `body` while the calling thread is inside all guarded sections, which it enters in the
@@ -129,6 +129,8 @@ public protocol BlockingStrategy: Strategy {
     ///   - strategies: The strategies, in an order that must be the same for all callers.
     ///   - observers: As many observers as strategies. Each hears of the access to its value.
     ///   - body: Runs inside.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
     static func holding<Observer: EntryObserver, Result, Failure: Error>(
         _ mode: AccessMode,
         _ strategies: [Self],

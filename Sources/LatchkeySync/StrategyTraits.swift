@@ -11,7 +11,7 @@ public struct StrategyTraits: Sendable, Hashable {
     public var blocksCaller: Bool
     /// A submitted write is accepted at once and applied later, on another thread.
     public var appliesWritesAsynchronously: Bool
-    /// Who waits longest enters next: nobody who comes later can barge in.
+    /// The caller that has waited longest enters next: no later one can overtake it.
     public var handsOffFairly: Bool
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool

@@ -1,7 +1,7 @@
 /// Values of one kind, each with a strategy of its own, among which a hash chooses.
 ///
-/// Striping bounds both evils: with one lock for everything strangers wait for each other, and one
-/// lock per property makes millions of locks, or, with queues, hundreds of threads.
+/// One lock for everything makes unrelated accesses wait for each other. One lock for each property
+/// makes millions of locks, or, with queues, hundreds of threads. Stripes are between the two.
 ///
 /// ```swift
 /// let scores = Striped<[String: Int], LockStrategy> { _ in [:] }

@@ -7,7 +7,7 @@
 public import Dispatch
 import Foundation
 
-/// A line of the drawing: one thread passes it when another has opened it.
+/// A point in a test that one thread passes when another one has opened it.
 public struct Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -27,7 +27,7 @@ public struct Gate: Sendable {
         semaphore.signal()
     }
 
-    /// Waits until the gate is opened; false if that takes longer than anybody would wait.
+    /// Waits until the gate is opened; false after a timeout.
     @discardableResult
     public func pass() -> Bool {
         semaphore.wait(timeout: .now() + Self.patience) == .success
@@ -64,7 +64,7 @@ public final class Arrivals: @unchecked Sendable {
         changed.unlock()
     }
 
-    /// Waits until `expected` have arrived; false if that takes longer than anybody would wait.
+    /// Waits until `expected` have arrived; false after a timeout.
     @discardableResult
     public func wait(for expected: Int, seconds: Double = 60) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)

@@ -250,7 +250,7 @@ extension StrategyLaws {
     }
 }
 
-/// Yields until `condition` holds; false if that takes longer than anybody would wait.
+/// Yields until `condition` holds; false after a timeout.
 public func eventually(_ condition: () -> Bool) -> Bool {
     let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {

@@ -48,7 +48,7 @@ public struct StrategyLaws: Sendable {
 }
 
 extension StrategyLaws {
-    /// Every increment counts, whoever else increments.
+    /// No increment is lost.
     ///
     /// The value is read and written apart, with a yield in between now and then, so that a
     /// strategy that lets two writers in loses updates even on one processor.
@@ -191,7 +191,7 @@ extension StrategyLaws {
         }
     }
 
-    /// Everybody who waits gets in after the holder has left.
+    /// Every waiting thread enters after the holder has left.
     public func noWakeUpIsLost(waiters: Int = 8, rounds: Int = 5) -> [Violation] {
         violations { note in
             let subject = makeSubject()

@@ -1,7 +1,5 @@
 internal import Glibc
-internal import LatchkeyService
 internal import LatchkeySettings
-internal import LatchkeySync
 
 /// Command-line flags: their table, their help text and their values.
 ///
@@ -163,26 +161,6 @@ struct FlagValues {
             preconditionFailure("--\(name) is not in the command's table with these choices")
         }
         return choice
-    }
-
-    /// The strategies of a list in which `all` stands for every one.
-    func strategies(_ flag: Flag) throws(UsageError) -> [StrategyKind] {
-        StrategyKind.kinds(named: text(flag.name))
-    }
-
-    /// The values of a list, which the flag's own check has passed.
-    func list<Item>(_ flag: Flag, _ make: (String) -> Item?) -> [Item] {
-        guard case .list(let element) = flag.value,
-            let texts = try? element.values(text(flag.name))
-        else {
-            preconditionFailure("--\(flag.name) is not in the command's table as a list")
-        }
-        return texts.map { text in
-            guard let item = make(text) else {
-                preconditionFailure("--\(flag.name) passed its check with '\(text)'")
-            }
-            return item
-        }
     }
 }
 

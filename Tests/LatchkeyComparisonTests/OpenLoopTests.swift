@@ -19,25 +19,21 @@ struct OpenLoopTests {
         let slice = Slice(
             plans: [OperationPlan(workload(), seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
-            interval: Self.interval,
-            durations: SliceDurations(
-                warmUpNanoseconds: 2_000_000,
-                measuredNanoseconds: Self.measuredNanoseconds
-            ),
-            counter: nil,
-            usesPool: false,
-            isInterrupted: { false }
+            warmUpNanoseconds: 2_000_000,
+            measuredNanoseconds: Self.measuredNanoseconds,
+            interval: Self.interval
         )
         let result = try await TestThread.result {
             Result {
                 try slice.run { thread, clock in
-                    var worker = slice.worker(thread, StallingOperator { stall(clock) })
-                    return worker.run(clock, cost: slice.cost)
+                    let stalling = StallingOperator { stall(clock) }
+                    var worker = Worker(slice, thread: thread, stalling)
+                    return worker.run(clock)
                 }
             }
         }.get()
         return (
-            ResponseTimes.durations(result.tallies.compactMap(\.responsesFromIntended)),
+            result.responses?.fromIntended.durations(),
             ComparisonReport.Repeat(result, index: 0, isPaced: true).responseFromIntendedStart
         )
     }
@@ -93,7 +89,7 @@ struct OpenLoopTests {
     @Test func `a rate that nobody keeps up with costs nothing to account for`() throws {
         let minute = 60_000_000_000 as UInt64
         let late = UnbegunOperations(firstIntendedAt: 0, interval: 1, until: minute)
-        let durations = try #require(ResponseTimes.durations([], unbegun: [late]))
+        let durations = try #require(ResponseTimes().durations(unbegun: [late]))
         #expect(durations.timedCount == Int(minute))
         #expect(abs(durations.p50Nanoseconds / 30e9 - 1) < 0.07)
         #expect(abs(durations.meanNanoseconds / 30e9 - 1) < 0.01)
@@ -105,8 +101,6 @@ struct OpenLoopTests {
 private struct StallingOperator: Operator {
     private let stall: () -> Void
 
-    var refusedCount: Int { 0 }
-
     init(_ stall: @escaping () -> Void) {
         self.stall = stall
     }
@@ -115,12 +109,4 @@ private struct StallingOperator: Operator {
         stall()
         return 0
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        stall()
-        timing.end()
-        return 0
-    }
-
-    mutating func drain() {}
 }

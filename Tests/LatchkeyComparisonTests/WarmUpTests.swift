@@ -15,13 +15,8 @@ struct WarmUpTests {
         let slice = Slice(
             plans: [OperationPlan(workload, seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
-            interval: nil,
-            durations: SliceDurations(
-                warmUpNanoseconds: 1_000_000,
-                measuredNanoseconds: 10_000_000
-            ),
-            counter: nil,
-            usesPool: false,
+            warmUpNanoseconds: 1_000_000,
+            measuredNanoseconds: 10_000_000,
             isInterrupted: {
                 // Asked in the warm-up first, which so lasts until there was enough to forget.
                 while QuickAtFirstLock.lockedCount < QuickAtFirstLock.quickCount {

@@ -70,7 +70,7 @@ import Testing
     }
 }
 
-/// Two writes and a read, again and again, from several threads through the submitting doors, and
+/// Two writes and a read, again and again, from several threads by submitting, and
 /// one of the writes through a blocking one where there are any.
 struct Traffic: StrategyVisitor {
     var level: MeteringLevel

@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -15,7 +16,7 @@ struct HTTPServerTests {
         try await server.await("a suspended request") { $0.suspended == 1 && $0.inFlight == 1 }
         server.server.quiesce()
         server.server.quiesce()
-        #expect(throws: RawClient.Failure.self) { try server.client() }
+        #expect(throws: HTTPClientError.self) { try server.client() }
         let refused = idle.ask(get("/now"))
         #expect(refused.status == 503 && refused.body == "draining")
         #expect(refused.closes && idle.seesEnd())

@@ -1,4 +1,5 @@
 import Glibc
+import LatchkeyTestSupport
 
 /// A client on a raw socket, which sends what a proper client never would.
 ///
@@ -20,77 +21,23 @@ final class RawClient {
         }
     }
 
-    enum Failure: Error {
-        case refused(errno: Int32)
-    }
-
-    private let socket: Int32
+    private let connection: LoopbackConnection
     private var received: [UInt8] = []
-    private var isOpen = true
 
     init(port: UInt16) throws {
-        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var patience = timeval(tv_sec: 5, tv_usec: 0)
-        let patienceSize = socklen_t(MemoryLayout<timeval>.size)
-        unsafe setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, patienceSize)
-        unsafe setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, patienceSize)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                unsafe connect(socket, generic, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else { throw Failure.refused(errno: errno) }
+        connection = try LoopbackConnection(port: port, timeoutSeconds: 5)
     }
 
-    deinit {
-        if isOpen {
-            Glibc.close(socket)
-        }
-    }
-
-    func close() {
-        isOpen = false
-        Glibc.close(socket)
-    }
+    func close() { connection.close() }
 
     /// Closes with a reset instead of an orderly end.
-    func reset() {
-        var now = linger(l_onoff: 1, l_linger: 0)
-        unsafe setsockopt(
-            socket,
-            SOL_SOCKET,
-            SO_LINGER,
-            &now,
-            socklen_t(MemoryLayout<linger>.size)
-        )
-        close()
-    }
+    func reset() { connection.reset() }
 
     /// Ends our half of the stream.
-    func end() {
-        shutdown(socket, Int32(SHUT_WR))
-    }
+    func end() { connection.endSending() }
 
     /// Sends all of it, or as much as the server takes before it closes.
-    func send(_ text: String) {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = unsafe bytes.withUnsafeBytes { memory in
-                unsafe Glibc.send(
-                    socket,
-                    memory.baseAddress,
-                    memory.count,
-                    Int32(MSG_NOSIGNAL)
-                )
-            }
-            guard count > 0 else { return }
-            bytes = bytes.dropFirst(count)
-        }
-    }
+    func send(_ text: String) { _ = connection.send(text.utf8) }
 
     /// Reads one answer, whose status is 0 if the server ends the stream instead.
     func read(headOnly: Bool = false) -> Reply {
@@ -159,16 +106,10 @@ final class RawClient {
     }
 
     private func receive() -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 65536)
-        let count = unsafe buffer.withUnsafeMutableBytes { memory in
-            unsafe recv(socket, memory.baseAddress, memory.count, 0)
-        }
-        guard count > 0 else {
-            if count == 0 { errno = 0 }
-            return false
-        }
-        received.append(contentsOf: buffer.prefix(count))
-        return true
+        guard let bytes = connection.receive() else { return false }
+        if bytes.isEmpty { errno = 0 }
+        received += bytes
+        return !bytes.isEmpty
     }
 }
 

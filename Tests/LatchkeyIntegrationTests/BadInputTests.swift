@@ -7,12 +7,12 @@ import Testing
 struct BadInputTests {
     /// Every case against a service that has one property, `p`, of value 1 and revision 1.
     private func refuses(
-        _ place: Place,
+        _ deployment: Deployment,
         _ problem: String,
         _ status: Int,
         _ cases: [BadRequest]
     ) async throws {
-        try await place.serve { site in
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/p", body: [0x31])
             for item in cases {
@@ -33,14 +33,14 @@ struct BadInputTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `a body that is no JSON is malformed`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `a body that is no JSON is malformed`(deployment: Deployment) async throws {
         let bodies: [[UInt8]] = [
             Array("{".utf8), Array("nul".utf8), Array("1 2".utf8), [], Array("\"\u{1}\"".utf8),
             [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00], Array("\u{FEFF}1".utf8),
         ]
         try await refuses(
-            place,
+            deployment,
             "malformed-json",
             400,
             bodies.map { BadRequest("PUT", "/v1/properties/p", body: $0) }
@@ -48,11 +48,13 @@ struct BadInputTests {
         )
     }
 
-    @Test(arguments: Place.allCases)
-    func `a body that nests too deep is refused at the bound and above`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `a body that nests too deep is refused at the bound and above`(
+        deployment: Deployment
+    ) async throws {
         let depths = [65, 10_000]
         try await refuses(
-            place,
+            deployment,
             "too-deep",
             400,
             depths.map { depth in
@@ -61,33 +63,33 @@ struct BadInputTests {
                 return BadRequest("PUT", "/v1/properties/p", body: Array(text.utf8))
             }
         )
-        try await place.serve { site in
+        try await deployment.serve { site in
             let text = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
             let answer = try site.ask("PUT", "/v1/properties/deep", text)
             #expect(answer.status == 201)
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `an increment takes only an object with by`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `an increment takes only an object with by`(deployment: Deployment) async throws {
         let bodies = [
             "1", "[]", "{}", "{\"by\":\"1\"}", "{\"by\":1.5}", "{\"by\":null}",
             "{\"by\":1,\"x\":2}",
             "{\"by\":9223372036854775808}", "{\"BY\":1}",
         ]
         try await refuses(
-            place,
+            deployment,
             "invalid-body",
             400,
             bodies.map { BadRequest("POST", "/v1/properties/p/increment", body: Array($0.utf8)) }
         )
     }
 
-    @Test(arguments: Place.allCases)
-    func `names have bounds`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `names have bounds`(deployment: Deployment) async throws {
         let long = String(repeating: "a", count: 257)
         try await refuses(
-            place,
+            deployment,
             "invalid-name",
             400,
             ["%00", "a%0Ab", "%7F", "%C2%85", long].flatMap { name in
@@ -99,17 +101,17 @@ struct BadInputTests {
                 ]
             }
         )
-        try await place.serve { site in
+        try await deployment.serve { site in
             let name = String(repeating: "a", count: 256)
             let answer = try site.ask("PUT", "/v1/properties/\(name)", "1")
             #expect(answer.status == 201)
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `bad percent-encoding is refused`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `bad percent-encoding is refused`(deployment: Deployment) async throws {
         try await refuses(
-            place,
+            deployment,
             "invalid-target",
             400,
             ["%", "%2", "%zz", "a%", "%FF", "%C3", "%ED%A0%80", "%C0%AF"].map {
@@ -118,8 +120,8 @@ struct BadInputTests {
         )
     }
 
-    @Test(arguments: Place.allCases)
-    func `queries are strict`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `queries are strict`(deployment: Deployment) async throws {
         let list = [
             "?limit=0", "?limit=1001", "?limit=x", "?limit=", "?limit=1&limit=1", "?nope=1",
             "?values=yes", "?after=%21", "?after=", "?prefix=%FF", "?prefix=%zz", "?&", "?=1",
@@ -133,17 +135,17 @@ struct BadInputTests {
             BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/metrics?x=1"),
             BadRequest("GET", "/readyz?verbose=2"),
         ]
-        try await refuses(place, "invalid-query", 400, list + others)
+        try await refuses(deployment, "invalid-query", 400, list + others)
     }
 
-    @Test(arguments: Place.allCases)
-    func `conditions are lists of tags`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `conditions are lists of tags`(deployment: Deployment) async throws {
         let values = [
             "", "x", "1", "\"1", "1\"", "\"1\"x", "w/\"1\"", "W/1", "*,\"1\"", "\"1\" \"2\"", ",",
             "\"a b\"", "**",
         ]
         try await refuses(
-            place,
+            deployment,
             "invalid-condition",
             400,
             values.flatMap { value in
@@ -160,14 +162,14 @@ struct BadInputTests {
         )
     }
 
-    @Test(arguments: Place.allCases)
-    func `media types other than JSON are refused`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `media types other than JSON are refused`(deployment: Deployment) async throws {
         let fields = [
             "Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded",
             "Content-Type: application/jsonx", "Content-Type: +json", "Content-Encoding: gzip",
         ]
         try await refuses(
-            place,
+            deployment,
             "unsupported-media-type",
             415,
             fields.map { BadRequest("PUT", "/v1/properties/p", headers: [$0], body: [0x32]) }
@@ -180,7 +182,7 @@ struct BadInputTests {
                     )
                 }
         )
-        try await place.serve { site in
+        try await deployment.serve { site in
             for type in [
                 "application/json", "Application/JSON; charset=utf-8", "application/ld+json",
             ] {
@@ -195,10 +197,10 @@ struct BadInputTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `methods and paths that are not there are named`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `methods and paths that are not there are named`(deployment: Deployment) async throws {
         try await refuses(
-            place,
+            deployment,
             "method-not-allowed",
             405,
             [
@@ -208,7 +210,7 @@ struct BadInputTests {
             ]
         )
         try await refuses(
-            place,
+            deployment,
             "no-route",
             404,
             [
@@ -217,7 +219,7 @@ struct BadInputTests {
                 BadRequest("GET", "/healthz/"), BadRequest("GET", "/problems/nope"),
             ]
         )
-        try await place.serve { site in
+        try await deployment.serve { site in
             let answer = try site.ask("POST", "/v1/properties/p")
             #expect(answer.headers["allow"] == "GET, HEAD, PUT, DELETE, OPTIONS")
             let options = try site.ask("OPTIONS", "/v1/properties/p")
@@ -226,9 +228,9 @@ struct BadInputTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `OPTIONS of everything has the methods of all paths`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `OPTIONS of everything has the methods of all paths`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let answer = try site.ask("OPTIONS", "*")
             #expect(answer.status == 204, "\(answer.text)")
             #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, DELETE, OPTIONS")
@@ -236,10 +238,10 @@ struct BadInputTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `a part of a value is not put in its place`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `a part of a value is not put in its place`(deployment: Deployment) async throws {
         try await refuses(
-            place,
+            deployment,
             "partial-put",
             400,
             ["bytes 0-0/2", "bytes 5-5/*", "x"].map { range in
@@ -253,9 +255,9 @@ struct BadInputTests {
         )
     }
 
-    @Test(arguments: Place.allCases)
-    func `numbers that cannot be counted stay`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `numbers that cannot be counted stay`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             func put(_ value: String) throws {
                 _ = try client.request("PUT", "/v1/properties/n", body: Array(value.utf8))

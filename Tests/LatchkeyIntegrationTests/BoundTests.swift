@@ -6,9 +6,9 @@ import Testing
 /// Each bound with a name: taken at the bound, refused above it, and the service still up.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct BoundTests {
-    @Test(arguments: Place.allCases)
-    func `bodies are bounded, declared and chunked`(place: Place) async throws {
-        try await place.serve(["--max-body-bytes", "1000"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `bodies are bounded, declared and chunked`(deployment: Deployment) async throws {
+        try await deployment.serve(["--max-body-bytes", "1000"]) { site in
             func value(_ count: Int) -> [UInt8] {
                 [0x22] + Array(repeating: 0x61, count: count - 2) + [0x22]
             }
@@ -48,10 +48,10 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `targets and header fields are bounded`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `targets and header fields are bounded`(deployment: Deployment) async throws {
         let flags = ["--max-target-bytes", "300", "--max-header-bytes", "2000"]
-        try await place.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             let short = "/v1/properties?prefix=" + String(repeating: "a", count: 300 - 22)
             #expect(try site.ask("GET", short).status != 414)
             let answer = try site.ask("GET", short + "a")
@@ -66,9 +66,9 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `properties and bytes are bounded`(place: Place) async throws {
-        try await place.serve(["--max-properties", "2", "--max-bytes", "100"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `properties and bytes are bounded`(deployment: Deployment) async throws {
+        try await deployment.serve(["--max-properties", "2", "--max-bytes", "100"]) { site in
             #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
             #expect(try site.ask("POST", "/v1/properties/b/increment").status == 200)
             for answer in [
@@ -89,9 +89,9 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
-    func `connections are bounded`(place: Place, flags: [String]) async throws {
-        try await place.serve(flags + ["--max-connections", "3"]) { site in
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    func `connections are bounded`(deployment: Deployment, flags: [String]) async throws {
+        try await deployment.serve(flags + ["--max-connections", "3"]) { site in
             let clients = try (0..<3).map { _ in try site.client() }
             for client in clients {
                 #expect(try client.request("GET", "/healthz").status == 200)
@@ -108,12 +108,12 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
     func `probes are answered when there are as many connections as allowed`(
-        place: Place,
+        deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await place.serve(flags + ["--max-connections", "3"]) { site in
+        try await deployment.serve(flags + ["--max-connections", "3"]) { site in
             let silent = try (0..<3).map { _ in try site.client() }
             for client in silent {
                 #expect(try client.request("GET", "/healthz").status == 200, "accepted by now")
@@ -142,9 +142,9 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `connections of one address are bounded`(place: Place) async throws {
-        try await place.serve(["--max-connections-per-address", "1"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `connections of one address are bounded`(deployment: Deployment) async throws {
+        try await deployment.serve(["--max-connections-per-address", "1"]) { site in
             let client = try site.client()
             #expect(try client.request("GET", "/healthz").status == 200)
             let answer = try site.ask("GET", "/readyz")
@@ -154,9 +154,12 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
-    func `a request that dribbles in times out`(place: Place, flags: [String]) async throws {
-        try await place.serve(flags + ["--request-timeout-seconds", "1"]) { site in
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    func `a request that dribbles in times out`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        try await deployment.serve(flags + ["--request-timeout-seconds", "1"]) { site in
             for start in [
                 "GET /healthz HTT",
                 "PUT /v1/properties/slow HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -174,9 +177,11 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `junk is answered or closed, and nobody else notices`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `junk is answered or closed, and nobody else notices`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
             let other = try site.client()
             let answered = [
                 "hello world\r\n\r\n", "a b c d\r\n\r\n",
@@ -211,10 +216,10 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `a full backlog is refused and applied later`(place: Place) async throws {
+    @Test(arguments: Deployment.allCases)
+    func `a full backlog is refused and applied later`(deployment: Deployment) async throws {
         let flags = ["--backlog", "1", "--stripes", "1", "--strategy", "serial-queue-async"]
-        try await place.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             let refused = Arrivals()
             let applied = Arrivals()
             let haveEnded = TestThread.run(8) { _ in

@@ -17,12 +17,12 @@ struct HostTests {
         return try client.answer()
     }
 
-    @Test(arguments: Place.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
     func `on loopback a page of another name gets and changes nothing`(
-        place: Place,
+        deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await place.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             _ = try site.ask("PUT", "/v1/properties/p", "1")
             let origin = ["Host: evil.example:\(site.port)", "Origin: http://evil.example"]
             let put = ["Content-Length: 1", "", "2"].joined(separator: "\r\n")
@@ -57,9 +57,9 @@ struct HostTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `on loopback local names and addresses are served`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `on loopback local names and addresses are served`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             for (request, fields) in [
                 ("GET /healthz HTTP/1.1", ["Host: localhost"]),
                 ("GET /healthz HTTP/1.1", ["HOST:LocalHost.:\(site.port)"]),
@@ -78,7 +78,7 @@ struct HostTests {
     }
 
     @Test(
-        arguments: Place.allCases,
+        arguments: Deployment.allCases,
         [
             (["--allowed-host", "latchkey.internal,db"], [200, 200, 421, 200, 421]),
             (["--allowed-host=*"], [200, 200, 200, 200, 200]),
@@ -88,10 +88,10 @@ struct HostTests {
         ]
     )
     func `who names hosts is reached by them`(
-        place: Place,
+        deployment: Deployment,
         expected: (flags: [String], statuses: [Int])
     ) async throws {
-        try await place.serve(expected.flags) { site in
+        try await deployment.serve(expected.flags) { site in
             let names = [
                 "latchkey.internal", "DB:8080", "evil.example", "localhost", "192.0.2.1",
             ]

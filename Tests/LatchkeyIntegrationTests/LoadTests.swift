@@ -9,18 +9,18 @@ struct LoadTests {
     private static let roundCount = 50
 
     @Test(
-        arguments: [(Place.inProcess, false), (.inProcess, true), (.program, false)],
+        arguments: [(Deployment.inProcess, false), (.inProcess, true), (.program, false)],
         StrategyKind.allCases
     )
     func `every answer, count and acquisition is accounted for`(
-        place: (at: Place, hasThreadPerConnection: Bool),
+        service: (deployment: Deployment, hasThreadPerConnection: Bool),
         kind: StrategyKind
     ) async throws {
         let flags = [
             "--strategy", kind.rawValue,
-            "--thread-per-connection=\(place.hasThreadPerConnection)",
+            "--thread-per-connection=\(service.hasThreadPerConnection)",
         ]
-        try await place.at.serve(flags) { site in
+        try await service.deployment.serve(flags) { site in
             let good = Arrivals()
             let haveEnded = TestThread.run(Self.clientCount) { number in
                 guard let client = try? site.client() else { return }

@@ -12,12 +12,12 @@ struct OperatingTests {
         return try #require(report["rows"] as? [[String: Any]])
     }
 
-    @Test(arguments: Place.allCases, StrategyKind.allCases)
+    @Test(arguments: Deployment.allCases, StrategyKind.allCases)
     func `acquisitions are what the requests have caused`(
-        place: Place,
+        deployment: Deployment,
         kind: StrategyKind
     ) async throws {
-        try await place.serve(["--strategy", kind.rawValue, "--stripes", "4"]) { site in
+        try await deployment.serve(["--strategy", kind.rawValue, "--stripes", "4"]) { site in
             let client = try site.client()
             for number in 0..<50 {
                 _ = try client.request("PUT", "/v1/properties/\(number)", body: [0x31])
@@ -40,9 +40,9 @@ struct OperatingTests {
         }
     }
 
-    @Test(arguments: Place.allCases, ["off", "counts", "sampled", "full"])
-    func `the level decides what is measured`(place: Place, level: String) async throws {
-        try await place.serve(["--metering", level]) { site in
+    @Test(arguments: Deployment.allCases, ["off", "counts", "sampled", "full"])
+    func `the level decides what is measured`(deployment: Deployment, level: String) async throws {
+        try await deployment.serve(["--metering", level]) { site in
             let client = try site.client()
             for _ in 0..<1000 {
                 _ = try client.request("POST", "/v1/properties/n/increment")
@@ -66,9 +66,11 @@ struct OperatingTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `metrics count every request by method, route and status`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `metrics count every request by method, route and status`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/secret-name", body: [0x31])
             _ = try client.request("GET", "/v1/properties/secret-name")
@@ -106,9 +108,9 @@ struct OperatingTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `the accepted format is sent`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `the accepted format is sent`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let plain = try site.ask("GET", "/metrics", headers: ["Accept: text/plain"])
             #expect(plain.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
             #expect(!plain.text.contains("# EOF"))
@@ -125,9 +127,9 @@ struct OperatingTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `the fixed answers are there`(place: Place) async throws {
-        try await place.serve(["--strategy", "spin"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `the fixed answers are there`(deployment: Deployment) async throws {
+        try await deployment.serve(["--strategy", "spin"]) { site in
             #expect(try site.ask("GET", "/healthz").text == #"{"status":"ok"}"#)
             #expect(try site.ask("GET", "/readyz").text == #"{"status":"ready"}"#)
             #expect(try site.ask("GET", "/readyz?verbose").text.contains("\"checks\""))
@@ -145,9 +147,9 @@ struct OperatingTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `timing is sent if asked for`(place: Place) async throws {
-        try await place.serve(["--server-timing"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `timing is sent if asked for`(deployment: Deployment) async throws {
+        try await deployment.serve(["--server-timing"]) { site in
             for (method, target) in [
                 ("POST", "/v1/properties/n/increment"), ("GET", "/v1/properties/n"),
                 ("GET", "/v1/properties"), ("GET", "/nowhere"),
@@ -161,15 +163,17 @@ struct OperatingTests {
                 #expect(times.count == 3 && times.dropLast().allSatisfy { $0 <= times[2] })
             }
         }
-        try await place.serve { site in
+        try await deployment.serve { site in
             let answer = try site.ask("GET", "/healthz")
             #expect(answer.headers["server-timing"] == nil)
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `a list has pages, prefixes and no values if unwanted`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `a list has pages, prefixes and no values if unwanted`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             let empty = try client.request("GET", "/v1/properties").text
             #expect(empty == #"{"revision":0,"properties":[]}"#)

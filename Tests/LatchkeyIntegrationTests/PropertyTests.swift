@@ -5,12 +5,12 @@ import Testing
 /// Single properties over HTTP: what each method answers, and with which conditions.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct PropertyTests {
-    @Test(arguments: Place.allCases, StrategyKind.allCases)
+    @Test(arguments: Deployment.allCases, StrategyKind.allCases)
     func `a property is created, read, replaced, counted and deleted`(
-        place: Place,
+        deployment: Deployment,
         kind: StrategyKind
     ) async throws {
-        try await place.serve(["--strategy", kind.rawValue]) { site in
+        try await deployment.serve(["--strategy", kind.rawValue]) { site in
             let client = try site.client()
             let name = "/v1/properties/a"
             let value = Array(" {\"x\": [1, 2]}\n".utf8)
@@ -48,9 +48,9 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `caches ask before they use what was read`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `caches ask before they use what was read`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             func caching(
                 _ method: String,
@@ -73,9 +73,9 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `conditions decide by RFC 9110`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `conditions decide by RFC 9110`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             func status(_ method: String, _ field: String, _ body: String? = nil) throws -> Int {
                 try client.request(
@@ -112,11 +112,11 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
+    @Test(arguments: Deployment.allCases)
     func `a 304 carries the tag, and several lines of a field are one list`(
-        place: Place
+        deployment: Deployment
     ) async throws {
-        try await place.serve { site in
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/c", body: [0x31])
             let answer = try client.request(
@@ -137,9 +137,9 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `names are percent-encoded bytes`(place: Place) async throws {
-        try await place.serve { site in
+    @Test(arguments: Deployment.allCases)
+    func `names are percent-encoded bytes`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             let names = [
                 "a%2Fb", "%61%2fb", "%C3%A9", "%20", "a+b", "%25", "..", "%2e%2E", "a;b=c",

@@ -1,42 +1,97 @@
+import LatchkeyComparison
 import LatchkeyService
 import LatchkeySettings
 import Testing
 
 @testable import latchkey
 
-/// The table of settings, as flags, environment variables and help.
+/// The tables of settings, as flags, environment variables and help.
 @Suite struct SettingTests {
-    private typealias Configuration = ServiceConfiguration
+    private static let ofServe = ServiceConfiguration.settings.map(\.name)
+    private static let ofCompare = ComparisonSettings.settings.map(\.name)
 
-    private static let names = Configuration.settings.map(\.name)
-
-    private func setting(_ name: String) throws -> Setting<ServiceConfiguration> {
-        try #require(Configuration.settings.first { $0.name == name })
-    }
-
-    @Test(arguments: names)
-    func `accepts its bounds and nothing beyond, as a flag and from the environment`(
+    @Test(arguments: ofServe)
+    func `serve accepts values at the bounds, and none beyond, as flag and from the environment`(
         name: String
     ) throws {
-        let setting = try setting(name)
-        let variable = Flag(setting).environmentName
-        // This one has a meaning beside another one only.
+        // This flag is valid only with another one.
         let others = name == "shadow-sample" ? ["--shadow=spin"] : []
-        for (text, isRight) in setting.values.edges {
-            let flag = result { () throws(UsageError) in
-                try ServeCommand.configuration(others + ["--\(name)=\(text)"]) { _ in nil }
+        try checkEdges(of: name, others, make: serve)
+    }
+
+    @Test(arguments: ofCompare)
+    func `compare accepts values at the bounds, and none beyond, as flag and from the environment`(
+        name: String
+    ) throws {
+        // This flag is valid only over HTTP.
+        let others = name == "thread-mode" ? ["--transport=http"] : []
+        try checkEdges(of: name, others, make: compare)
+    }
+
+    @Test(arguments: ofServe)
+    func `serve has the owner's default, and the help says so`(name: String) throws {
+        try checkDefault(of: name, manual: ServeCommand.manual, make: serve)
+    }
+
+    @Test(arguments: ofCompare)
+    func `compare has the owner's default, and the help says so`(name: String) throws {
+        try checkDefault(of: name, manual: CompareCommand.manual, make: compare)
+    }
+
+    @Test func `names are unique`() {
+        #expect(Set(Self.ofServe).count == Self.ofServe.count)
+        #expect(Set(Self.ofCompare).count == Self.ofCompare.count)
+    }
+
+    private typealias Environment = (String) -> String?
+
+    private func serve(
+        _ arguments: [String],
+        _ environment: Environment
+    ) throws(UsageError) -> ServiceConfiguration {
+        try ServeCommand.configuration(arguments, environment: environment)
+    }
+
+    private func compare(
+        _ arguments: [String],
+        _ environment: Environment
+    ) throws(UsageError) -> ComparisonSettings {
+        try CompareFlags.settings(
+            FlagValues(
+                CompareFlags.all,
+                command: "compare",
+                arguments: arguments,
+                environment: environment
+            )
+        )
+    }
+
+    private func checkEdges<Owner: Configurable>(
+        of name: String,
+        _ others: [String],
+        make: ([String], Environment) throws(UsageError) -> Owner
+    ) throws {
+        let setting = try #require(Owner.settings.first { $0.name == name })
+        let variable = Flag(setting).environmentName
+        let standard = try make(others) { _ in nil }
+        let edges = setting.values.edges ?? spellings[name] ?? []
+        #expect(edges.contains { $0.isRight } && edges.contains { !$0.isRight })
+        for (text, isRight) in edges {
+            let flag = Result { () throws(UsageError) in
+                try make(others + ["--\(name)=\(text)"]) { _ in nil }
             }
-            let environment = result { () throws(UsageError) in
-                try ServeCommand.configuration(others) { $0 == variable ? text : nil }
+            let environment = Result { () throws(UsageError) in
+                try make(others) { $0 == variable ? text : nil }
             }
             for (source, result) in [("--\(name)", flag), (variable, environment)] {
                 switch result {
-                case .success(let configuration):
+                case .success(let owner):
                     #expect(isRight, "\(source) accepts '\(text)'")
-                    #expect(setting.text(in: configuration) == text)
-                    for other in Configuration.settings where other.name != name && others.isEmpty {
-                        let value = other.text(in: configuration)
-                        #expect(value == other.text(in: .standard), "\(source) sets \(other.name)")
+                    #expect(setting.text(in: owner) == text)
+                    // The transport has defaults of its own.
+                    for other in Owner.settings where other.name != name && name != "transport" {
+                        let value = other.text(in: owner)
+                        #expect(value == other.text(in: standard), "\(source) sets \(other.name)")
                     }
                 case .failure(let error):
                     #expect(!isRight, "\(source) refuses '\(text)': \(error.message)")
@@ -46,33 +101,44 @@ import Testing
         }
     }
 
-    @Test(arguments: names)
-    func `has the default of its owner, and is in the help`(name: String) throws {
-        let setting = try setting(name)
-        let configuration = try ServeCommand.configuration([]) { _ in nil }
-        #expect(setting.text(in: configuration) == setting.text(in: .standard))
-        let manual = Flag(setting).manual
-        #expect(ServeCommand.manual.contains(manual))
-        let words = manual.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    private func checkDefault<Owner: Configurable>(
+        of name: String,
+        manual: String,
+        make: ([String], Environment) throws(UsageError) -> Owner
+    ) throws {
+        let setting = try #require(Owner.settings.first { $0.name == name })
+        let owner = try make([]) { _ in nil }
+        #expect(setting.text(in: owner) == setting.text(in: .standard))
+        let paragraph = Flag(setting).manual
+        #expect(manual.contains(paragraph))
+        let words = paragraph.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(words.hasPrefix("--\(name) "))
         #expect(setting.defaultText.isEmpty || words.contains("Default: \(setting.defaultText)."))
     }
-
-    @Test func `names are unique`() {
-        #expect(Set(Self.names).count == Self.names.count)
-    }
-
-    private func result(
-        _ make: () throws(UsageError) -> ServiceConfiguration
-    ) -> Result<ServiceConfiguration, UsageError> {
-        Result { () throws(UsageError) in try make() }
-    }
 }
+
+/// Values of the settings that have a spelling of their own, and whether they are right.
+private let spellings: [String: [(text: String, isRight: Bool)]] = [
+    "allowed-host": [
+        ("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false),
+        ("a:80", false), ("", false),
+    ],
+    "outside": [
+        ("0", true), ("10000000", true), ("10000001", false), ("-1", false), ("", false),
+        ("scaled:10000000", true), ("scaled:10000001", false), ("5,5", false),
+    ],
+    "skew": [("uniform", true), ("zipf:0.99", true), ("zipf:", false), ("flat", false)],
+    "stripes": [("1", true), ("1024", true), ("0", false), ("2048", false), ("3", false)],
+    "arrival": [("closed", true), ("open:100000", true), ("open:", false), ("never", false)],
+    "duration": [
+        ("0.005", true), ("60", true), ("0.0049", false), ("60.1", false), ("soon", false),
+    ],
+]
 
 extension SettingValues {
     /// Values at the bounds and next to them, in the spelling that a setting prints, and whether
-    /// they are right.
-    fileprivate var edges: [(text: String, isRight: Bool)] {
+    /// they are right; nil for values with a spelling of their own.
+    fileprivate var edges: [(text: String, isRight: Bool)]? {
         switch self {
         case .text:
             [("localhost", true), ("", false)]
@@ -95,21 +161,29 @@ extension SettingValues {
                     (names.prefix(2).joined(separator: ","), true), ("all,\(names[0])", false),
                     ("\(names[0]),\(names[0])", false), ("nonsense", false), ("", false),
                 ]
-        case .spelling:
-            []
-        case .list:
-            [("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false)]
-                + [("a:80", false), ("", false)]
+        case .list(.integer(let range)):
+            edges(of: range) { "\($0)" } + [("1,2", true), ("2,1", false), ("1,1", false)]
+                + [("", false), ("1.5", false)]
+        case .list(.decimal(let range)):
+            [
+                ("\(Int(range.lowerBound))", true), ("\(Int(range.upperBound))", true),
+                ("\(range.lowerBound - 0.1)", false), ("\(range.upperBound + 0.1)", false),
+                ("0.1,0.5", true), ("0.5,0.1", false), ("", false),
+            ]
+        case .spelling, .list(.spelling):
+            nil
         }
     }
 
     private func edges(
         of range: ClosedRange<Int>,
-        _ spell: (Int) -> String
+        _ spell: (Int64) -> String
     ) -> [(text: String, isRight: Bool)] {
-        [
-            (spell(range.lowerBound - 1), false), (spell(range.lowerBound), true),
-            (spell(range.upperBound), true), (spell(range.upperBound + 1), false),
+        let (lower, upper) = (Int64(range.lowerBound), Int64(range.upperBound))
+        // The greatest number has no next one; a text with one more digit stands for it.
+        let beyond = upper == .max ? "9\(upper)" : spell(upper + 1)
+        return [
+            (spell(lower - 1), false), (spell(lower), true), (spell(upper), true), (beyond, false),
         ]
     }
 }

@@ -48,26 +48,28 @@ struct ShadowTests {
         return answers
     }
 
-    @Test(arguments: Place.allCases, StrategyKind.allCases)
+    @Test(arguments: Deployment.allCases, StrategyKind.allCases)
     func `answers and their order are the same with shadows and without`(
-        place: Place,
+        deployment: Deployment,
         kind: StrategyKind
     ) async throws {
         let strategy = ["--strategy", kind.rawValue]
         let alone = Synchronized<[String], LockStrategy>([])
-        try await place.serve(strategy) { site in
+        try await deployment.serve(strategy) { site in
             let answers = try Self.answers(site)
             alone.write { $0 = answers }
         }
-        try await place.serve(strategy + Self.everything) { site in
+        try await deployment.serve(strategy + Self.everything) { site in
             let answers = try Self.answers(site)
             #expect(answers == alone.read { $0 })
         }
     }
 
-    @Test(arguments: Place.allCases)
-    func `every shadow is given all operations if all are sampled`(place: Place) async throws {
-        try await place.serve(["--stripes", "4"] + Self.everything) { site in
+    @Test(arguments: Deployment.allCases)
+    func `every shadow is given all operations if all are sampled`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve(["--stripes", "4"] + Self.everything) { site in
             let client = try site.client()
             for number in 0..<50 {
                 _ = try client.request("PUT", "/v1/properties/\(number)", body: [0x31])
@@ -99,7 +101,7 @@ struct ShadowTests {
 
     @Test func `of a running service a shadow is given a part and not all`() async throws {
         let flags = ["--shadow", "spin,actor", "--shadow-sample", "1/4"]
-        try await Place.inProcess.serve(flags) { site in
+        try await Deployment.inProcess.serve(flags) { site in
             let client = try site.client()
             var served = 0
             var sampled = 0
@@ -118,7 +120,7 @@ struct ShadowTests {
     }
 
     @Test func `a service without shadows shows none`() async throws {
-        try await Place.inProcess.serve { site in
+        try await Deployment.inProcess.serve { site in
             #expect(try Self.shadowRows(site).isEmpty)
             let metrics = try site.ask("GET", "/metrics").text
             #expect(!metrics.contains(#"role="shadow""#))
@@ -132,7 +134,7 @@ struct ShadowTests {
         let flags = [
             "--backlog", "1", "--stripes", "1", "--shadow", shadow, "--shadow-sample", "1/1",
         ]
-        try await Place.inProcess.serve(flags) { site in
+        try await Deployment.inProcess.serve(flags) { site in
             let applied = Arrivals()
             let haveEnded = TestThread.run(8) { _ in
                 guard let client = try? site.client() else {

@@ -62,6 +62,7 @@ private struct ReleasingLate: StrategyVisitor {
         #expect(answers.wait(for: ["1 done", "2 done"]))
 
         answers.commit("3", Change(.put("new", "1")))
+        #expect(commits.wait(for: 3))
         answers.commit("4", Change(.delete("gone")))
         #expect(commits.wait(for: 4))
         answers.look("new")

@@ -26,6 +26,16 @@ struct AnySynchronizedTests {
         }
     }
 
+    @Test func `a visit says whether a strategy is one lock, can block, or only submits`() {
+        #expect(StrategyKind.lock.accept(VisitName()) == "locking")
+        #expect(StrategyKind.mutex.accept(VisitName()) == "locking")
+        #expect(StrategyKind.snapshot.accept(VisitName()) == "blocking")
+        #expect(StrategyKind.serialQueueAsync.accept(VisitName()) == "blocking")
+        for kind in StrategyKind.allCases {
+            #expect((kind.accept(VisitName()) == "any") != kind.traits.blocksCaller)
+        }
+    }
+
     @Test(arguments: StrategyKind.allCases)
     func `a submitted write completes`(kind: StrategyKind) async throws {
         let scores = AnySynchronized<Int>(1, kind: kind)
@@ -41,4 +51,17 @@ struct AnySynchronizedTests {
         #expect(await TestThread.result { completed.pass() })
         #expect(seen.with { $0 } == 2)
     }
+}
+
+/// The function of the visitor that a strategy calls.
+private struct VisitName: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String { "any" }
+
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> String { "blocking" }
+
+    func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> String { "locking" }
 }

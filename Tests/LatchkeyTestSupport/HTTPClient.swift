@@ -5,7 +5,7 @@ import Foundation
 /// Not for use from several threads at once. Every read and write has a time limit, so that a
 /// server that does not answer fails the test instead of hanging it.
 public final class HTTPClient {
-    private let descriptor: Int32
+    private let connection: LoopbackConnection
     private var received: [UInt8] = []
 
     /// How long an answer may take.
@@ -13,50 +13,12 @@ public final class HTTPClient {
 
     /// Connects to a server on loopback.
     public init(port: UInt16) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        guard descriptor >= 0 else {
-            throw HTTPClientError("socket", errno)
-        }
-        var timeout = timeval(tv_sec: Self.patienceSeconds, tv_usec: 0)
-        let size = socklen_t(MemoryLayout<timeval>.size)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = unsafe withUnsafePointer(to: &address) { address in
-            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard result == 0 else {
-            // The object is whole by now, so that its deinitializer runs, and closes.
-            throw HTTPClientError("connect", errno)
-        }
-    }
-
-    deinit {
-        close(descriptor)
+        connection = try LoopbackConnection(port: port, timeoutSeconds: Self.patienceSeconds)
     }
 
     /// Sends bytes as they are.
     public func send(_ bytes: some Sequence<UInt8>) throws {
-        var rest = Array(bytes)[...]
-        while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { bytes in
-                unsafe Foundation.send(
-                    descriptor,
-                    bytes.baseAddress,
-                    bytes.count,
-                    Int32(MSG_NOSIGNAL)
-                )
-            }
-            guard count > 0 else {
-                throw HTTPClientError("send", errno)
-            }
-            rest = rest.dropFirst(count)
-        }
+        guard connection.send(bytes) else { throw HTTPClientError("send", errno) }
     }
 
     /// Sends the text as it stands.
@@ -66,7 +28,7 @@ public final class HTTPClient {
 
     /// Says that nothing more will be sent, and goes on reading.
     public func endSending() {
-        shutdown(descriptor, Int32(SHUT_WR))
+        connection.endSending()
     }
 
     /// Sends a request and reads its answer.
@@ -149,16 +111,14 @@ public final class HTTPClient {
 
     /// Waits for more bytes; false at the end.
     private func fill() throws -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
-        if count < 0 {
+        guard let bytes = connection.receive() else {
             guard errno == ECONNRESET else {
                 throw HTTPClientError("recv", errno)
             }
             return false
         }
-        received.append(contentsOf: buffer[..<count])
-        return count > 0
+        received += bytes
+        return !bytes.isEmpty
     }
 }
 

@@ -3,9 +3,9 @@ import LatchkeyMachine
 extension ComparisonReport.Conditions {
     /// The fewest repeats that can be told from chance.
     package static let repeatsMin = 3
-    /// How many processors other processes may keep busy on average.
+    /// The number of processors that other processes may keep busy on average.
     ///
-    /// What a quiet machine does by itself is below; a build or a browser is above.
+    /// A quiet machine stays below; a build or a browser is above.
     static let foreignProcessorsMax = 0.15
     /// The share of the processors' time that other guests may take.
     static let stealRatioMax = 0.02
@@ -39,7 +39,7 @@ extension ComparisonReport.Conditions {
         let throttled = grown(\.throttledSeconds)
         var findings: [String] = []
         if fingerprint.configuration == "debug" {
-            findings.append("This is a debug build, whose figures say nothing about a release.")
+            findings.append("This is a debug build. Its figures say nothing about a release build.")
         }
         if let foreign {
             if foreign > Self.foreignProcessorsMax {
@@ -51,7 +51,7 @@ extension ComparisonReport.Conditions {
             }
         } else {
             findings.append(
-                "How busy other processes kept the processors is not known: /proc/stat is missing."
+                "The load of other processes is unknown: /proc/stat is missing."
             )
         }
         if let steal, steal > Self.stealRatioMax {

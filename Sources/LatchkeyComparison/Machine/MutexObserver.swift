@@ -17,7 +17,7 @@ extension ComparisonReport.MutexObservation {
         observe { mutex in mutex.withLock { _ in } }
     }
 
-    /// How long the waiting thread may take to go to sleep.
+    /// The time in which the waiting thread must go to sleep.
     private static let patienceSeconds = 2.0
 
     static func observe(

@@ -19,8 +19,8 @@ extension Slice {
             let stripes = (0..<workload.stripes).map { stripe in
                 Value(count: workload.keyCount(stripe: stripe))
             }
-            var worker = worker(thread, UnguardedOperator(stripes: stripes, cost))
-            let tally = worker.run(clock, cost: cost)
+            var worker = Worker(self, thread: thread, UnguardedOperator(stripes: stripes, cost))
+            let tally = worker.run(clock)
             left.write { [stripes = worker.performer.stripes] in $0 = stripes }
             return tally
         }
@@ -34,7 +34,7 @@ extension Slice {
     /// Runs the baseline `pthread-mutex`.
     func pthreadMutex() throws(MeasurementFailure) -> CaseSlice.Output {
         let mutex = BareMutex()
-        let result = try run { _ in BareMutexOperator(mutex: mutex, cost: cost) }
+        let result = try run { BareMutexOperator(mutex: mutex, cost: cost) }
         // Each of its operations writes to the one value.
         let steps = UInt64(result.operationsInAll) &* UInt64(cost.sectionSteps)
         let isRight = mutex.result == cost.work.jump(startValue, steps: steps)

@@ -4,8 +4,8 @@ import LatchkeySync
 
 /// A bounded wait for what a wrong strategy may never do.
 ///
-/// **Design.** Whoever waits is the controlling thread, and it wakes now and then to ask whether
-/// the run was interrupted. What it waits for runs on threads of its own, and is left behind when
+/// **Design.** The controlling thread waits. It wakes now and then to ask whether the run was
+/// interrupted. What it waits for runs on threads of its own, and is left behind when
 /// the bound is reached.
 struct BoundedWait: Sendable {
     /// The longest wait that a starving strategy has shown is under two seconds.

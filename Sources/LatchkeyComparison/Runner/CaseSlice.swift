@@ -19,10 +19,10 @@ struct CaseSlice: StrategyVisitor {
     /// The throughput is taken without.
     let isMetered: Bool
 
-    /// What the slice found, and whether the work came out as it must.
+    /// The result of the slice, and whether the values are right.
     struct Output {
         var result: SliceResult
-        /// How many keys do not have the value that so many writes lead to.
+        /// The number of keys whose value does not match the writes.
         var wrongKeys: Int
         var contention: ContentionReport.Row?
     }
@@ -109,12 +109,12 @@ struct CaseSlice: StrategyVisitor {
 
     /// Runs the threads.
     ///
-    /// What was metered during their warm-up is forgotten.
+    /// The meter is reset after the warm-up.
     private func run<Performer: Operator>(
         _ meter: ContentionMeter?,
         _ performer: @escaping @Sendable () -> Performer
     ) throws(MeasurementFailure) -> SliceResult {
-        try slice.run(whenMeasuring: { meter?.reset() }, performer: { _ in performer() })
+        try slice.run(whenMeasuring: { meter?.reset() }, performer: performer)
     }
 
     private func striped<Value: GuardedValues, Guard: Strategy>(
@@ -154,7 +154,7 @@ struct CaseSlice: StrategyVisitor {
 }
 
 extension Slice {
-    /// How many keys do not have the value that the writes of all threads lead to.
+    /// The number of keys whose value does not match the writes of all threads.
     func wrongKeys<Value: GuardedValues>(
         _ result: SliceResult,
         _ workload: ComparisonReport.Workload,

@@ -14,7 +14,7 @@ package struct ComparisonRun: Sendable {
     let schedule: Schedule
     private let executable: String
 
-    /// What a run found, and what ended it early if it was not an interrupt.
+    /// The result of a run, and the failure that ended it early, if one did.
     package struct Outcome: Sendable {
         package var report: ComparisonReport
         package var failure: ComparisonError?
@@ -129,11 +129,11 @@ package struct ComparisonRun: Sendable {
         }
     }
 
-    /// What a run has found so far.
+    /// The results of a run so far.
     struct Measured {
         /// For each case of the schedule.
         var repeats: [[ComparisonReport.Repeat]]
-        /// Of the checks.
+        /// The results of the checks.
         var verdicts: [ComparisonReport.Verdict] = []
         /// The case whose threads did not stop, which ends the run.
         var stuckCase: PlannedCase?
@@ -154,11 +154,11 @@ package struct ComparisonRun: Sendable {
     }
 }
 
-/// How the cases of a run are measured: in this process, or over HTTP.
+/// A way to measure the cases of a run: in this process, or over HTTP.
 protocol ComparisonMethod {
-    /// What has to be made ready first, by labels for the progress line.
+    /// Labels, for the progress line, of what has to be made ready first.
     var preparations: [String] { get }
-    /// How long a preparation and a repeat take, for the estimate.
+    /// The time that a preparation and a repeat take, for the estimate.
     var preparationSeconds: Double { get }
     var repeatSeconds: Double { get }
 
@@ -173,12 +173,12 @@ protocol ComparisonMethod {
     /// Ends what `prepare` has started; once more does nothing.
     mutating func end()
 
-    /// How many steps of work an operation does, where it does any.
+    /// The steps of work of an operation, if it does any.
     func cost(_ planned: PlannedCase) -> OperationCost?
     var instrument: ComparisonReport.InstrumentCost { get }
     /// Why the figures cannot be trusted, a sentence each.
     var findings: [String] { get }
-    /// What the measured operations themselves say about each strategy.
+    /// The verdicts on the measured operations themselves.
     var verdicts: [ComparisonReport.Verdict] { get }
 }
 

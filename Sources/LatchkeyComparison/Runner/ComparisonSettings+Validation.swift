@@ -11,7 +11,7 @@ package struct ComparisonError: Error, Hashable, CustomStringConvertible {
     package var description: String { message }
 }
 
-/// What a run accepts.
+/// The bounds of a run's settings.
 package enum ComparisonBounds {
     /// More threads than this are no comparison of locks any more.
     package static let threadsMax = 256
@@ -22,7 +22,7 @@ package enum ComparisonBounds {
     package static let keysMax = 1 << 20
     package static let repeatsMax = 1_000
     package static let durationSeconds = 0.005...60.0
-    /// Of fewer operations, the p99 is the slowest one.
+    /// With fewer operations, the p99 is the slowest one.
     package static let arrivalsMin = 100.0
 }
 

@@ -51,33 +51,18 @@ extension ComparisonReport.InstrumentCost {
         let slice = Slice(
             plans: [OperationPlan(workload, seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 0, outsideSteps: 0),
-            interval: nil,
-            durations: SliceDurations(
-                warmUpNanoseconds: 1_000_000,
-                measuredNanoseconds: milliseconds * 1_000_000
-            ),
-            counter: nil,
-            usesPool: false,
-            isInterrupted: { false }
+            warmUpNanoseconds: 1_000_000,
+            measuredNanoseconds: milliseconds * 1_000_000
         )
-        let result = try? slice.run(performer: { _ in IdleOperator() })
+        let result = try? slice.run { IdleOperator() }
         return result?.operationsPerSecond ?? 0
     }
 }
 
 /// Does nothing with an operation but look at it.
 private struct IdleOperator: Operator {
-    var refusedCount: Int { 0 }
-
     @inline(__always)
     mutating func perform(_ operation: PlannedOperation) -> UInt64 {
         UInt64(operation.slot)
     }
-
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        timing.end()
-        return perform(operation)
-    }
-
-    mutating func drain() {}
 }

@@ -20,7 +20,7 @@ struct MemoryComparison: ComparisonMethod {
     /// Why system calls are not counted.
     private let systemCallsMissing: String?
 
-    /// Of the cases of strategies: the throughput without a meter, and the metered one over it.
+    /// For each case of a strategy, the throughput without a meter, and the metered one over it.
     private var metered: [PlannedCase: (operationsPerSecond: [Double], ratios: [Double])] = [:]
     /// Keys with a wrong value, and operations, by strategy or baseline.
     private var wrongKeys: [CaseSubject: Int] = [:]
@@ -120,7 +120,7 @@ struct MemoryComparison: ComparisonMethod {
             guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
             return """
                 The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys \
-                is not what the writes to it lead to.
+                does not match the writes to them.
                 """
         }
     }
@@ -138,8 +138,8 @@ struct MemoryComparison: ComparisonMethod {
                 finding: wrong == 0
                     ? nil
                     : """
-                    The final value of \(wrong) keys is not what the writes to it lead to: \
-                    updates were lost.
+                    Updates were lost: the final value of \(wrong) keys does not match the \
+                    writes to them.
                     """
             )
         }
@@ -193,11 +193,9 @@ struct MemoryComparison: ComparisonMethod {
                 OperationPlan(workload, keys: keys, seed: random.next())
             },
             cost: operationCost(planned),
+            warmUpNanoseconds: UInt64(warmUp * 1e9),
+            measuredNanoseconds: UInt64(measured * 1e9),
             interval: interval,
-            durations: SliceDurations(
-                warmUpNanoseconds: UInt64(warmUp * 1e9),
-                measuredNanoseconds: UInt64(measured * 1e9)
-            ),
             counter: isMetered && !planned.usesPool ? counter : nil,
             usesPool: planned.usesPool,
             isInterrupted: isInterrupted
@@ -206,30 +204,27 @@ struct MemoryComparison: ComparisonMethod {
 }
 
 extension ComparisonReport.Workload {
-    /// How many of the keys are in a stripe.
+    /// The number of keys in a stripe.
     func keyCount(stripe: Int) -> Int {
         (keys - stripe + stripes - 1) / stripes
     }
 }
 
 extension ComparisonReport.Repeat {
-    /// What a slice found.
+    /// The result of a slice.
     ///
     /// In an open loop the threads poll for the time at which an operation is due, which would be
     /// most of their processor time: it is left out.
     init(_ result: SliceResult, index: Int, isPaced: Bool) {
         let rate = result.operationsPerSecond
-        let responses = result.tallies.compactMap(\.responses)
-        let fromIntended = result.tallies.compactMap(\.responsesFromIntended)
         let refused = result.tallies.reduce(0) { $0 + $1.refused }
         self.init(
             index: index,
             operations: result.operations,
             seconds: rate > 0 ? Double(result.operations) / rate : 0,
             operationsPerThread: result.tallies.map(\.operations),
-            response: ResponseTimes.durations(responses),
-            responseFromIntendedStart: ResponseTimes.durations(
-                fromIntended,
+            response: result.responses?.fromStart.durations(),
+            responseFromIntendedStart: result.responses?.fromIntended.durations(
                 unbegun: result.tallies.compactMap(\.unbegun)
             ),
             cpuSeconds: isPaced ? nil : Double(result.usage.processorNanoseconds) / 1e9,

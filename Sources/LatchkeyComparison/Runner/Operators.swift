@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import LatchkeySync
 
-/// What an operation of a case costs, in steps of work.
+/// The cost of an operation, in steps of work.
 struct OperationCost: Sendable {
     let work: Work
     let sectionSteps: Int
@@ -31,7 +31,7 @@ protocol Operator: SendableMetatype {
     mutating func drain()
 }
 
-/// Where nothing is refused, and an operation has ended when it returns.
+/// Defaults: nothing is refused, and an operation has ended when it returns.
 extension Operator {
     var refusedCount: Int { 0 }
 
@@ -95,11 +95,11 @@ struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operato
 
 /// Uses the submitting access functions, with a bounded number of operations under way.
 ///
-/// What is measured is how many operations are *applied*: a thread goes on while up to
+/// The figure is the number of *applied* operations: a thread goes on while up to
 /// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
 /// bounds them is part of the figure, as any bound would be part of a program.
 struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
-    /// How many operations of a thread are under way at most.
+    /// The most operations of a thread that are under way.
     static var windowMax: Int { 16 }
 
     let striped: Striped<Value, Guard>

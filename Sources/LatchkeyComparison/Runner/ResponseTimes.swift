@@ -1,91 +1,57 @@
 import CLatchkeySystem
+import LatchkeyMetrics
 import Synchronization
 
-/// How long operations took, of one thread of an open loop.
+/// The durations of a slice's operations in an open loop.
 ///
-/// **Design.** Buckets of a sixteenth of an octave, so that a quantile is off by at most 6 %. What
-/// completes later is recorded by the thread that completes it, so the counts are added atomically;
-/// relaxed, because they are read when everything has completed.
-///
-/// SAFETY: `@safe` because the class alone allocates and frees the buckets, and every index comes
-/// from `bucket(_:)`, which is below their number.
-@safe
-final class ResponseTimes: @unchecked Sendable {
-    private static let subdivisions: UInt64 = 16
-    /// 64 octaves; the first sixteen nanoseconds have a bucket each.
-    private static let bucketCount = 64 * Int(subdivisions)
-
-    private let buckets: UnsafeMutablePointer<Atomic<UInt64>>
-    private let sum = Atomic<UInt64>(0)
+/// **Design.** A histogram with buckets of a sixteenth of an octave, so that a quantile is off by at
+/// most 6 %. Each operation is recorded by the thread that completes it, in words of its own. The
+/// longest one is raised atomically; relaxed, because it is read when everything has completed.
+final class ResponseTimes: Sendable {
+    private let histogram = Histogram(bounds: ResponseTimes.bounds)
     private let longest = Atomic<UInt64>(0)
 
-    init() {
-        unsafe buckets = .allocate(capacity: Self.bucketCount)
-        for index in 0..<Self.bucketCount {
-            unsafe (buckets + index).initialize(to: Atomic(0))
+    /// The greatest duration in each bucket: the first sixteen nanoseconds have a bucket each, and
+    /// so has each sixteenth of an octave above them.
+    private static let bounds: HistogramBounds = {
+        let octaves = (0..<59).flatMap { octave in
+            (17...32 as ClosedRange<UInt64>).map { $0 << octave - 1 }
         }
-    }
-
-    deinit {
-        unsafe buckets.deallocate()
-    }
+        return HistogramBounds(Array(0..<16) + octaves, scale: .one)
+    }()
 
     func record(_ nanoseconds: UInt64) {
-        unsafe buckets[Self.bucket(nanoseconds)].add(1, ordering: .relaxed)
-        sum.wrappingAdd(nanoseconds, ordering: .relaxed)
+        histogram.observe(nanoseconds)
         longest.max(nanoseconds, ordering: .relaxed)
     }
 
-    static func bucket(_ nanoseconds: UInt64) -> Int {
-        guard nanoseconds >= subdivisions else { return Int(nanoseconds) }
-        let octave = UInt64.bitWidth - 1 - nanoseconds.leadingZeroBitCount
-        let inside = nanoseconds >> UInt64(octave - 4) & (subdivisions - 1)
-        return (octave - 3) * Int(subdivisions) + Int(inside)
-    }
-
-    /// The greatest duration in a bucket.
-    static func upperBound(_ bucket: Int) -> UInt64 {
-        let (row, inside) = bucket.quotientAndRemainder(dividingBy: Int(subdivisions))
-        guard row > 0 else { return UInt64(inside) }
-        return (subdivisions + UInt64(inside) + 1) << UInt64(row - 1) - 1
-    }
-
-    /// The figures of all threads together; `nil` if nothing was recorded.
+    /// The figures; `nil` if nothing was recorded.
     ///
-    /// What was due and had not begun at the end counts as having taken until then: at least so
+    /// Operations that were due and had not begun count as having taken until the end: at least so
     /// long it did take.
-    static func durations(
-        _ all: [ResponseTimes],
-        unbegun: [UnbegunOperations] = []
-    ) -> ComparisonReport.Durations? {
-        var counts = [UInt64](repeating: 0, count: bucketCount)
-        for times in all {
-            for index in 0..<bucketCount {
-                counts[index] += unsafe times.buckets[index].load(ordering: .relaxed)
-            }
-        }
+    func durations(unbegun: [UnbegunOperations] = []) -> ComparisonReport.Durations? {
+        let reading = histogram.reading
+        var counts = reading.buckets
+        let bounds = Self.bounds.values
         for late in unbegun {
             var below: UInt64 = 0
-            for index in 0..<bucketCount where below < late.count {
-                let reached = late.count(upTo: upperBound(index))
+            for (index, bound) in bounds.enumerated() where below < late.count {
+                let reached = late.count(upTo: bound)
                 counts[index] += reached - below
                 below = reached
             }
         }
         let total = counts.reduce(0, +)
         guard total > 0 else { return nil }
-        let longest =
-            (all.map { $0.longest.load(ordering: .relaxed) } + unbegun.map(\.longest)).max() ?? 0
-        let sum = all.reduce(unbegun.reduce(0) { $0 + $1.sum }) {
-            $0 + Double($1.sum.load(ordering: .relaxed))
-        }
+        let longest = unbegun.map(\.longest).reduce(longest.load(ordering: .relaxed), max)
+        let sum = unbegun.reduce(reading.sum) { $0 + $1.sum }
         func quantile(_ share: Double) -> Double {
             let rank = UInt64((share * Double(total)).rounded(.up))
             var below: UInt64 = 0
-            for (index, count) in counts.enumerated() {
+            for (bound, count) in zip(bounds, counts) {
                 below += count
                 if below >= rank {
-                    return Double(min(longest, upperBound(index)))
+                    return Double(min(longest, bound))
                 }
             }
             return Double(longest)
@@ -117,7 +83,7 @@ struct UnbegunOperations: Sendable, Equatable {
         count = longest > 0 ? UInt64((Double(longest) / interval).rounded(.up)) : 0
     }
 
-    /// How many of them were due so many nanoseconds before the end, or fewer.
+    /// The number of them that were due at most this many nanoseconds before the end.
     func count(upTo nanoseconds: UInt64) -> UInt64 {
         guard nanoseconds < longest else { return count }
         // Those that were due earlier, and so have waited for longer.
@@ -132,7 +98,7 @@ struct UnbegunOperations: Sendable, Equatable {
 }
 
 enum Quantiles {
-    /// How many values there must be for one in a thousand of them to mean anything.
+    /// The fewest values whose p99.9 means anything.
     static let rareCountMin = 1_000
 }
 
@@ -140,13 +106,18 @@ enum Quantiles {
 struct ResponseTiming: Sendable {
     let intendedAt: UInt64
     let startedAt: UInt64
-    let fromIntended: ResponseTimes
-    let fromStart: ResponseTimes
+    let responses: Responses
 
     /// Records the operation as ended now.
     func end() {
         let now = latchkey_system_nanoseconds()
-        fromStart.record(now &- startedAt)
-        fromIntended.record(now &- min(now, intendedAt))
+        responses.fromStart.record(now &- startedAt)
+        responses.fromIntended.record(now &- min(now, intendedAt))
     }
+}
+
+/// The durations of a slice's operations, from both starts.
+struct Responses: Sendable {
+    let fromStart = ResponseTimes()
+    let fromIntended = ResponseTimes()
 }

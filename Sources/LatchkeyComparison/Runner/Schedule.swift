@@ -1,6 +1,6 @@
 import LatchkeySync
 
-/// What is measured in a case: a strategy, or one of the baselines.
+/// The subject of a case: a strategy, or one of the baselines.
 enum CaseSubject: Sendable, Hashable {
     case strategy(StrategyKind)
     case baseline(ComparisonReport.Baseline)

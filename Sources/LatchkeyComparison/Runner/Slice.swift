@@ -5,31 +5,31 @@ import Glibc
 import LatchkeyMachine
 import LatchkeySync
 
-/// What the threads of one slice have in common.
+/// One measurement of a case, and everything that its threads share.
 struct Slice: Sendable {
     let plans: [OperationPlan]
     let cost: OperationCost
+    let warmUpNanoseconds: UInt64
+    let measuredNanoseconds: UInt64
     /// Nanoseconds between two operations of a thread, in an open loop.
-    let interval: Double?
-    let durations: SliceDurations
-    let counter: SystemCallCounter?
+    var interval: Double?
+    var counter: SystemCallCounter?
     /// Whether operations run on other threads than those that ask for them, whose processor time
     /// must then be in the figure.
-    let usesPool: Bool
-    let isInterrupted: @Sendable () -> Bool
+    var usesPool = false
+    var isInterrupted: @Sendable () -> Bool = { false }
+    /// Of an open loop.
+    let responses = Responses()
 
     var threads: Int { plans.count }
 }
 
-struct SliceDurations: Sendable {
-    var warmUpNanoseconds: UInt64
-    var measuredNanoseconds: UInt64
-}
-
-/// What a slice found.
+/// The result of a slice.
 struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage: Usage
+    /// In an open loop.
+    var responses: Responses?
 
     /// The sum of the threads' own rates.
     ///
@@ -43,7 +43,7 @@ struct SliceResult: Sendable {
 }
 
 extension Slice {
-    /// Runs `workers` threads, each on an operator that it makes itself, and returns what they did.
+    /// Runs the threads, each on an operator that it makes itself, and returns what they did.
     ///
     /// **Design.** The calling thread controls: it waits for all to arrive at the start line, lets
     /// them warm up, measures for the given time and ends. It sleeps in between, so it takes no
@@ -51,37 +51,20 @@ extension Slice {
     ///
     /// - Parameters:
     ///   - whenMeasuring: Called on the calling thread when the warm-up is over.
-    ///   - performer: Called on each worker's thread, with the worker's number from 0.
+    ///   - performer: Called on each worker's thread.
     /// - Returns: What each of them did.
     /// - Throws: ``MeasurementFailure`` if there is nothing to return.
     func run<Performer: Operator>(
         whenMeasuring: () -> Void = {},
-        performer: @escaping @Sendable (_ thread: Int) -> Performer
+        performer: @escaping @Sendable () -> Performer
     ) throws(MeasurementFailure) -> SliceResult {
         try run(whenMeasuring: whenMeasuring) { (thread, clock) in
-            var worker = worker(thread, performer(thread))
-            return worker.run(clock, cost: cost)
+            var worker = Worker(self, thread: thread, performer())
+            return worker.run(clock)
         }
     }
 
-    /// The worker with this number, from 0.
-    func worker<Performer: Operator>(_ thread: Int, _ performer: Performer) -> Worker<Performer> {
-        Worker(
-            performer,
-            plan: plans[thread],
-            interval: interval,
-            offset: offset(thread),
-            counter: counter
-        )
-    }
-
-    /// Where in the first interval of an open loop a thread begins, from 0 to 1, so that threads
-    /// take turns.
-    func offset(_ thread: Int) -> Double {
-        Double(thread) / Double(threads)
-    }
-
-    /// The same for workers that have a loop of their own.
+    /// The same for workers that are made in another way.
     func run(
         whenMeasuring: () -> Void = {},
         _ body: @escaping @Sendable (_ thread: Int, _ clock: StageClock) -> WorkerTally
@@ -103,11 +86,11 @@ extension Slice {
             usleep(50)
         }
         clock.advance(to: .warmingUp)
-        let isWarm = rest(durations.warmUpNanoseconds)
+        let isWarm = rest(warmUpNanoseconds)
         whenMeasuring()
         let usageBefore = (process: Usage.process, own: Usage.thread)
         clock.measure(from: latchkey_system_nanoseconds())
-        let isMeasured = isWarm && rest(durations.measuredNanoseconds)
+        let isMeasured = isWarm && rest(measuredNanoseconds)
         clock.end(at: latchkey_system_nanoseconds())
         try BoundedWait(isInterrupted: isInterrupted).wait(for: left)
         let process = Usage.process - usageBefore.process
@@ -118,7 +101,8 @@ extension Slice {
         let found = tallies.read { $0 }
         return SliceResult(
             tallies: found,
-            usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage }
+            usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage },
+            responses: interval == nil ? nil : responses
         )
     }
 

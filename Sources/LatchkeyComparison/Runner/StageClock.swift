@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Where a slice of the run stands.
+/// The stage of a slice.
 enum Stage: UInt32, AtomicRepresentable {
     /// Threads arrive at the start line and wait there.
     case arriving

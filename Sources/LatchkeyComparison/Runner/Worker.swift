@@ -2,7 +2,7 @@ import CLatchkeySystem
 import Glibc
 import LatchkeyMachine
 
-/// What one thread of a slice did.
+/// The work that one thread did in a slice.
 struct WorkerTally: Sendable {
     /// While it counted.
     ///
@@ -16,9 +16,7 @@ struct WorkerTally: Sendable {
     var usage = Usage()
     var futexCalls: Int?
     var systemCalls: Int?
-    var responses: ResponseTimes?
-    var responsesFromIntended: ResponseTimes?
-    /// What was due and had not begun when the slice ended, in an open loop.
+    /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
 
     var operationsPerSecond: Double {
@@ -29,48 +27,37 @@ struct WorkerTally: Sendable {
 /// The life of one thread in a slice: start line, warm-up, measuring, end.
 struct Worker<Performer: Operator> {
     private(set) var performer: Performer
-    let plan: OperationPlan
-    /// Nanoseconds from one operation to the next, in an open loop.
-    let interval: Double?
-    /// Where in the first interval this thread begins, from 0 to 1.
-    let offset: Double
-    let counter: SystemCallCounter?
+    private let slice: Slice
+    private let plan: OperationPlan
+    /// The part of the first interval of an open loop after which this thread begins, from 0 to 1,
+    /// so that the threads' operations alternate.
+    private let offset: Double
 
     private var position = 0
     private var outside: UInt64 = 1
 
-    init(
-        _ performer: Performer,
-        plan: OperationPlan,
-        interval: Double?,
-        offset: Double,
-        counter: SystemCallCounter?
-    ) {
+    /// The worker with this number, from 0.
+    init(_ slice: Slice, thread: Int, _ performer: Performer) {
         self.performer = performer
-        self.plan = plan
-        self.interval = interval
-        self.offset = offset
-        self.counter = counter
+        self.slice = slice
+        plan = slice.plans[thread]
+        offset = Double(thread) / Double(slice.threads)
     }
 
     /// Runs from the start line to the end, on the calling thread.
-    mutating func run(_ clock: StageClock, cost: OperationCost) -> WorkerTally {
-        let calls = counter?.begin()
+    mutating func run(_ clock: StageClock) -> WorkerTally {
+        let calls = slice.counter?.begin()
         clock.arrive()
         while clock.isStill(.arriving) {
             sched_yield()
         }
-        loop(.warmingUp, clock, cost, nil)
+        loop(.warmingUp, clock)
         performer.drain()
         var tally = WorkerTally()
-        if interval != nil {
-            tally.responses = ResponseTimes()
-            tally.responsesFromIntended = ResponseTimes()
-        }
         let before = position
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
-        loop(.measuring, clock, cost, tally)
+        loop(.measuring, clock)
         performer.drain()
         let end = latchkey_system_nanoseconds()
         tally.usage = Usage.thread - usageBefore
@@ -81,7 +68,7 @@ struct Worker<Performer: Operator> {
         calls?.end()
         let since = clock.measuringSince
         tally.operations = position - before
-        tally.unbegun = interval.map { interval in
+        tally.unbegun = slice.interval.map { interval in
             UnbegunOperations(
                 firstIntendedAt: intended(since, tally.operations, interval),
                 interval: interval,
@@ -95,16 +82,11 @@ struct Worker<Performer: Operator> {
         return tally
     }
 
-    private mutating func loop(
-        _ stage: Stage,
-        _ clock: StageClock,
-        _ cost: OperationCost,
-        _ tally: WorkerTally?
-    ) {
-        if let interval {
-            openLoop(stage, clock, cost, interval, tally)
+    private mutating func loop(_ stage: Stage, _ clock: StageClock) {
+        if let interval = slice.interval {
+            openLoop(stage, clock, slice.cost, interval)
         } else {
-            closedLoop(stage, clock, cost)
+            closedLoop(stage, clock, slice.cost)
         }
     }
 
@@ -114,7 +96,7 @@ struct Worker<Performer: Operator> {
         let count = plan.operations.count
         var place = position % count
         var done = 0
-        // Copies, so that they can stay in registers while the doors are called.
+        // Copies, so that they can stay in registers while the access functions are called.
         var outside = outside
         var performer = performer
         unsafe plan.operations.withUnsafeBufferPointer { operations in
@@ -144,14 +126,13 @@ struct Worker<Performer: Operator> {
 
     /// One operation at each intended start, or as soon after it as the last one lets.
     ///
-    /// What is measured is due from the common start on, whenever this thread gets there: a stall
+    /// Operations are due from the common start on, whenever this thread gets there: a stall
     /// that began during the warm-up delays it as well.
     private mutating func openLoop(
         _ stage: Stage,
         _ clock: StageClock,
         _ cost: OperationCost,
-        _ interval: Double,
-        _ tally: WorkerTally?
+        _ interval: Double
     ) {
         let start =
             stage == .measuring ? clock.measuringSince : latchkey_system_nanoseconds()
@@ -161,14 +142,13 @@ struct Worker<Performer: Operator> {
             let intended = intended(start, done, interval)
             guard Pace.wait(until: intended, while: { clock.isStill(stage) }) else { break }
             let operation = plan.operations[position % count]
-            if let fromStart = tally?.responses, let fromIntended = tally?.responsesFromIntended {
+            if stage == .measuring {
                 outside ^= performer.perform(
                     operation,
                     timing: ResponseTiming(
                         intendedAt: intended,
                         startedAt: latchkey_system_nanoseconds(),
-                        fromIntended: fromIntended,
-                        fromStart: fromStart
+                        responses: slice.responses
                     )
                 )
             } else {
@@ -185,7 +165,7 @@ struct Worker<Performer: Operator> {
 enum Pace {
     /// The kernel wakes a sleeper some fifty microseconds late; so much is polled instead.
     static let pollNanoseconds: UInt64 = 80_000
-    /// How long a sleep is at most, so that the end of the slice is seen.
+    /// The longest sleep, so that the end of the slice is seen.
     static let sleepMaxNanoseconds: UInt64 = 5_000_000
 
     /// Returns at that time, or with false when `condition` has ended before.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where one strategy overtakes another as threads are added or reads become more frequent.
+/// The points where one strategy overtakes another as threads or reads are added.
 package enum Crossovers {
     /// All crossovers between the cases' strategies.
     ///
@@ -25,7 +25,7 @@ package enum Crossovers {
         var curve: ScalabilityCurve?
     }
 
-    /// What cases have in common that differ by their read ratio only.
+    /// The common part of cases that differ by their read ratio only.
     private struct Situation: Hashable {
         var workload: ComparisonReport.Workload
         var threads: Int
@@ -123,7 +123,7 @@ package enum Crossovers {
         }
     }
 
-    /// Where the fitted curves cross between two numbers of threads, by halving.
+    /// The number of threads, between two, at which the fitted curves cross, by halving.
     private static func curvesCross(
         _ first: Line,
         _ second: Line,

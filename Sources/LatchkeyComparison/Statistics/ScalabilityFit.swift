@@ -14,7 +14,7 @@ package struct ScalabilityCurve: Sendable, Equatable {
     /// κ, as a share.
     var coherency: Double
 
-    /// How many different numbers of threads are needed.
+    /// The fewest different numbers of threads.
     static let pointsMin = 3
 
     func throughput(_ threads: Double) -> Double {
@@ -34,7 +34,7 @@ package struct ScalabilityCurve: Sendable, Equatable {
         }
     }
 
-    /// Where the curve is highest: 1 if it never rises, `nil` if it never ceases to.
+    /// The number of threads at the curve's peak: 1 if it never rises, `nil` if it only rises.
     package var peakThreads: Double? {
         guard contention < 1 else { return 1 }
         guard coherency > 0 else { return nil }

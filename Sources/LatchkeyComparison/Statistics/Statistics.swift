@@ -32,7 +32,7 @@ package enum Statistics {
 
 /// Intervals from resampling: what else the repeats could have been, as far as they tell.
 package enum Bootstrap {
-    /// How many resamples an interval is made of.
+    /// The number of resamples of an interval.
     package static let resampleCount = 1_000
     /// The share of the resamples that an interval contains.
     package static let level = 0.95
@@ -96,9 +96,9 @@ package struct Modes: Sendable, Equatable {
     package let worse: Double
     package let better: Double
 
-    /// How much faster the better group must be.
+    /// The least ratio of the better group to the worse one.
     package static let ratioMin = 1.5
-    /// How many repeats a group has at least: one alone may be a disturbance.
+    /// The fewest repeats of a group: one alone may be a disturbance.
     package static let groupMin = 2
     /// Stands in for a repeat in which nothing was done, the slowest of all: half an operation a
     /// second.
@@ -124,7 +124,7 @@ package struct Modes: Sendable, Equatable {
         else { return nil }
     }
 
-    /// How much greater the value at `index` is than the one before it.
+    /// The value at `index` over the one before it.
     private static func gap(_ sorted: [Double], _ index: Int) -> Double {
         sorted[index] / sorted[index - 1]
     }

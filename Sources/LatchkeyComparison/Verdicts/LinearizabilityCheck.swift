@@ -24,7 +24,7 @@ package enum LinearizabilityCheck {
         case undecided
     }
 
-    /// How many configurations of one property are looked at.
+    /// The most configurations of one property that are looked at.
     package static let configurationsMax = 2_000_000
 
     /// Checks the operations, whose clients each wait for one to end before the next begins.
@@ -65,7 +65,7 @@ private struct LinearizationSearch {
     /// A place in the order at which there was a choice.
     private struct Branch {
         var orderedCount: Int
-        /// What has not been tried yet, the next one last.
+        /// Clients that have not been tried yet, the next one last.
         var choices: [Int]
     }
 

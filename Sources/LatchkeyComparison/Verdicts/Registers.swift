@@ -1,6 +1,6 @@
 import Glibc
 
-/// What is guarded while a strategy is checked: properties that are easy to break.
+/// The guarded value of the checks: properties that are easy to break.
 ///
 /// Each change is made in several steps with work in between, and now and then gives up the
 /// processor in the middle, so that a strategy which lets two in at once is caught even where there
@@ -15,7 +15,7 @@ struct Registers: Sendable {
         var complement: UInt64 = ~0
     }
 
-    /// What an access found.
+    /// The result of an access.
     struct Finding: Sendable {
         var value: UInt64
         var isTorn: Bool
@@ -58,7 +58,7 @@ struct Registers: Sendable {
     }
 }
 
-/// What happens in the middle of a change.
+/// A pause in the middle of a change.
 enum Pause: Sendable {
     case none
     case work

@@ -12,11 +12,11 @@ package import LatchkeySync
 /// recording may cost what it likes.
 package enum StrategyVerdicts {
     static let threads = 4
-    /// How many operations each thread records at most.
+    /// The most operations that each thread records.
     static let operationsMax = 6_000
     /// After how many seconds a thread stops even if it has recorded fewer.
     static let secondsMax = 0.4
-    /// What a check takes, with the search, on average over the strategies.
+    /// The time of a check, with the search, on average over the strategies.
     static let estimatedSeconds = 0.3
 
     /// Checks a strategy by its name.
@@ -234,7 +234,7 @@ extension RecordedOperation.Action {
     }
 }
 
-/// What one client did and saw.
+/// The record of one client.
 private struct ClientRecord: Sendable {
     let client: Int
     private(set) var history: [RecordedOperation] = []

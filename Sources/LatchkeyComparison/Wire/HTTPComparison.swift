@@ -12,13 +12,12 @@ internal import LatchkeySync
 package struct HTTPComparison: ComparisonMethod {
     /// More properties than this take longer to make than to measure.
     package static let keysMax = 10_000
-    package static let connectionsMax = 256
 
-    /// What a reader of the figures has to know.
+    /// The method, for readers of the figures.
     package static let method = """
-        Over HTTP the response is as wrk corrects it for requests that it could not send; what was \
-        refused is in it. One thread of wrk shares the processors with the service, which samples \
-        its contention all the while. The checks ran in this process.
+        Over HTTP the response time is as wrk corrects it for requests that it could not send; \
+        refused requests are included. wrk has one thread, on the same processors as the service, \
+        which samples its contention during the whole run. The checks ran in this process.
         """
 
     /// One running service serves all cases with the same three.
@@ -145,7 +144,7 @@ package struct HTTPComparison: ComparisonMethod {
         }
     }
 
-    /// What fails after an interrupt fails because of it.
+    /// A failure after an interrupt counts as the interrupt.
     private func unlessInterrupted<Result>(
         _ body: () throws(ComparisonError) -> Result
     ) throws(MeasurementFailure) -> Result {
@@ -172,7 +171,7 @@ package struct HTTPComparison: ComparisonMethod {
 
     func cost(_ planned: PlannedCase) -> OperationCost? { nil }
 
-    /// What the client saw that makes figures worthless, a sentence each.
+    /// The client's errors that make figures worthless, a sentence each.
     var findings: [String] {
         lostCounts.sorted { $0.key < $1.key }.map { label, count in
             "\(count) requests or connections were lost under \(label)."
@@ -183,7 +182,7 @@ package struct HTTPComparison: ComparisonMethod {
 }
 
 extension ComparisonSettings {
-    /// What is compared over HTTP if nothing else is said.
+    /// The defaults over HTTP.
     package mutating func useHTTPDefaults() {
         threads = [4, 32]
         durationSeconds = 1

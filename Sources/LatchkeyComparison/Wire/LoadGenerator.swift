@@ -5,7 +5,7 @@ internal import LatchkeyMachine
 
 /// `wrk`, which drives a service and says what a client sees.
 struct LoadGenerator {
-    /// What the client saw.
+    /// The client's figures.
     struct Result: Equatable {
         /// Answered as they should be.
         var operations: Int
@@ -14,7 +14,7 @@ struct LoadGenerator {
         var refused: Int
         /// Connections that failed or requests that got no answer in time.
         var lost: Int
-        /// Of all requests, those that were refused included, as `wrk` corrects it.
+        /// The response times of all requests, refused ones included, as `wrk` corrects them.
         ///
         /// For each response that took more than twice the mean interval between the requests of
         /// one connection, `wrk` adds made-up ones for the requests that could have been sent
@@ -24,7 +24,7 @@ struct LoadGenerator {
     }
 
     private static let timeoutSeconds = 5
-    /// How much longer than it should `wrk` may take before it is killed.
+    /// The time after its duration in which `wrk` must end before it is killed.
     private static let patienceSeconds = 15.0
 
     private let executable: String
@@ -91,7 +91,7 @@ struct LoadGenerator {
         let status = process.end(graceSeconds: Self.patienceSeconds)
         let text = String(decoding: output, as: UTF8.self)
         guard status == 0, let result = Result(output: text) else {
-            throw ComparisonError("wrk ended without figures (status \(status)).")
+            throw ComparisonError("wrk printed no figures (status \(status)).")
         }
         return result
     }

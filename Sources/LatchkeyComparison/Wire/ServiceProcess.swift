@@ -7,9 +7,9 @@ internal import LatchkeySync
 ///
 /// Ends with ``end()``, and with the thread that made it, however that ends.
 final class ServiceProcess {
-    /// How long a service may take until it answers.
+    /// The time in which a service must answer.
     private static let startSeconds = 30.0
-    /// How long it may finish what it is doing.
+    /// The time in which it may finish what it is doing.
     private static let drainSeconds = 2
 
     private let process: ChildProcess
@@ -70,7 +70,7 @@ final class ServiceProcess {
     /// The processor time that the service has used, in seconds.
     var processorSeconds: Double? { process.processorSeconds }
 
-    /// What the service says of its own strategy.
+    /// The service's own report on its strategy.
     func contention(_ strategy: StrategyKind) throws(ComparisonError) -> ContentionReport.Row {
         let answer = try WireClient.answer(port, "GET", "/v1/contention")
         let decoder = JSONDecoder()

@@ -8,7 +8,7 @@ protocol GuardedValues: Sendable {
     func value(_ slot: Int) -> UInt64
 }
 
-/// What every value is at first.
+/// The initial value of every key.
 let startValue: UInt64 = 0x5DEE_CE66
 
 /// One value, in place.

@@ -4,9 +4,6 @@ import Foundation
 struct PlannedOperation: Sendable, Equatable {
     private let bits: UInt32
 
-    static let slotMax = 1 << 21
-    static let stripeMax = 1 << 10
-
     init(key: Int, stripes: Int, isWrite: Bool) {
         let place = UInt32(key / stripes) << 11 | UInt32(key % stripes) << 1
         bits = place | (isWrite ? 1 : 0)
@@ -19,7 +16,7 @@ struct PlannedOperation: Sendable, Equatable {
     func key(stripes: Int) -> Int { slot * stripes + stripe }
 }
 
-/// What one thread does, over and over.
+/// The operations of one thread, which it repeats.
 ///
 /// Drawn before the run, so that neither a random number nor a logarithm is in the timed path, and
 /// so that anybody who knows how many operations a thread did knows which ones.

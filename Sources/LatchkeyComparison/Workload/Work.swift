@@ -33,7 +33,7 @@ struct Work: Sendable, Equatable {
         return value
     }
 
-    /// What `run` returns for so many steps, without doing them.
+    /// The result of `run` for this many steps, without doing them.
     func jump(_ value: UInt64, steps: UInt64) -> UInt64 {
         var all = Work(multiplier: 1, addend: 0)
         var power = self
@@ -57,7 +57,7 @@ struct Work: Sendable, Equatable {
     }
 }
 
-/// How long a step takes on this machine, and so how many steps are a number of nanoseconds.
+/// The duration of a step on this machine, which turns nanoseconds into steps.
 struct WorkCalibration: Sendable, Equatable {
     let stepNanoseconds: Double
 
@@ -81,7 +81,7 @@ struct WorkCalibration: Sendable, Equatable {
     }
 }
 
-/// Where results go that nobody wants, so that the compiler must produce them.
+/// A sink for unused results, so that the compiler must compute them.
 enum Sink {
     @inline(never) @_optimize(none)
     static func keep(_ value: UInt64) {}

@@ -155,7 +155,7 @@ extension HTTPServer {
     /// How many connections the kernel keeps until they are accepted.
     private static let listenBacklog: UInt32 = 1024
 
-    /// The options of the C server. The bounds of the settings fit into their types.
+    /// The options of the C server, whose types have room for the bounds of the settings.
     private static func options(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) -> latchkey_http_options {

@@ -148,7 +148,7 @@ extension ServiceConfiguration: Configurable {
 
 extension StrategyKind {
     /// The strategies of a list of names, in which `all` stands for every strategy.
-    package static func kinds(named list: String) -> [StrategyKind] {
+    fileprivate static func kinds(named list: String) -> [StrategyKind] {
         list == "all"
             ? allCases : list.split(separator: ",").compactMap { Self(rawValue: String($0)) }
     }

@@ -12,7 +12,7 @@ enum ServiceMetrics {
     private static let suspended = MetricFamily(
         "latchkey_http_suspended_requests",
         .gauge,
-        help: "Requests that wait for their answer without a thread, or with a parked one."
+        help: "Requests whose handler has returned and whose answer is not there yet."
     )
     private static let accepted = MetricFamily(
         "latchkey_http_connections_accepted_total",

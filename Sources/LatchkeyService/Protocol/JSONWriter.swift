@@ -60,7 +60,7 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes a string. Quotes, backslashes and control characters are escaped.
+    /// Writes a string, with quotes, backslashes and control characters escaped.
     package mutating func string(_ text: some Sequence<UInt8>) {
         separate()
         bytes.append(UInt8(ascii: "\""))

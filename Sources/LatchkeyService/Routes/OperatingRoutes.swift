@@ -4,7 +4,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeySync
 
-/// The routes for people, probes and monitoring. They do not use the store.
+/// The routes for people, probes and monitoring, which do not use the store.
 struct OperatingRoutes: Sendable {
     let strategy: StrategyKind
     let board: ContentionBoard

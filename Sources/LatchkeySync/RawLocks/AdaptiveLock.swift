@@ -7,16 +7,16 @@ public import Synchronization
 ///
 /// | word        | meaning                  | becomes                                          |
 /// |-------------|--------------------------|--------------------------------------------------|
-/// | `unlocked`  | free                     | `locked`, by who takes it at once or spinning;   |
-/// |             |                          | `contended`, by who takes it before or after sleep |
-/// | `locked`    | held, nobody sleeps      | `unlocked`, by the holder;                       |
-/// |             |                          | `contended`, by who goes to sleep                |
-/// | `contended` | held, some may be asleep | `unlocked`, by the holder, who then wakes one    |
+/// | `unlocked`  | free                     | `locked`, by a thread that takes it at once or   |
+/// |             |                          | spinning; `contended`, by one that has slept     |
+/// | `locked`    | held, no thread sleeps   | `unlocked`, by the holder;                       |
+/// |             |                          | `contended`, by a thread that goes to sleep      |
+/// | `contended` | held, some may be asleep | `unlocked`, by the holder, which then wakes one  |
 ///
-/// Whoever has slept takes the lock as `contended`, since others may still sleep: a wake-up too
-/// many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and whoever
-/// runs may take the lock first. That barging is the point: it keeps the lock on processors that
-/// are awake. In return nobody is promised a turn.
+/// A thread that has slept takes the lock as `contended`, since others may still sleep: one wake-up
+/// too many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and a
+/// running thread may take the lock first. This keeps the lock on processors that are awake. The
+/// price is fairness.
 public final class AdaptiveLock: RawLock {
     @usableFromInline static var unlocked: UInt32 { 0 }
     @usableFromInline static var locked: UInt32 { 1 }

@@ -9,11 +9,11 @@
 ///
 /// - *Guarantees:* no thread ever blocks; the backlog of writes is bounded.
 /// - *Use it when* the callers are asynchronous already.
-/// - *Not when* short sections are entered from synchronous code. One actor is one stripe, so the
-///   service has one for its store.
-/// - *Trap:* "no locks" is not "no cost": alone, an access takes 10 times as long as under a lock,
-///   because each one is a task. State can change across an `await`; the methods here do not
-///   suspend, so it cannot inside a body.
+/// - *Not when* synchronous code enters short sections. The service has one actor for its whole
+///   store.
+/// - *Trap:* "no locks" is not "no cost": without contention an access takes 10 times as long as
+///   under a lock, because each access is a task. State can change across an `await`. The methods
+///   here do not suspend, so state cannot change inside a body.
 ///
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1

@@ -1,15 +1,15 @@
-/// `adaptive`: our own lock: waiters poll for a bounded time, then sleep.
+/// `adaptive`: a lock of Latchkey's own; waiters poll for a bounded time, then sleep.
 ///
 /// See ``AdaptiveLock``.
 ///
 /// Entering again on the same thread hangs.
 ///
-/// - *Guarantees:* a waiter sleeps after a bounded time; it burns no processor for long.
-/// - *Use it when* sections are short and threads meet; it is the one to beat.
-/// - *Not when* a waiting thread has to be sure of its turn.
-/// - *Trap:* it barges. The thread that just let go may take it again, and with nothing to do
-///   outside one thread can keep it for a whole time slice: hardly any hand-offs, and a `wait max`
-///   of tens of milliseconds.
+/// - *Guarantees:* a waiter polls for a bounded time and then sleeps.
+/// - *Use it when* sections are short and threads contend for them.
+/// - *Not when* waiting threads need fairness.
+/// - *Trap:* a running thread can overtake waiting ones. If threads do nothing outside the section,
+///   one of them can take the lock again and again for a whole time slice. The report then shows
+///   few hand-offs and a `wait max` of tens of milliseconds.
 ///
 /// ```sh
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0

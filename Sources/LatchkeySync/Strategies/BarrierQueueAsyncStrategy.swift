@@ -6,8 +6,8 @@
 ///
 /// - *Guarantees:* those of `barrier-queue`, and a bounded backlog.
 /// - *Use it when* reads are long and shared, writes are rare, and writers must not block.
-/// - *Not when* you hope for speed: it pays for the submission and for the barrier.
-/// - *Trap:* it is recommended for caches. In that situation a plain lock does many times as much.
+/// - *Not when* throughput matters: a write costs a submission and a barrier.
+/// - *Trap:* it is often recommended for caches. A plain lock has many times its throughput there.
 ///
 /// ```sh
 /// latchkey compare --preset cache --strategies barrier-queue-async,lock,snapshot --threads 2

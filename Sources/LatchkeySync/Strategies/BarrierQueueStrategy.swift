@@ -1,18 +1,17 @@
 /// `barrier-queue`: a private concurrent queue, `sync` for reads, `sync(flags: .barrier)` for
 /// writes.
 ///
-/// Entering again on the same thread traps or hangs: reading inside a read hangs only while a
-/// barrier waits, which is worse, because it passes every quiet test.
+/// Entering again on the same thread traps or hangs. A read inside a read hangs only while a
+/// barrier waits, so a test without contention does not find it.
 ///
 /// - *Guarantees:* readers share; a writer waits for the readers before it, and readers after it
 ///   wait.
 /// - *Use it when* reads are long and writes are rare.
 /// - *Not when* sections are short.
-/// - *Trap:* "concurrent reads" that are slower than taking turns: with short sections two readers
-///   under it do less than two threads that exclude each other under `lock`. A barrier on a
-///   *global* queue is none at all; three "exclusive" blocks were seen inside at once. The queue
-///   here is always private. Reading inside a read hangs only while a barrier waits, so it passes
-///   quiet tests.
+/// - *Trap:* concurrent reads can be slower than exclusive ones: with short sections, two readers
+///   under it have less throughput than two threads that exclude each other under `lock`. A barrier
+///   on a *global* queue excludes nobody: three "exclusive" blocks ran at once in a test. The queue
+///   here is always private.
 ///
 /// ```sh
 /// latchkey compare --strategies barrier-queue,lock --threads 1,2 --read-ratio 1

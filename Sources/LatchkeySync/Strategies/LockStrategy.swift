@@ -4,13 +4,12 @@
 ///
 /// Entering again on the same thread hangs, as `NSLock` does.
 ///
-/// - *Guarantees:* nothing beyond the common ones. Whoever asks while it is free gets it.
+/// - *Guarantees:* nothing beyond the common ones.
 /// - *Use it when* you have not measured.
-/// - *Not when* a waiting thread has to be sure of its turn.
-/// - *Trap:* it promises no turn. Medians look perfect while some thread waits for many
-///   milliseconds, because the one that just let go takes it again: compare `wait max` with that of
-///   a queue. Locking again on the same thread hangs without a word (release builds; metered and
-///   checked ones stop).
+/// - *Not when* waiting threads need fairness.
+/// - *Trap:* a running thread can overtake waiting ones. Medians look perfect while one thread
+///   waits for many milliseconds: compare `wait max` with that of a queue. In release builds,
+///   locking again on the same thread hangs without a message; metered and checked builds stop.
 ///
 /// ```sh
 /// latchkey compare --strategies lock,serial-queue --threads 8 --section 1000 --outside 0

@@ -1,18 +1,15 @@
-/// `monitor`: a recursive lock that is found by an object's identity.
+/// `monitor`: a recursive lock from a hashed table, found by an object's identity.
 ///
-/// See ``Monitor``.
+/// What `@synchronized(object)` is in Objective-C. See ``Monitor``.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
 /// write, stop the process in every build: see ``NestedReadLock``.
 ///
-/// `@synchronized(object)`: a recursive lock from a hashed side table, found by the object's
-/// identity.
-///
 /// - *Guarantees:* re-entry for reading.
-/// - *Use it when* the thing to lock has no place for a lock.
-/// - *Not when* it has.
-/// - *Trap:* every access pays for the look-up, even alone, and strangers share the table's
-///   buckets.
+/// - *Use it when* the object to lock cannot have a lock of its own.
+/// - *Not when* it can.
+/// - *Trap:* every access pays for the look-up, also without contention, and unrelated objects
+///   share the buckets of the table.
 ///
 /// ```sh
 /// latchkey compare --strategies monitor,recursive-lock --threads 1 --section 0 --outside 0

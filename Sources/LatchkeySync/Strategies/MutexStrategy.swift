@@ -10,11 +10,10 @@
 /// - *Use it when* threads do not outnumber processors.
 /// - *Not when* they do, with Swift 6.3 on Linux: ownership is handed over in the kernel at every
 ///   contended unlock.
-/// - *Trap:* it is among the best until threads outnumber processors, and then 168 times slower
-///   from one number of threads to the next, all threads being served evenly. Probing with
-///   `withLockIfAvailable` makes the holder's unlock a system call, so its contention is sampled
-///   here, never tried. Newer toolchains link another `Mutex`: the report's fingerprint says which
-///   one was measured.
+/// - *Trap:* it is among the fastest until threads outnumber processors. One thread more then makes
+///   it 168 times slower, evenly for all threads. A try with `withLockIfAvailable` makes the
+///   holder's unlock a system call, so contention is sampled here, never tried. Newer toolchains
+///   link another `Mutex`: the report's fingerprint says which one was measured.
 ///
 /// ```sh
 /// latchkey compare --strategies mutex,lock --threads 2,4,8

@@ -3,15 +3,15 @@
 /// Readers share, writers exclude, and a waiting writer goes before new readers. See
 /// ``ReadWriteLock``.
 ///
-/// Entering again on the same thread fails or hangs: reading inside a read hangs only while a
-/// writer waits, which is worse, because it passes every quiet test.
+/// Entering again on the same thread fails or hangs. A read inside a read hangs only while a writer
+/// waits, so a test without contention does not find it.
 ///
 /// - *Guarantees:* readers share; a waiting writer keeps new readers out.
 /// - *Use it when* reads are long and processors are many.
-/// - *Not when* sections are short: the count of readers is a line that all of them write.
-/// - *Trap:* a single writer now and then takes away what the sharing gave: compare reads only with
-///   half writes. glibc's default prefers readers and starves writers; with writers preferred,
-///   reading inside a read hangs while a writer waits.
+/// - *Not when* sections are short: all readers write to the cache line with the count of readers.
+/// - *Trap:* a few writes cost the whole gain of sharing: compare a workload of reads only with one
+///   of half writes. glibc's default prefers readers and starves writers. With writers preferred, a
+///   read inside a read hangs while a writer waits.
 ///
 /// ```sh
 /// latchkey compare --strategies read-write-lock,lock --threads 2 --read-ratio 0.5,1

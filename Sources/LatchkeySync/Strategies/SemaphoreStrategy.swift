@@ -3,12 +3,12 @@
 /// Entering again on the same thread hangs.
 ///
 /// - *Guarantees:* nothing beyond the common ones.
-/// - *Use it when* never for its speed; it is here because it is everywhere.
+/// - *Use it when* you have to compare with code that uses it. It is never the fastest.
 /// - *Not when* priorities matter: it has no owner that could inherit one.
-/// - *Trap:* alone it is as quick as a lock. With more threads than processors it falls behind, and
-///   costs more processor time for each operation. Having no owner, it lets anybody signal, and
-///   nothing notices a thread that waits for itself. Its contended ratio is too high under many
-///   threads: a try lowers the count for a moment, and what tries meanwhile fails as well.
+/// - *Trap:* without contention it is as fast as a lock. With more threads than processors it is
+///   slower, and costs more processor time for each operation. It has no owner, so any thread can
+///   signal it, and a thread that waits for itself is not noticed. Its contended ratio is too high
+///   under many threads: a try lowers the count for a moment, and another try then fails as well.
 ///
 /// ```sh
 /// latchkey compare --strategies semaphore,lock --threads 1,8

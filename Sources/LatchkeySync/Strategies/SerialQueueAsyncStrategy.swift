@@ -5,14 +5,14 @@
 ///
 /// The caller's thread never waits for a write.
 ///
-/// - *Guarantees:* whoever asks first enters first; a write that was accepted is applied, and the
-///   backlog is bounded.
+/// - *Guarantees:* accesses enter in the order in which they asked; an accepted write is applied;
+///   the backlog is bounded.
 /// - *Use it when* writers must not block, and readers can wait for the writes before them.
-/// - *Not when* readers are impatient: a burst of writes is a queue in front of every reader.
-/// - *Trap:* asynchronous is not faster. Submitting costs more than any lock even on one thread: a
-///   block is allocated, queued, and a worker is woken. And a queue has no bound of its own: a
-///   million waiting blocks are hundreds of megabytes. Here the bound is `--backlog`, and beyond it
-///   a write is refused.
+/// - *Not when* reads must be quick: each read waits for the burst of writes before it.
+/// - *Trap:* asynchronous is not faster. A submission costs more than any lock even on one thread:
+///   a block is allocated and queued, and a worker is woken. A dispatch queue has no bound: a
+///   million waiting blocks take hundreds of megabytes. Here the bound is `--backlog`, and a write
+///   beyond it is refused.
 ///
 /// ```sh
 /// latchkey compare --strategies serial-queue-async,serial-queue,lock --threads 1

@@ -2,12 +2,12 @@
 ///
 /// Entering again on the same thread traps in Dispatch.
 ///
-/// - *Guarantees:* whoever asks first enters first.
+/// - *Guarantees:* accesses enter in the order in which they asked.
 /// - *Use it when* the section is long, callers are few, and the order of arrival matters.
-/// - *Not when* sections are short and threads meet: each hand-over is a context switch.
-/// - *Trap:* it is fine until two threads meet. Alone, a queue is nearly as quick as a lock; with
-///   two threads it is 11 times slower than with one. `sync` onto the queue that one is on traps,
-///   and one queue for each property starts hundreds of threads: use stripes.
+/// - *Not when* sections are short and threads contend: each hand-over is a context switch.
+/// - *Trap:* without contention a queue is nearly as fast as a lock; with two threads it is 11
+///   times slower than with one. `sync` from a block on the same queue traps. One queue for each
+///   property starts hundreds of threads: use stripes.
 ///
 /// ```sh
 /// latchkey compare --strategies serial-queue,lock --threads 1,2

@@ -2,23 +2,22 @@ public import Synchronization
 
 /// `snapshot`: an immutable value, swapped atomically.
 ///
-/// Readers never wait and never hold anybody up; a writer changes a copy and publishes it.
+/// Readers never wait and never block a writer. A writer changes a copy and publishes it.
 ///
-/// What a reader sees is whole and of one moment, and may be older than a write that happens
-/// meanwhile. If a writer's body throws, nothing is published. A write costs a copy of the value,
-/// and the old one is freed when the readers that were inside have left, those of other snapshots
-/// included: by the write itself, or by the last of those readers.
+/// A reader sees one whole value, which may be older than a write that happens meanwhile. If a
+/// writer's body throws, nothing is published. A write copies the value. The old value is freed
+/// when the readers that were inside have left, those of other snapshots included: by the write
+/// itself, or by the last of those readers.
 ///
 /// The same thread may read inside a read. In builds without the re-entry check, a write inside a
 /// read takes effect for later reads, and a write inside a write hangs.
 ///
 /// - *Guarantees:* a reader enters at once, always, and keeps the value it has seen.
 /// - *Use it when* state is mostly read: configuration, routing tables, flags.
-/// - *Not when* large values change often: each write copies. In the service, that is a stripe.
-/// - *Trap:* the copy grows with the value. With 100,000 keys in one value a write takes a
-///   thousand times as long as with one. Two reads can see two different snapshots: read once and
-///   use that. And old values are freed when no reader in the process came before them: one that
-///   stays inside a snapshot for long keeps what all others replaced.
+/// - *Not when* large values change often: each write copies the value, in the service a stripe.
+/// - *Trap:* the copy grows with the value. With 100,000 keys in one value a write takes a thousand
+///   times as long as with one. Two reads can see two different values: read once and use that. A
+///   reader that stays inside for long keeps all old values of the process in memory.
 ///
 /// ```sh
 /// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
@@ -68,18 +67,6 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
         let storage = unsafe guarded.address.load(ordering: .sequentiallyConsistent)
         return try unsafe storage.pointee.read(body)
-    }
-
-    /// Reads while the calling thread holds the writers' lock.
-    @inlinable
-    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let entry = enter(observer, .read)
-        defer { leave(observer, .read, entry) }
-        return try guarded.read(body)
     }
 
     /// Writes.

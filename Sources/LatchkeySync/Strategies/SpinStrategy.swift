@@ -9,9 +9,9 @@
 /// - *Guarantees:* no system call but `sched_yield`.
 /// - *Use it when* there are fewer threads than processors and sections of nanoseconds.
 /// - *Not when* threads outnumber processors and sections are long: the holder is preempted, and
-///   the others burn its time.
-/// - *Trap:* it wins the short benchmark and starves threads in the long section. Look at Jain's
-///   index and `wait max`, not at the throughput.
+///   waiting threads use the processor meanwhile.
+/// - *Trap:* it is the fastest in benchmarks of short sections, and starves threads in long ones.
+///   Look at Jain's index and `wait max`, not only at the throughput.
 ///
 /// ```sh
 /// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0

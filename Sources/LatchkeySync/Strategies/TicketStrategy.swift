@@ -2,13 +2,13 @@
 ///
 /// See ``TicketLock``. Entering again on the same thread spins for ever.
 ///
-/// - *Guarantees:* first come, first served: nobody enters twice while another thread waits.
+/// - *Guarantees:* first come, first served: no thread enters twice while another one waits.
 /// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
 ///   thread has to get its share.
 /// - *Not when* threads outnumber processors.
-/// - *Trap:* the order is kept whatever happens. If the thread whose number is next has no
-///   processor, all others wait for it, although the lock is free. Alone it is as quick as `spin`;
-///   with more threads than processors each hand-over takes a trip through the scheduler.
+/// - *Trap:* the order never changes. If the thread with the next number has no processor, all
+///   others wait for it, although the lock is free. Without contention it is as fast as `spin`.
+///   With more threads than processors, each hand-over waits for the scheduler.
 ///
 /// ```sh
 /// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8

@@ -129,7 +129,7 @@ final class Entrants: Sendable {
 
     @inlinable init() {}
 
-    /// Counts the caller; false if somebody is there whom it has to wait for.
+    /// Counts the caller; false if it has to wait for another access.
     ///
     /// Relaxed, here and below: a statistic, which orders nothing.
     @inlinable

@@ -48,9 +48,9 @@ struct ActorQueue: HoldableQueue {
 
 /// The actor. It holds nothing of the value, which is in the ``GuardedValue``.
 ///
-/// **Design.** Whoever is inside for the time of one call needs nothing but the actor. An access to
-/// several values stays inside longer, without blocking a thread: `isTaken` says so, and who comes
-/// meanwhile waits in `waiting`. Whoever leaves lets the first of them in, and nobody overtakes it.
+/// **Design.** An access that lasts for one call needs nothing but the actor. An access to
+/// several values stays inside longer, without blocking a thread: `isTaken` says so, and later
+/// accesses wait in `waiting`. An access that leaves lets the first of them in; none overtakes it.
 @usableFromInline
 actor Isolation {
     @usableFromInline var isTaken = false

@@ -34,11 +34,11 @@ internal import Synchronization
 /// the thread, then R4 (releasing), or the thread's end, came before, and W3 acquires it: the
 /// reader was done with the value.
 ///
-/// Who frees what is held. Whoever looks leaves in ``awaited`` the entry of the reader who came
-/// first of those inside, and looks again: if that one has left meanwhile, it goes on. Else the
-/// reader finds its own entry there when it leaves, and looks itself. The two may miss each other
-/// only if the reader's R4 is still on its way when the second look is over, some nanoseconds; what
-/// was held for that one reader is then freed by the next write to any value.
+/// Which thread frees the held values. A thread that tries to writes to ``awaited`` the entry of
+/// the first reader of those inside, and tries again: if that reader has left meanwhile, it goes
+/// on. Else the reader finds its own entry there when it leaves, and tries itself. The two may miss
+/// each other only if the reader's R4 is not visible yet after the second try, some nanoseconds;
+/// what was held for that one reader is then freed by the next write to any value.
 ///
 /// A nested read finds its thread's slot taken and leaves it alone: the outer entry is older and
 /// holds more.
@@ -60,7 +60,7 @@ final class Epochs: @unchecked Sendable {
 
     private let outsiders = Outsiders()
 
-    /// The entry of the reader for whom the held values wait, 0 if there are none.
+    /// The entry of the reader that the held values wait for, 0 if there are none.
     private let awaited = Atomic<UInt64>(0)
 
     /// The values that were replaced and may still be read, in the order of their stamps.
@@ -116,7 +116,7 @@ final class Epochs: @unchecked Sendable {
 
     /// Says that the calling thread has read, and frees what waited for that.
     ///
-    /// Relaxed: see above for who misses whom.
+    /// Relaxed: the design above says why it may miss a writer.
     @usableFromInline
     func leave(_ reading: Reading) {
         guard reading.entry != 0 else {

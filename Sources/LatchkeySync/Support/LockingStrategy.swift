@@ -82,6 +82,16 @@ extension LockingStrategy {
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        try readHoldingWriters(guarded, observer: observer, body)
+    }
+
+    /// Runs `body` while the calling thread shares the lock.
+    @inlinable
+    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         let entry = enter(observer, .read)
         defer { leave(observer, .read, entry) }
         return try guarded.read(body)

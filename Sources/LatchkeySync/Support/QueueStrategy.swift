@@ -1,12 +1,12 @@
 public import Dispatch
 
-/// A strategy that is one queue: what is submitted runs in its turn.
+/// A strategy that is one queue: accesses run in the order of submission.
 ///
 /// All access functions follow from the queue. If that has a backlog, submitted writes are applied
 /// later: each is accepted at once and applied in the order of submission, on a thread of
 /// Latchkey's. Its completion runs on another queue, so it may enter the value again, and
 /// completions come in the order in which the writes were applied. The blocking `write` is the
-/// synchronous form and takes its place behind what was submitted before.
+/// synchronous form: it runs after all writes that were submitted before it.
 ///
 /// **Design.** All that is shared is the queue, which ``AccessQueue`` describes. A thread that
 /// enters several queues in one step waits on a semaphore for the last of them.

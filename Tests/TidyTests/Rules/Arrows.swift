@@ -20,7 +20,7 @@ extension Rule {
         "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-            "LatchkeySettings", "LatchkeySync",
+            "LatchkeyMetrics", "LatchkeySettings", "LatchkeySync",
         ],
         "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeySync"],
         "LatchkeyService": [

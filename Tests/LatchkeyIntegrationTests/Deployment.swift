@@ -4,15 +4,14 @@ import Testing
 
 @testable import latchkey
 
-/// Where the service under test runs: one body of tests runs in both places, with the same flags.
-enum Place: String, CaseIterable, CustomTestStringConvertible, Sendable {
+/// The two ways to run the service under test: each test body runs in both, with the same flags.
+enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case inProcess = "in this process"
     case program = "as the program"
 
     var testDescription: String { rawValue }
 
-    /// Starts a service, runs the body with a client of it, and ends the service, which must end
-    /// well.
+    /// Starts a service, runs the body, and ends the service, which must end without errors.
     func serve(
         _ flags: [String] = [],
         _ body: @escaping @Sendable (Site) throws -> Void
@@ -20,9 +19,9 @@ enum Place: String, CaseIterable, CustomTestStringConvertible, Sendable {
         let flags = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"] + flags
         switch self {
         case .inProcess:
-            let instance = try RunningService(ServeCommand.configuration(flags))
-            let outcome = await catching { try body(Site(port: instance.port)) }
-            let cutOffCount = try await offPool { instance.drain() }
+            let service = try RunningService(ServeCommand.configuration(flags))
+            let outcome = await catching { try body(Site(port: service.port)) }
+            let cutOffCount = try await offPool { service.drain() }
             try outcome.get()
             #expect(cutOffCount == (0, 0))
         case .program:

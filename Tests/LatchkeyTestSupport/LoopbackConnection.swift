@@ -1,0 +1,81 @@
+import Foundation
+
+/// A connection to a server on loopback: the one socket of all test clients.
+///
+/// Not for use from several threads at once. Every call has a time limit, so that a server that
+/// does not answer fails the test instead of hanging it.
+public final class LoopbackConnection {
+    private let descriptor: Int32
+    private var isOpen = true
+
+    /// Connects.
+    public init(port: UInt16, timeoutSeconds: Int) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw HTTPClientError("socket", errno) }
+        var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let result = unsafe withUnsafePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        // The object is whole by now, so that its deinitializer runs, and closes.
+        guard result == 0 else { throw HTTPClientError("connect", errno) }
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Closes; once more does nothing.
+    public func close() {
+        guard isOpen else { return }
+        isOpen = false
+        Foundation.close(descriptor)
+    }
+
+    /// Closes with a reset instead of an orderly end.
+    public func reset() {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        let size = socklen_t(MemoryLayout<linger>.size)
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, size)
+        close()
+    }
+
+    /// Says that nothing more will be sent, and goes on reading.
+    public func endSending() {
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// Sends all of it; false if the server takes no more, with the reason in `errno`.
+    public func send(_ bytes: some Sequence<UInt8>) -> Bool {
+        var rest = Array(bytes)[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { bytes in
+                unsafe Foundation.send(
+                    descriptor,
+                    bytes.baseAddress,
+                    bytes.count,
+                    Int32(MSG_NOSIGNAL)
+                )
+            }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    /// Waits for more bytes: empty at the end of the stream, nil after an error, with the reason in
+    /// `errno`.
+    public func receive() -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
+        return count < 0 ? nil : Array(buffer[..<count])
+    }
+}
