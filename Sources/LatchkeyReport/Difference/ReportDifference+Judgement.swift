@@ -2,7 +2,7 @@ internal import Foundation
 internal import LatchkeyComparison
 
 extension ReportDifference {
-    /// In how many pairs of equal reports anything at all is found.
+    /// The share of pairs of equal reports in which any difference is found.
     private static let errorRate = 0.05
     /// The variance of a figure that is always the same is taken to be this.
     private static let varianceMin = 1e-8
