@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct Families {
     @Test func `of the meters are these`() {
-        let board = ContentionBoard(Fingerprint.Context(version: "1.2.3"))
+        let meters = ContentionMeters(Fingerprint.Context(version: "1.2.3"))
         let serving = ContentionMeter(SerialQueueStrategy.self, level: .full)
         let shadow = ContentionMeter(
             SpinStrategy.self,
@@ -24,23 +24,23 @@ import Testing
             clockNanoseconds: 1
         )
         shadow.observeShadow(interval: 16) { 3 }
-        board.add(serving)
-        board.add(shadow)
+        meters.add(serving)
+        meters.add(shadow)
         let registry = MetricRegistry()
-        board.register(in: registry)
+        meters.register(in: registry)
         let text = String(decoding: registry.text(.openMetrics), as: UTF8.self)
         #expect(text == Self.golden)
     }
 
     @Test func `count on through a reset`() {
-        let board = ContentionBoard(Fingerprint.Context(version: "1"))
+        let meters = ContentionMeters(Fingerprint.Context(version: "1"))
         let meter = ContentionMeter(LockStrategy.self, level: .full)
-        board.add(meter)
+        meters.add(meter)
         Reset.record(150, in: meter)
-        board.reset()
+        meters.reset()
         Reset.record(250, in: meter)
         let registry = MetricRegistry()
-        board.register(in: registry)
+        meters.register(in: registry)
         let lines = Set(
             String(decoding: registry.text(.text), as: UTF8.self).split(separator: "\n")
         )

@@ -60,27 +60,27 @@ import Testing
     }
 
     @Test func `has a row for each strategy and role, the newest`() {
-        let board = ContentionBoard(Fingerprint.Context(version: "1"))
+        let meters = ContentionMeters(Fingerprint.Context(version: "1"))
         let old = ContentionMeter(LockStrategy.self, role: .comparison, level: .full)
         let new = ContentionMeter(LockStrategy.self, role: .comparison, level: .counts)
-        board.add(ContentionMeter(LockStrategy.self, level: .full))
-        board.add(old)
-        board.add(ContentionMeter(SpinStrategy.self, role: .comparison, level: .full))
-        board.add(new)
-        let rows = board.report().rows
+        meters.add(ContentionMeter(LockStrategy.self, level: .full))
+        meters.add(old)
+        meters.add(ContentionMeter(SpinStrategy.self, role: .comparison, level: .full))
+        meters.add(new)
+        let rows = meters.report().rows
         #expect(rows.map(\.strategy) == ["lock", "spin", "lock"])
         #expect(rows.map(\.role) == [.serving, .comparison, .comparison])
         #expect(rows.map(\.level) == [.full, .full, .counts])
     }
 
     @Test func `begins anew for all rows at a reset`() {
-        let board = ContentionBoard(Fingerprint.Context(version: "1"))
+        let meters = ContentionMeters(Fingerprint.Context(version: "1"))
         let meter = ContentionMeter(LockStrategy.self, level: .full)
-        board.add(meter)
+        meters.add(meter)
         Reset.record(100, in: meter)
-        #expect(board.report().rows[0].acquisitions.all == 1)
-        board.reset()
-        #expect(board.report().rows[0].acquisitions.all == 0)
+        #expect(meters.report().rows[0].acquisitions.all == 1)
+        meters.reset()
+        #expect(meters.report().rows[0].acquisitions.all == 0)
     }
 
     @Test func `shows the backlog that it is told of`() {

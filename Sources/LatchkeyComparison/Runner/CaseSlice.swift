@@ -189,8 +189,8 @@ extension Slice {
 extension ContentionReport {
     /// The report of one meter alone.
     init(of meter: ContentionMeter) {
-        let board = ContentionBoard(Fingerprint.Context(version: ""))
-        board.add(meter)
-        self = board.report()
+        let meters = ContentionMeters(Fingerprint.Context(version: ""))
+        meters.add(meter)
+        self = meters.report()
     }
 }

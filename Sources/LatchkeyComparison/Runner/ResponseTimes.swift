@@ -4,7 +4,7 @@ import Synchronization
 
 /// The durations of a slice's operations in an open loop.
 ///
-/// **Design.** A histogram with buckets of a sixteenth of an octave, so that a quantile is off by at
+/// **Design.** A histogram with buckets of a sixteenth of an octave: a quantile is off by at
 /// most 6 %. Each operation is recorded by the thread that completes it, in words of its own. The
 /// longest one is raised atomically; relaxed, because it is read when everything has completed.
 final class ResponseTimes: Sendable {

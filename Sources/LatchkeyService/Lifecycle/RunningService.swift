@@ -22,7 +22,7 @@ package final class RunningService: Sendable {
     package init(_ configuration: ServiceConfiguration) throws(HTTPServerError) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
-        let board = ContentionBoard(Fingerprint.Context(configuration))
+        let meters = ContentionMeters(Fingerprint.Context(configuration))
         let metrics = RequestMetrics(
             registry,
             sendsServerTiming: configuration.sendsServerTiming
@@ -30,13 +30,13 @@ package final class RunningService: Sendable {
         var (table, usage) = configuration.strategy.accept(
             StoreRouteMaker(
                 configuration: configuration,
-                board: board,
+                meters: meters,
                 table: RouteTable(metrics: metrics)
             )
         )
         OperatingRoutes(
             strategy: configuration.strategy,
-            board: board,
+            meters: meters,
             registry: registry,
             version: configuration.version
         ).add(to: &table)
@@ -49,7 +49,7 @@ package final class RunningService: Sendable {
         )
         self.server = server
         drainTime = configuration.drainTime
-        board.register(in: registry)
+        meters.register(in: registry)
         ServiceMetrics.register(server: server, usage: usage, in: registry)
         ProcessMetrics.register(in: registry)
     }
@@ -68,7 +68,7 @@ package final class RunningService: Sendable {
 /// Makes the store under the chosen strategy, with or without a meter, and its routes.
 private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
-    let board: ContentionBoard
+    let meters: ContentionMeters
     let table: RouteTable
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
@@ -97,7 +97,7 @@ private struct StoreRouteMaker: StrategyVisitor {
         meter.overhead = overhead
         let store = store { meter.metered(Guard(backlogMax: backlogMax)) }
         meter.observeBacklog { store.backlogCount }
-        board.add(meter)
+        meters.add(meter)
         return serve(store)
     }
 
@@ -121,7 +121,7 @@ private struct StoreRouteMaker: StrategyVisitor {
     private func shadows<Guard: Strategy>(of store: PropertyStore<Guard>) -> Shadows? {
         let stores = configuration.shadows.map { kind in
             kind.accept(
-                ShadowMaker(configuration: configuration, board: board) { store.usage }
+                ShadowMaker(configuration: configuration, meters: meters) { store.usage }
             )
         }
         return Shadows(

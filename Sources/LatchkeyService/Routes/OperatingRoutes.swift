@@ -7,7 +7,7 @@ internal import LatchkeySync
 /// The routes for people, probes and monitoring, which do not use the store.
 struct OperatingRoutes: Sendable {
     let strategy: StrategyKind
-    let board: ContentionBoard
+    let meters: ContentionMeters
     let registry: MetricRegistry
     let version: String
 
@@ -33,7 +33,7 @@ struct OperatingRoutes: Sendable {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
-            board.reset()
+            meters.reset()
             request.respond(.noContent)
         }
         table.add(.get, "/metrics", statuses: [200, 400]) { request, _ throws(RequestFailure) in
@@ -75,7 +75,7 @@ struct OperatingRoutes: Sendable {
 
     private func contention(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
-        guard let json = try? board.report().json() else {
+        guard let json = try? meters.report().json() else {
             preconditionFailure("A report of numbers and names can be written as JSON.")
         }
         request.respond(json: Array(json))

@@ -5,7 +5,7 @@ internal import LatchkeySync
 /// Makes the shadow store of a strategy, and its meter.
 struct ShadowMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
-    let board: ContentionBoard
+    let meters: ContentionMeters
     let servingUsage: @Sendable () -> StoreUsage
 
     func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> AnyShadowStore {
@@ -37,7 +37,7 @@ struct ShadowMaker: StrategyVisitor {
         let refusals = RefusalCount()
         meter.observeBacklog { store.backlogCount }
         meter.observeShadow(interval: configuration.shadowInterval) { refusals.value }
-        board.add(meter)
+        meters.add(meter)
         return ShadowStore(
             store,
             servingUsage: servingUsage,

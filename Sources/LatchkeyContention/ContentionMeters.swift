@@ -3,11 +3,11 @@ package import LatchkeyMachine
 package import LatchkeyMetrics
 import LatchkeySync
 
-/// All meters of a process: where reports and metrics come from.
+/// All meters of a process, of which reports and metrics are made.
 ///
 /// Meters are added at start, or when a comparison ends, and stay. There is at most one for a
 /// strategy in a role, so that the list is bounded and the labels of two never agree.
-package final class ContentionBoard: Sendable {
+package final class ContentionMeters: Sendable {
     private let context: Fingerprint.Context
     private let meters = Synchronized<[ContentionMeter], LockStrategy>([])
 
