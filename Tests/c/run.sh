@@ -7,7 +7,7 @@
 # tsan      ThreadSanitizer. libmicrohttpd itself is not instrumented; its locks are seen.
 # valgrind  memcheck with a full check for leaks
 #
-# Each run goes through both thread modes and takes well under a minute.
+# Each run goes through both thread modes and takes about a minute on an idle machine.
 set -eu
 cd "$(dirname "$0")/../.."
 build=.build-c
@@ -28,15 +28,15 @@ run() {
     asan)
         build_test gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
             -o "$build/http_test_asan"
-        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 timeout 90 "$build/http_test_asan"
+        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 timeout 180 "$build/http_test_asan"
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
-        TSAN_OPTIONS=halt_on_error=0:exitcode=1 timeout 90 "$build/http_test_tsan"
+        TSAN_OPTIONS=halt_on_error=0:exitcode=1 timeout 180 "$build/http_test_tsan"
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test"
-        timeout 200 valgrind --quiet --error-exitcode=1 --leak-check=full \
+        timeout 400 valgrind --quiet --error-exitcode=1 --leak-check=full \
             --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
             "$build/http_test"
         ;;
