@@ -39,11 +39,12 @@ run() {
     asan)
         build_test gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
             -o "$build/http_test_asan"
-        ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 both_modes "$build/http_test_asan"
+        both_modes env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
+            "$build/http_test_asan"
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
-        TSAN_OPTIONS=halt_on_error=0:exitcode=1 both_modes "$build/http_test_tsan"
+        both_modes env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test"
