@@ -46,7 +46,7 @@ bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
 	    --micro .build-release/release/LatchkeySyncBenchmark
 
 .PHONY: bench-compare
-bench-compare: build ## measure what docs/measuring.md promises of `latchkey compare` (20 minutes)
+bench-compare: build ## measure the promises of docs/measuring.md (20 minutes)
 	scripts/require load
 	Benchmarks/compare.py --binary $(RELEASE_BINARY)
 
@@ -67,7 +67,7 @@ test: ## install what tests need and run all of them, in the order below
 	    build contract hostile-quick
 
 .PHONY: lint
-lint: ## format of the Swift and C sources
+lint: ## check the format of the Swift and C sources
 	scripts/require test
 	swift format lint --strict -p -r $(SWIFT_SOURCES)
 	clang-format --dry-run -Werror $(C_SOURCES)
@@ -78,7 +78,7 @@ build-tests: ## build everything for debugging, tests included
 	$(SWIFT_BUILD) $(DEBUG) --build-tests
 
 .PHONY: tidy
-tidy: build-tests ## the house rules
+tidy: build-tests ## the rules for the whole tree
 	swift test $(DEBUG) --skip-build --disable-xctest --filter TidyTests
 
 .PHONY: unit
@@ -101,7 +101,7 @@ test-example: ## the example package, which imports LatchkeySync as an outsider
 	Examples/run.sh
 
 .PHONY: contract
-contract: build ## the running service against openapi.yaml, its metrics against promtool
+contract: build ## check the service against openapi.yaml, and its metrics with promtool
 	scripts/require test
 	Tests/contract/run.py --binary $(RELEASE_BINARY)
 

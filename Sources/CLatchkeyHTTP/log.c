@@ -70,6 +70,7 @@ static void hide_texts(char *hidden, size_t capacity, const char *format) {
 
 void latchkey_http_log_library(void *context, const char *format, va_list arguments) {
     static const char refusal[] = "Error processing request";
+    static const char unsent_end[] = "Failed to send the footers";
     latchkey_http_server *server = context;
     bool keeps_quiet = is_quiet;
     is_quiet = false;
@@ -80,6 +81,8 @@ void latchkey_http_log_library(void *context, const char *format, va_list argume
     } else if (strstr(format, "Not enough memory in pool") != NULL) {
         latchkey_http_deadline_refuse_unparsed(server, true);
     }
+    // A stream that was cut off must not get its last chunk (stream.c).
+    keeps_quiet |= strncmp(format, unsent_end, sizeof(unsent_end) - 1) == 0;
     if (keeps_quiet || server->options.log == NULL || !takes_line(server)) {
         return;
     }

@@ -5,7 +5,7 @@ extension ComparisonReport {
     /// The report as CSV (RFC 4180, with a header): a line for each repeat of each case and
     /// baseline.
     ///
-    /// What was not measured is empty.
+    /// A figure that was not measured is empty.
     package func csv() -> [UInt8] {
         let columns = Self.columns
         let lines = (baselines + cases).flatMap { entry in

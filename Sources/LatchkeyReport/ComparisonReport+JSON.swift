@@ -4,8 +4,10 @@ package import LatchkeyComparison
 /// A report file that cannot be read or written, in a sentence.
 ///
 /// Ends the program with status 2.
-package struct ReportFileError: Error, Equatable {
+package struct ReportFileError: Error, Equatable, CustomStringConvertible {
     package var message: String
+
+    package var description: String { message }
 }
 
 extension ComparisonReport {

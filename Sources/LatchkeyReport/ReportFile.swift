@@ -7,7 +7,7 @@ internal import LatchkeyComparison
 /// sees the old file or the new one, also after a full disk or a loss of power. Anything else than
 /// a regular file, such as a pipe, is written directly.
 package enum ReportFile {
-    /// Far more than a report has; less than what harms.
+    /// Far more than a report needs, and harmless to read.
     private static let byteCountMax = 1 << 28
 
     package static func write(_ bytes: [UInt8], to path: String) throws(ReportFileError) {

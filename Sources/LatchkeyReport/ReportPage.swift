@@ -11,7 +11,7 @@ package import LatchkeyComparison
 /// page says how many are only in the JSON and CSV files.
 package struct ReportPage {
     package static let byteCountMax = 500_000
-    /// What the parts other than workloads may take together.
+    /// The part of it for everything else than the workloads.
     private static let reservedByteCount = 120_000
 
     private let report: ComparisonReport

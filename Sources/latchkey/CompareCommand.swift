@@ -23,9 +23,9 @@ enum CompareCommand {
         prints what is finished.
 
         Examples:
-          latchkey compare                                  all strategies, 1 to 8 threads
-          latchkey compare --preset cache --html cache.html
-          latchkey compare --strategies lock,spin,mutex --threads 1..16 --read-ratio 0,0.9
+          latchkey compare
+          latchkey compare --preset cache --threads 1..16 --html cache.html
+          latchkey compare --strategies lock,spin,mutex --read-ratio 0,0.5,0.99
 
         Status:
           0    finished; with --against, nothing is worse beyond the noise
@@ -54,13 +54,11 @@ enum CompareCommand {
         exit(2)
     }
 
-    private static func orFail<Result>(
-        _ body: () throws(ReportFileError) -> Result
-    ) -> Result {
+    private static func orFail<Result>(_ body: () throws -> Result) -> Result {
         do {
             return try body()
         } catch {
-            fail(error.message)
+            fail("\(error)")
         }
     }
 
@@ -73,39 +71,28 @@ enum CompareCommand {
         try checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
-        var (report, failure) = run(settings) { line.show($0) }
+        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+        let outcome = orFail {
+            try ComparisonRun(settings, version: Latchkey.version, executable: program).run(
+                isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+                progress: { line.show($0) }
+            )
+        }
         line.finish()
+        var report = outcome.report
         guard !report.cases.isEmpty else {
             say("latchkey: interrupted before anything was finished.\n", to: 2)
             exit(130)
         }
         report.conclude(isForced: settings.isForced)
         show(report, values)
-        if let failure { fail(failure.message) }
+        if let failure = outcome.failure { fail(failure.message) }
         if report.isInterrupted { exit(130) }
         exit(status(of: report))
     }
 
     private static func status(of report: ComparisonReport) -> Int32 {
         report.verdicts.contains { $0.outcome == .failed } ? 1 : 0
-    }
-
-    private static func run(
-        _ settings: ComparisonSettings,
-        progress: (ComparisonProgress) -> Void
-    ) -> (ComparisonReport, ComparisonError?) {
-        let isInterrupted: @Sendable () -> Bool = { interrupts.load(ordering: .relaxed) > 0 }
-        let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        do {
-            let outcome = try ComparisonRun(
-                settings,
-                version: Latchkey.version,
-                executable: program.path
-            ).run(isInterrupted: isInterrupted, progress: progress)
-            return (outcome.report, outcome.failure)
-        } catch {
-            fail(error.message)
-        }
     }
 
     /// The count is made before the handler can be called, since making it is not for a handler.
@@ -136,9 +123,7 @@ enum CompareCommand {
             throw UsageError("--against needs --from, the earlier report.")
         }
         let isForced = values.isOn("force")
-        var report = orFail { () throws(ReportFileError) in
-            try ComparisonReport(file: values.text("from"))
-        }
+        var report = orFail { try ComparisonReport(file: values.text("from")) }
         guard values.isGiven("against") else {
             if isForced { report.conclude(isForced: true) }
             try checkOutput(values)
@@ -148,9 +133,9 @@ enum CompareCommand {
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             throw UsageError("\(values.source(flag)) has no meaning with --against.")
         }
-        let difference = orFail { [report] () throws(ReportFileError) in
-            let later = try ComparisonReport(file: values.text("against"))
-            return try ReportDifference(from: report, against: later, isForced: isForced)
+        let later = orFail { try ComparisonReport(file: values.text("against")) }
+        let difference = orFail {
+            try ReportDifference(from: report, against: later, isForced: isForced)
         }
         say(difference.text(style: TerminalStyle(descriptor: 1)))
         exit(difference.isWorse ? 1 : 0)
@@ -161,7 +146,7 @@ enum CompareCommand {
         var sources = reservedFiles(values)
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             let path = values.text(flag.name)
-            orFail { () throws(ReportFileError) in try ReportFile.checkCanWrite(path) }
+            orFail { try ReportFile.checkCanWrite(path) }
             guard let target = ReportFile.target(of: path) else { continue }
             if let other = sources.updateValue(values.source(flag), forKey: target) {
                 throw UsageError("\(other) and \(values.source(flag)) name the same file.")
@@ -186,18 +171,18 @@ enum CompareCommand {
     /// The files come first, because standard output that cannot be written ends the program.
     private static func show(_ report: ComparisonReport, _ values: FlagValues) {
         var isWritten = true
-        func write(_ name: String, _ make: () throws(ReportFileError) -> [UInt8]) {
+        func write(_ name: String, _ make: () throws -> [UInt8]) {
             guard values.isGiven(name) else { return }
             do {
                 try ReportFile.write(make(), to: values.text(name))
             } catch {
-                say("latchkey: \(error.message)\n", to: 2)
+                say("latchkey: \(error)\n", to: 2)
                 isWritten = false
             }
         }
-        write("json") { () throws(ReportFileError) in try report.json() }
+        write("json") { try report.json() }
         write("csv") { report.csv() }
-        write("html") { () throws(ReportFileError) in try ReportPage(report).html() }
+        write("html") { try ReportPage(report).html() }
         say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
         if !isWritten { exit(2) }
     }

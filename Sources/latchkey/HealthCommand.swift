@@ -36,7 +36,7 @@ enum HealthCommand {
 
         Usage: latchkey health [--flag value | --flag=value ...]
 
-        Ends with status 0 if the answer is 200, and with 1 if it is another or there is none.
+        Ends with status 0 if the answer is 200. Any other answer, and none, is status 1.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")

@@ -14,7 +14,7 @@ enum StrategiesCommand {
             "format",
             .choice(Format.allCases.map(\.rawValue)),
             default: Format.text.rawValue,
-            "How the table is printed."
+            "The format of the table."
         )
     ]
 
@@ -22,6 +22,9 @@ enum StrategiesCommand {
         latchkey strategies: prints the strategies and what each one promises
 
         Usage: latchkey strategies [--format text|json]
+
+        Prints the name of each strategy, what it is, and its traits, such as
+        concurrent readers or fairness. 'latchkey compare' measures their cost.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")

@@ -117,8 +117,8 @@ struct ResponseStreamTests {
         #expect(client.read(headOnly: true).status == 200 && client.readChunks()?.isEmpty == true)
         client.close()
         #expect(producer.awaitEnd() == .ended)
-        // The C side lets it go right after the last event.
         for _ in 0..<1000 where stream != nil {
+            // Sleeps because the C side lets it go without a word, right after the last event.
             try await Task.sleep(for: .milliseconds(2))
         }
         #expect(stream == nil)
@@ -141,6 +141,7 @@ struct ResponseStreamTests {
         let server = try TestServer(mode) { $0.answerTimeout = .milliseconds(100) }
         let client = try server.client()
         client.send(get("/wait"))
+        // Sleeps because the deadline that must not take effect is a time.
         try await Task.sleep(for: .milliseconds(600))
         server.letGo(1)
         #expect(client.read().status == 200)

@@ -2,10 +2,10 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// Whatever is wrong with a request: a clear error, nothing changed, the service still up.
+/// Bad requests: each gets a clear error and changes nothing, and the service stays up.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct BadInputTests {
-    /// Every case against a service that has one property, `p`, of value 1 and revision 1.
+    /// Sends every case to a service with one property, `p`, of value 1 and revision 1.
     private func refuses(
         _ deployment: Deployment,
         _ problem: String,

@@ -3,7 +3,7 @@ import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
-/// Each bound with a name: taken at the bound, refused above it, and the service still up.
+/// Each bound: a request at the bound is served, one above it is refused, and the service stays up.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct BoundTests {
     @Test(arguments: Deployment.allCases)

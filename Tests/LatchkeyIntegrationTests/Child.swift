@@ -1,6 +1,6 @@
 import Foundation
 
-/// A process that a program under test has started, as `/proc` shows it.
+/// A child process of a program under test, as `/proc` shows it.
 struct Child: Sendable {
     let identifier: Int32
     let name: String
@@ -9,7 +9,7 @@ struct Child: Sendable {
 
     /// Reads `identifier (name) state parent …`.
     ///
-    /// A name may have parentheses and spaces itself.
+    /// A name can contain parentheses and spaces.
     private init?(_ identifier: Int32) {
         guard
             let text = try? String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .utf8),
@@ -33,7 +33,7 @@ struct Child: Sendable {
 
     /// Waits until the process has ended; false if that takes longer.
     ///
-    /// One that nobody has waited for yet has ended, too.
+    /// A zombie has ended, too.
     func ends(withinSeconds seconds: Int) -> Bool {
         eventually(seconds: seconds) {
             guard let now = Child(identifier) else { return true }
@@ -43,7 +43,7 @@ struct Child: Sendable {
 }
 
 extension Program {
-    /// Waits until the program has children of just these names, and returns them.
+    /// Waits until the program has children with exactly these names, and returns them.
     func awaitChildren(_ names: [String]) throws -> [Child] {
         let children = eventually(seconds: 60) {
             let children = (try? Child.all(of: processIdentifier)) ?? []
@@ -56,7 +56,7 @@ extension Program {
     }
 }
 
-/// Looks again and again until there is something to see, at most so long.
+/// Polls until a value is there or the time is over.
 private func eventually<Found>(seconds: Int, _ look: () -> Found?) -> Found? {
     let clock = ContinuousClock()
     let end = clock.now + .seconds(seconds)

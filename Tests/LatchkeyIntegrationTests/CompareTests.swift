@@ -15,7 +15,7 @@ struct CompareTests {
         "--repeats", "3", "--force",
     ]
 
-    /// Without SIGHUP if these tests run under `nohup`, which their children would inherit.
+    /// Without SIGHUP if the tests run under `nohup`, because their children inherit that.
     static let interrupts: [Int32] = {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }
@@ -171,7 +171,7 @@ struct CompareTests {
         #expect(same.output.contains("No difference found beyond the noise."))
     }
 
-    /// In a process of its own, because the threads that run actors are busy with tests here.
+    /// In a process of its own, because the threads for actors are busy with tests in this one.
     @Test func `every strategy is measured and passes`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"

@@ -44,7 +44,7 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     }
 }
 
-/// A running service, and short ways to ask it something.
+/// A running service, and short ways to send it requests.
 struct Site: Sendable {
     let port: UInt16
 

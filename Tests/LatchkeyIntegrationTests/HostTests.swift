@@ -3,7 +3,7 @@ import Testing
 
 @testable import latchkey
 
-/// Which names of hosts are served: what a page can do that got its own name to lead here.
+/// The hosts that are served, which limits the pages whose own name leads here (DNS rebinding).
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct HostTests {
     /// Sends a request for `target` with these fields, and returns its answer.

@@ -2,7 +2,7 @@ import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
-/// A service that several clients use at once: figures of one that is wrong are worth nothing.
+/// A service under several clients, whose answers and counts must be right for figures to count.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct LoadTests {
     private static let clientCount = 4

@@ -4,7 +4,7 @@ import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
-/// What is there for people, probes and monitoring.
+/// The routes for people, probes and monitoring.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct OperatingTests {
     private static func rows(_ site: Site) throws -> [[String: Any]] {

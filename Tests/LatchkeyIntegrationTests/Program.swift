@@ -20,7 +20,7 @@ final class Program: @unchecked Sendable {
         ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("latchkey").path
 
-    /// Starts the program, after a shell has done something first if that is wanted.
+    /// Starts the program, if wanted after a command of a shell.
     ///
     /// Full pipes for standard output and standard error take nothing, and nobody reads them.
     init(
@@ -62,7 +62,7 @@ final class Program: @unchecked Sendable {
 
     var processIdentifier: Int32 { process.processIdentifier }
 
-    /// Waits for the line that says that the service answers, and returns its port.
+    /// Waits for the line that says that the service is ready, and returns its port.
     func awaitPort() throws -> UInt16 {
         let line = try firstLine()
         guard line.hasPrefix("latchkey: listening on http://"), line.hasSuffix(")"),
@@ -78,7 +78,7 @@ final class Program: @unchecked Sendable {
         try line(output) ?? ""
     }
 
-    /// Waits until a line of what the program says of errors and progress contains this.
+    /// Waits for a line on standard error that contains this text.
     func awaitErrors(containing text: String) throws {
         while let line = try line(errors) {
             if line.contains(text) { return }
@@ -86,7 +86,7 @@ final class Program: @unchecked Sendable {
         throw ProgramError(description: "the program ended without saying '\(text)'")
     }
 
-    /// The next line without its end; `nil` when nothing comes any more.
+    /// The next line without its line feed; `nil` at the end.
     private func line(_ pipe: Pipe) throws -> String? {
         var line = Data()
         while true {
@@ -107,13 +107,13 @@ final class Program: @unchecked Sendable {
 
     /// Asks the program to end and waits for its status.
     ///
-    /// One that does not end is killed.
+    /// A program that does not end is killed.
     func end() -> Int32 {
         signal(SIGTERM)
         return wait()
     }
 
-    /// Waits for the program's end, and kills it if that takes longer than anybody would wait.
+    /// Waits for the program's end, and kills it after a long time.
     func wait() -> Int32 {
         let identifier = process.processIdentifier
         let hasEnded = Gate()

@@ -2,7 +2,7 @@ import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
-/// Single properties over HTTP: what each method answers, and with which conditions.
+/// Single properties over HTTP: the answers of each method, with and without conditions.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct PropertyTests {
     @Test(arguments: Deployment.allCases, StrategyKind.allCases)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import latchkey
 
-/// Shadows of a running service: what they see, and that nobody else sees them.
+/// Shadows of a running service: their traffic, and that no answer depends on them.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ShadowTests {
     private static let everything = ["--shadow", "all", "--shadow-sample", "1/1"]
@@ -20,7 +20,7 @@ struct ShadowTests {
         return found
     }
 
-    /// Requests whose answers depend on the state, on revisions and on the order of all before.
+    /// Requests whose answers depend on the state, on revisions and on the requests before.
     private static let requests:
         [(method: String, target: String, body: String?, header: String?)] = [
             ("PUT", "a", "1", nil), ("PUT", "b", #"{"x":[1,2]}"#, nil), ("GET", "a", nil, nil),

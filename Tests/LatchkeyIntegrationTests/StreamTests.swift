@@ -2,7 +2,7 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// Standard streams that are full, closed, or both ends of something else.
+/// Standard streams that are full, closed, or ends of pipes and files.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct StreamTests {
     /// A port that was free a moment ago, for programs whose first line cannot be read.

@@ -2,10 +2,10 @@ import Foundation
 import LatchkeyService
 import Testing
 
-/// Lines on their way to a reader that has stopped reading.
+/// Lines for a reader that has stopped reading.
 @Suite(.timeLimit(.minutes(1)))
 struct LineWriterTests {
-    /// What is in the pipe, but not all if there is much; waits for something.
+    /// Some of the bytes in the pipe; waits until there are some.
     private func readSome(_ pipe: Pipe) -> String {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = unsafe read(pipe.fileHandleForReading.fileDescriptor, &buffer, buffer.count)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyService
 
-/// The sampler, and what a shadow's store holds.
+/// The sampler, and the content of a shadow store.
 struct ShadowStoreTests {
     private static let slotNanoseconds: UInt64 = 1 << ShadowSampler.slotShift
 
@@ -123,7 +123,7 @@ struct ShadowStoreTests {
         #expect(most <= 4 * (64 << 10) + 4 * 100_010)
     }
 
-    /// A shadow of a store that deletes each property at once, which the shadow is never told.
+    /// A shadow of a store that deletes each property at once, without the deletes.
     private static func shadowOfNothing()
         -> (PropertyStore<LockStrategy>, ShadowStore<LockStrategy>)
     {

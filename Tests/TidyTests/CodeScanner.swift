@@ -1,8 +1,8 @@
-/// Blanks comments and literals of Swift or C, and keeps everything else where it stands.
+/// Replaces comments and literals of Swift or C with spaces, and keeps everything else in place.
 ///
 /// It knows nested and line comments, one-line, multi-line and raw strings, and C's character
-/// literals. It does not know regular expression literals, and takes an interpolation for a part
-/// of its string: good enough for rules about lines, not for a compiler.
+/// literals. It does not know regular expression literals, and an interpolation counts as part of
+/// its string. That is enough for rules about lines.
 struct CodeScanner {
     enum Language {
         case swift
@@ -52,10 +52,9 @@ struct CodeScanner {
         position = end
     }
 
-    /// Writes spaces for `count` bytes, except that line ends stay.
+    /// Writes spaces for `count` bytes, but keeps line ends.
     ///
-    /// A byte that continues a
-    /// character is dropped, so that columns keep counting characters.
+    /// Continuation bytes of a character are dropped, so that columns still count characters.
     private mutating func blank(_ count: Int) {
         for _ in 0..<count where position < input.count {
             let byte = input[position]
@@ -87,7 +86,7 @@ struct CodeScanner {
         } while depth > 0 && position < input.count
     }
 
-    /// The number of `#` before the quote that a string starts with here, if one starts.
+    /// The number of `#` before the opening quote, if a string starts here.
     private func rawStringHashes() -> Int? {
         var hashes = 0
         while language == .swift, starts(with: "#", at: hashes) { hashes += 1 }

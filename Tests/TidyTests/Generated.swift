@@ -2,16 +2,15 @@ import LatchkeyService
 import LatchkeySettings
 import LatchkeySync
 
-/// A part of a file that says what the code says: it stands between two lines and is written by
-/// `make docs`.
+/// A part of a file that is generated from the code by `make docs`, between two marking lines.
 struct Generated: Sendable {
     let path: String
-    /// The line before the part, and the one after it, without their indentation.
+    /// The lines before and after the part, without indentation.
     let opening: String
     let closing: String
     let lines: @Sendable (Tree) -> [String]
 
-    /// The file with the part as it should be; nil if the two lines are not there.
+    /// The file with the generated part; nil if the two lines are missing.
     func applied(to file: SourceFile, in tree: Tree) -> SourceFile? {
         guard let first = file.lines.firstIndex(where: { $0.hasSuffix(opening) }),
             let last = file.lines[first...].dropFirst().firstIndex(where: { $0.hasSuffix(closing) })
@@ -89,7 +88,7 @@ extension Generated {
             }
     }
 
-    /// What the strategy's own file says of it: the comment of the type whose kind it is.
+    /// The strategy's section: the comment of its type.
     private static func page(of kind: StrategyKind, in tree: Tree) -> [String] {
         let file = tree.files(in: .swiftSources).first { file in
             file.text.contains("static let kind = StrategyKind.\(kind)\n")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Generated parts of documents")
 struct GeneratedTests {
-    /// With `LATCHKEY_WRITE_DOCS` in the environment the parts are written, which is `make docs`.
+    /// With `LATCHKEY_WRITE_DOCS` in the environment, as in `make docs`, the parts are written.
     @Test(arguments: Set(Generated.all.map(\.path)).sorted())
     func `say what the code says`(path: String) throws {
         let tree = try Tree.ofThisPackage.get()

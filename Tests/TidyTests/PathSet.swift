@@ -9,7 +9,7 @@ struct PathSet: Sendable {
     static let swiftTests = PathSet { $0.hasPrefix("Tests/") && isSwift($0) }
     static let markdown = PathSet { $0.hasSuffix(".md") }
 
-    /// Whatever somebody writes line by line: Swift, C, scripts.
+    /// All source files: Swift, C, scripts.
     static let code = PathSet { isSwift($0) || isC($0) || isScript($0) }
 
     static func isSwift(_ path: String) -> Bool { path.hasSuffix(".swift") }

@@ -1,9 +1,9 @@
 import Testing
 
-/// A rule of the house, with examples of trees that break it and of trees that keep it.
+/// A rule of this package, with examples of trees that break it and of trees that keep it.
 ///
-/// The examples stand beside the rule because a rule that cannot fire is worse than none: one test
-/// runs every rule over them, another over the real tree.
+/// The examples prove that the rule can fail. One test runs every rule over its examples, another
+/// over the real tree.
 struct Rule: Sendable, CustomTestStringConvertible {
     let name: String
     let broken: [Tree]
@@ -47,7 +47,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// Where a rule is broken.
+/// A place that breaks a rule.
 ///
 /// Lines are counted from 1.
 struct Finding: CustomStringConvertible {

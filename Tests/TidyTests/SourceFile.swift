@@ -1,4 +1,4 @@
-/// One file: its lines as they stand, and its lines with comments and literals blanked.
+/// A file: its lines, and its lines with spaces for comments and literals.
 struct SourceFile: Sendable {
     let path: String
     let text: String
@@ -6,7 +6,7 @@ struct SourceFile: Sendable {
 
     /// The same lines with spaces for every comment and the inside of every literal.
     ///
-    /// A rule about code is not fooled by prose that way. Only for Swift and C.
+    /// So a rule about code does not match text. Only for Swift and C.
     let code: [String]
 
     init(path: String, text: String) {

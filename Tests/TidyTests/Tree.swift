@@ -27,7 +27,7 @@ struct Tree: Sendable {
         files.contains { $0.path == path || path.isEmpty || $0.path.hasPrefix(path + "/") }
     }
 
-    /// This package: what git tracks, and what is new and not ignored.
+    /// This package: the files that git tracks, and new files that are not ignored.
     static let ofThisPackage = Result { try readThisPackage() }
 
     /// The folder of `Package.swift`.

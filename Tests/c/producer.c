@@ -7,6 +7,7 @@
 #include <time.h>
 
 atomic_bool producers_react;
+atomic_size_t stream_bound;
 void (*fill)(producer *p);
 
 static producer producers[PRODUCERS_MAX];
@@ -49,7 +50,8 @@ static void release(void *context) {
 
 producer *produce(latchkey_http_request *request, uint32_t status) {
     producer *p = &producers[atomic_fetch_add(&producer_count, 1)];
-    latchkey_http_stream_options options = {STREAM_BOUND, has_room, draining, gone, release, p};
+    latchkey_http_stream_options options = {
+        atomic_load(&stream_bound), has_room, draining, gone, release, p};
     latchkey_http_response *response;
     p->stream = latchkey_http_stream_create(&options, &response);
     latchkey_http_response_add(response, "Content-Type", "text/plain");
@@ -93,6 +95,7 @@ void stream_start(latchkey_http_options options) {
     atomic_store(&answered_count, 0);
     atomic_store(&held, NULL);
     atomic_store(&producers_react, false);
+    atomic_store(&stream_bound, STREAM_BOUND);
     fill = NULL;
     options.handler = handle;
     subject_start(&s, options);

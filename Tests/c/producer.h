@@ -46,6 +46,9 @@ latchkey_http_request *held_request(void);
 // Answers a request with the stream of the next producer.
 producer *produce(latchkey_http_request *request, uint32_t status);
 
+// The bound of the buffers: STREAM_BOUND, unless a test sets another after the start.
+extern atomic_size_t stream_bound;
+
 // Called for `/filled` with the producer, before the answer.
 extern void (*fill)(producer *p);
 

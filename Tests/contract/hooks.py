@@ -1,4 +1,4 @@
-"""What openapi.yaml says in words and a JSON schema cannot say."""
+"""Rules that openapi.yaml states in text, because a JSON schema cannot express them."""
 
 import schemathesis
 
@@ -9,8 +9,8 @@ NAME_BYTES_MAX = 256
 def filter_path_parameters(context, path_parameters):
     """A name is bounded in bytes; a schema counts characters.
 
-    A longer one is right to be refused, so it is no example of a valid request. Names of the two
-    relative segments are left out because clients resolve them before they send anything.
+    A longer name is refused, so it is not an example of a valid request. The names "." and ".." are
+    left out, because clients resolve them before they send a request.
     """
     name = (path_parameters or {}).get("name")
     if not isinstance(name, str):

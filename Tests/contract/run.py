@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the running service to openapi.yaml, and its metrics to what Prometheus reads.
+"""Checks the running service against openapi.yaml, and its metrics with Prometheus' own tools.
 
     Tests/contract/run.py --binary .build-release/release/latchkey
 
@@ -59,7 +59,7 @@ def step(name, action, *arguments):
 
 
 def run(*command, **options):
-    """A command that must succeed; it writes to our own output."""
+    """Runs a command that must succeed and writes to the same output."""
     status = subprocess.run(
         [str(word) for word in command], timeout=COMMAND_SECONDS_MAX, check=False, **options
     ).returncode
@@ -68,7 +68,7 @@ def run(*command, **options):
 
 
 def tool(name):
-    """A tool that scripts/require has put aside, or that is on the path."""
+    """A tool that scripts/require has installed, or one on the path."""
     for place in (TOOLS / "python" / "bin" / name, TOOLS / "bin" / name):
         if place.exists():
             return place

@@ -1,4 +1,4 @@
-"""Takes the README's tour: runs its commands and compares what they print with the text.
+"""Runs the commands of the README's tour and compares their output with the text.
 
 In the `sh` block under the heading "A tour", a comment above a command is for people; comments
 below it, up to an empty line or the next command, say what it prints. "…" stands for anything.
@@ -14,7 +14,7 @@ COMMAND_SECONDS_MAX = 30
 
 
 def mistakes(url):
-    """What does not come out as the README says, as sentences."""
+    """The differences from the README, as sentences."""
     text = README.read_text(encoding="utf-8")
     block = re.search(r"^## A tour.*?^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     if block is None:

@@ -10,8 +10,8 @@
 // With event-loop threads a stream without bytes costs no thread: its connection is suspended. With
 // a thread per connection its thread waits.
 
-#ifndef CLATCHKEYHTTP_STREAM_H
-#define CLATCHKEYHTTP_STREAM_H
+#ifndef LATCHKEY_HTTP_STREAM_CONTRACT_H
+#define LATCHKEY_HTTP_STREAM_CONTRACT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@ extension ComparisonReport {
     package struct Case: Codable, Sendable, Equatable {
         /// A ``StrategyKind``, or in `baselines` a ``Baseline``.
         package var strategy: String
-        /// How many threads, or over the wire how many connections, work at once.
+        /// How many threads, or over HTTP how many connections, work at once.
         package var threads: Int
         package var workload: Workload
         /// How many steps of work an operation does inside of the section and outside.
@@ -46,7 +46,7 @@ extension ComparisonReport {
         package var wait: Durations?
         /// From entering to leaving.
         package var hold: Durations?
-        /// From the start of an operation to its end: over the wire, what the client saw.
+        /// From the start of an operation to its end: over HTTP, what the client saw.
         package var response: Durations?
         /// The same from the *intended* start, so that a stall is not hidden.
         ///

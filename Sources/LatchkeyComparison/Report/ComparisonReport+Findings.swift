@@ -1,5 +1,5 @@
 extension ComparisonReport {
-    /// Whether a strategy did what it promises while it was measured.
+    /// Whether a strategy kept a promise during the measurement.
     package struct Verdict: Codable, Sendable, Equatable {
         package enum Check: String, Codable, Sendable, CaseIterable {
             /// The counts at the end are the number of operations: no update was lost.
@@ -28,7 +28,7 @@ extension ComparisonReport {
         package var finding: String?
     }
 
-    /// A figure with the band in which it lies at 95 %.
+    /// A figure with its 95 % interval.
     package struct Estimate: Codable, Sendable, Equatable {
         package var value: Double
         package var low: Double
@@ -73,7 +73,7 @@ extension ComparisonReport {
         package var from: Double
         /// The first measured point at which the other is ahead.
         package var to: Double
-        /// Where in between, by the fitted curves or a straight line.
+        /// The place between them, from the fitted curves or a straight line.
         package var at: Double
         /// Which is faster below `at`, and which above.
         package var fasterBelow: String
@@ -100,7 +100,7 @@ extension ComparisonReport {
         package var sentence = ""
         /// What would change the recommendation, in a sentence; "nothing in this run" is one too.
         package var flip = ""
-        /// What throughput alone does not say, a sentence each.
+        /// What throughput alone does not show, a sentence each.
         package var notes: [String] = []
 
         /// Refuses to recommend anything.

@@ -23,7 +23,7 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     package var conditions: Conditions
     package var instrument: InstrumentCost
     /// For each workload `unsynchronized`, on one thread, and `pthread-mutex`, on as many as the
-    /// cases; over the wire `http-alone`.
+    /// cases; over HTTP `http-alone`.
     ///
     /// The same figures as the cases, and never ranked.
     package var baselines: [Case]
@@ -84,7 +84,7 @@ extension ComparisonReport {
         package var evidence: String
     }
 
-    /// What else went on while the figures were taken, and whether they can be ranked.
+    /// The conditions of the measurement, and whether its figures can be ranked.
     package struct Conditions: Codable, Sendable, Equatable {
         package enum Ranking: String, Codable, Sendable, CaseIterable {
             case allowed
@@ -105,11 +105,11 @@ extension ComparisonReport {
         package var foreignProcessors: Double?
         /// The share of the processors' time that the hypervisor gave to other guests.
         package var stealRatio: Double?
-        /// For how long the control group kept this process from running.
+        /// The time for which the control group kept this process from running.
         package var throttledSeconds: Double?
     }
 
-    /// What measuring costs, measured in this process.
+    /// The cost of measuring, measured in this process.
     package struct InstrumentCost: Codable, Sendable, Equatable {
         package var clockNanoseconds: Double
         /// The runner's loop around an operation that does nothing.
@@ -118,9 +118,9 @@ extension ComparisonReport {
         package var meteringNanosecondsPerOperation: Double
         /// One operation in this many is timed on average.
         package var samplingMean: Int
-        /// How long a step of work takes, of which sections and the work outside are made.
+        /// The length of a step of work; sections and the work outside consist of such steps.
         ///
-        /// Left out over the wire.
+        /// Left out over HTTP.
         package var stepNanoseconds: Double?
         /// Why futex and system calls were not counted; left out if they were.
         package var systemCallsMissingBecause: String?

@@ -57,7 +57,7 @@ extension ComparisonSettings: Configurable {
         ),
     ]
 
-    /// Lists, of which the cases are the product, and the transport.
+    /// The transport, and the lists whose combinations are the cases.
     private static let dimensions: [Setting<Self>] = [
         .choice(
             "transport",

@@ -1,6 +1,6 @@
 package import LatchkeySync
 
-// Parts of the settings that have one spelling, on the command line and in JSON.
+// Values with the same spelling on the command line and in JSON.
 
 /// `200`, or `scaled:200` for 200 times the number of threads.
 extension OutsideWork: RawRepresentable, Codable {

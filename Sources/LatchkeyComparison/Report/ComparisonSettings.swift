@@ -12,7 +12,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     }
 
     package var transport = Transport.memory
-    /// The situation the workload was named by, if it was.
+    /// The well-known situation that was chosen, if one was.
     package var preset: ComparisonPreset?
     package var strategies = StrategyKind.allCases
     package var threads = [1, 2, 4, 8]
@@ -23,15 +23,15 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var skews = [KeySkew.uniform]
     package var stripes = [1]
     package var arrival = Arrival.closed
-    /// Over the wire: how the service gives connections to threads.
+    /// Over HTTP: how the service gives connections to threads.
     package var threadModes = [ThreadMode.eventLoop, .threadPerConnection]
-    /// How long one repeat is measured.
+    /// The time for which one repeat is measured.
     ///
-    /// Its warm-up comes on top.
+    /// Its warm-up is not included.
     package var durationSeconds = 0.15
     package var repeats = 5
     package var seed: UInt64 = 1
-    /// Rank although the conditions forbid it, and say so.
+    /// Whether to rank although the conditions forbid it, and to say so.
     package var isForced = false
 
     package init() {}
@@ -40,7 +40,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
 /// What a thread does between two operations.
 package struct OutsideWork: Sendable, Hashable {
     package var nanoseconds: Int
-    /// Times the number of threads, so that what is offered to the strategy in all stays the same.
+    /// Whether it grows with the number of threads, which keeps the total demand the same.
     package var scalesWithThreads: Bool
 
     package init(nanoseconds: Int, scalesWithThreads: Bool) {
@@ -74,7 +74,7 @@ package enum ThreadMode: String, Codable, Sendable, CaseIterable {
     case threadPerConnection = "thread-per-connection"
 }
 
-/// Where a run stands.
+/// The progress of a run.
 package struct ComparisonProgress: Sendable, Equatable {
     /// Repeats, of all cases and baselines.
     package var finishedCount: Int

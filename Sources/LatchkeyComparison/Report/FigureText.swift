@@ -1,11 +1,11 @@
 internal import Foundation
 internal import LatchkeyContention
 
-/// Figures as people read them: three significant digits and a unit.
+/// Figures for readers: three significant digits and a unit.
 ///
 /// All reports write figures with these, so that the terminal and the page agree.
 package enum FigureText {
-    /// What is known of the shortest waits and holds is that they are not longer.
+    /// The upper bound of the shortest waits and holds, whose own length is not known.
     package static let quantileNanosecondsMin = Double(DurationBuckets.quantileNanosecondsMin)
 
     /// `50.4M`, `719k`, `62.1`.
@@ -61,7 +61,7 @@ package enum FigureText {
         "\(count) " + plural(noun, Double(count))
     }
 
-    /// The noun as it stands after a number.
+    /// The noun after a number.
     package static func plural(_ noun: String, _ number: Double) -> String {
         if number == 1 { return noun }
         return noun.hasSuffix("y") ? noun.dropLast() + "ies" : noun + "s"

@@ -37,9 +37,13 @@ package final class ResponseStream: @unchecked Sendable {
     package struct Events: Sendable {
         /// Called once after a piece was answered with ``WriteResult/full``.
         package var hasRoom: @Sendable (ResponseStream) -> Void
-        /// The server drains: time for a last piece. Ends the stream unless another is given.
+        /// The server drains, which is the time for a last piece.
+        ///
+        /// The default ends the stream.
         package var draining: @Sendable (ResponseStream) -> Void
-        /// The stream is over. Called exactly once.
+        /// The stream is over.
+        ///
+        /// Called exactly once.
         package var gone: @Sendable (ResponseStream, End) -> Void
 
         package init(
@@ -88,7 +92,9 @@ package final class ResponseStream: @unchecked Sendable {
         unsafe write(bytes.span.bytes)
     }
 
-    /// Ends the stream after what is buffered. Call it as often as you like.
+    /// Ends the stream after what is buffered.
+    ///
+    /// Call it as often as you like.
     package func end() {
         if let stream = unsafe stream {
             unsafe latchkey_http_stream_end(stream)
@@ -150,8 +156,8 @@ extension ResponseStream.End {
 extension Exchange {
     /// Answers the request with a stream.
     ///
-    /// What ``respond(_:body:closes:fields:)`` says holds here, too. To HEAD, only the head is sent,
-    /// and the stream is over at once. Not at the head of a request.
+    /// What ``respond(_:body:closes:fields:)`` says holds here, too. To HEAD, only the head is
+    /// sent, and the stream is over at once. Not at the head of a request.
     ///
     /// - Parameters:
     ///   - status: neither 204 nor 304.

@@ -45,9 +45,9 @@ package final class HTTPServer: @unchecked Sendable {
     ///   - configuration: see there.
     ///   - log: called on any thread with a sentence about something unusual that a client or the
     ///     system did.
-    ///   - head: called for each request with a body before any of the body is there. May answer the
-    ///     request before it returns, with ``Exchange/respond(_:body:closes:fields:)``; `handle` is
-    ///     not called then. A client that waits with `Expect: 100-continue` is not asked for the
+    ///   - head: called for each request with a body before any of the body is there. May answer
+    ///     the request before it returns, with ``Exchange/respond(_:body:closes:fields:)``; then
+    ///     `handle` is not called. A client that waits with `Expect: 100-continue` is not asked for the
     ///     body, and its connection is closed; otherwise the body is read and thrown away.
     ///   - handle: called for each request. Must answer it, then or later.
     /// - Throws: if the address cannot be listened on, or the configuration is out of bounds.

@@ -1,7 +1,7 @@
 internal import LatchkeyComparison
 internal import LatchkeySync
 
-/// Which case of one report is which of another.
+/// The pairs of equal cases in two reports.
 ///
 /// A case is known by its strategy, its threads and its workload. A dimension of the workload that
 /// has one value in each report, and not the same, was changed on purpose: it is left out of the
@@ -10,11 +10,11 @@ struct CaseMatching {
     struct Pair {
         var before: ComparisonReport.Case
         var after: ComparisonReport.Case
-        /// How many seconds a repeat was to last.
+        /// The planned seconds of a repeat.
         var durationBefore: Double
         var durationAfter: Double
 
-        /// Whether nothing but one thread decides the case's figures.
+        /// Whether one thread alone decides the figures of the case.
         var isOneThread: Bool {
             let traits = StrategyKind(rawValue: after.strategy)?.traits
             return after.threads == 1 && after.workload.threadMode == nil
@@ -67,7 +67,7 @@ struct CaseMatching {
         self.notes = notes + Self.machineNotes(before, after)
     }
 
-    /// By how much the length of a step of work may differ between two reports.
+    /// The greatest ratio of the lengths of a step of work in two reports.
     private static let stepRatioMax = 1.05
 
     private static func machineNotes(

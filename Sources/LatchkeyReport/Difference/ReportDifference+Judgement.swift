@@ -2,7 +2,7 @@ internal import Foundation
 internal import LatchkeyComparison
 
 extension ReportDifference {
-    /// In how many pairs of equal reports anything at all is found.
+    /// The share of pairs of equal reports in which any difference is found.
     private static let errorRate = 0.05
     /// The variance of a figure that is always the same is taken to be this.
     private static let varianceMin = 1e-8
@@ -28,17 +28,14 @@ extension ReportDifference {
                 [variance(rows[index].logarithmsBefore), variance(rows[index].logarithmsAfter)]
             }.sorted()
             let varianceMin = max(variances[variances.count / 2], varianceMin)
-            let tests = family.map { index in
-                (index: index, test: WelchTest(rows[index], varianceMin: varianceMin))
-            }.map { (index: $0.index, test: $0.test, probability: $0.test.probability) }
+            let tests = family.map { (index: $0, test: WelchTest(rows[$0], varianceMin)) }
             var left = family.count
-            for (index, test, probability) in tests.sorted(by: { $0.probability < $1.probability })
-            {
-                guard probability * Double(left) <= errorRate else { break }
+            for (index, test) in tests.sorted(by: { $0.test.probability < $1.test.probability }) {
+                guard test.probability * Double(left) <= errorRate else { break }
                 rows[index].isFound = abs(test.difference) >= rows[index].leastDifference
                 left -= 1
             }
-            for (index, test, _) in tests {
+            for (index, test) in tests {
                 let least = test.difference(ofProbability: errorRate / Double(family.count))
                 rows[index].detectable = max(least, rows[index].leastDifference)
             }
@@ -60,8 +57,10 @@ private struct WelchTest {
     let difference: Double
     private let standardError: Double
     private let student: StudentDistribution
+    /// Of a difference this great, in either direction, without a cause.
+    let probability: Double
 
-    init(_ row: ReportDifference.Row, varianceMin: Double) {
+    init(_ row: ReportDifference.Row, _ varianceMin: Double) {
         difference = row.difference
         let parts = [row.logarithmsBefore, row.logarithmsAfter].map { values in
             let square = max(variance(values), varianceMin) / Double(values.count)
@@ -72,10 +71,8 @@ private struct WelchTest {
         student = StudentDistribution(
             freedom: square * square / (parts[0].freedom + parts[1].freedom)
         )
+        probability = student.tails(difference / standardError)
     }
-
-    /// Of a difference this great, in either direction, without a cause.
-    var probability: Double { student.tails(difference / standardError) }
 
     func difference(ofProbability probability: Double) -> Double {
         student.quantile(tails: probability) * standardError

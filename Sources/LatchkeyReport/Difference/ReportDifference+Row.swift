@@ -17,8 +17,8 @@ extension ReportDifference {
         /// Where: threads and workload, or all cases.
         var place: String
         var figure: Figure
-        /// Whether nothing but this one thread decides the figure: it varies much less than what
-        /// several threads, or a pool of them, do to each other.
+        /// Whether one thread alone decides the figure, which then varies much less than with
+        /// several threads or a pool of them.
         var isOneThread: Bool
         var isPooled = false
         /// The logarithms of the repeats, so that differences are ratios.
@@ -60,8 +60,8 @@ extension ReportDifference {
 extension ReportDifference.Row {
     /// The row as it can be judged on a busy machine; `nil` if it cannot.
     ///
-    /// What neighbours do to the caches and the clock of the processor still counts for some
-    /// percent.
+    /// Other processes still change it by some percent, through caches and the processor's
+    /// clock.
     var underLoad: Self? {
         guard isOneThread, figure == .processorTime else { return nil }
         var row = self
@@ -124,7 +124,7 @@ extension ReportDifference.Row {
 }
 
 extension ReportDifference.Figure {
-    /// Less than this is not reported, however sure it is: two runs of one build differ by a few
+    /// A smaller difference is not reported, however certain: two runs of one build differ by a few
     /// percent, because memory is laid out anew, and by up to six where a virtual machine's
     /// processor was slower for one of them.
     ///
@@ -147,8 +147,8 @@ extension ReportDifference.Figure {
 
     /// One for each repeat that has the figure.
     ///
-    /// A repeat in which the threads never ran is the slowest of all, and must not be left out:
-    /// half an operation stands in for none, and the planned duration for one of 0.
+    /// A repeat without operations is the slowest of all and must count: it has half an operation,
+    /// and the planned duration instead of 0.
     fileprivate func logarithms(_ entry: ComparisonReport.Case, _ duration: Double) -> [Double] {
         entry.repeats.compactMap { measured -> Double? in
             let operations = Double(measured.operations)

@@ -3,17 +3,17 @@ package import LatchkeyComparison
 
 /// What changed between two reports, beyond the noise: `latchkey compare --from a --against b`.
 ///
-/// Cases of the same strategy, threads and workload are compared by throughput, or in an open loop
-/// by p99 of the response from when an operation was due; over HTTP also by p99 of the response
-/// that the client saw; and by processor time per operation, p99 of the wait and mean hold. So are
-/// all cases together, of each strategy and of all strategies, which finds what is small but
-/// everywhere. ``judge(_:)`` says which differences are more than noise; cases of one thread are
-/// judged among themselves, since several threads vary by ten times as much. A check that fails and
-/// did not before is worse, too.
+/// Cases of the same strategy, threads and workload are compared by throughput (in an open loop, by
+/// p99 of the response from when an operation was due), over HTTP also by p99 of the response that
+/// the client saw, and by processor time per operation, p99 of the wait and mean hold. All cases of
+/// a strategy, and of all strategies, are also compared together, which finds a small difference
+/// that is everywhere. ``judge(_:)`` tells differences from noise; it judges cases of one thread
+/// among themselves, because several threads vary by ten times as much. A check that fails and did
+/// not before is worse, too.
 ///
-/// Two runs of one build on a machine that was busy in one of them differ truly, in throughput and
-/// waits. If the conditions of a report forbid a ranking, only the processor time of one thread is
-/// compared, which other processes hardly change, unless the comparison is forced.
+/// If the machine was busy during one of two runs, their throughput and waits really differ. So if
+/// the conditions of a report forbid a ranking, only the processor time of one thread is compared,
+/// which other processes hardly change, unless the comparison is forced.
 package struct ReportDifference {
     package enum Change: String, Sendable {
         case same = "no difference found"
@@ -21,11 +21,11 @@ package struct ReportDifference {
         case worse
     }
 
-    /// Fewer repeats than this tell nothing about noise.
+    /// Fewer repeats say nothing about noise.
     static let repeatsMin = 3
 
     let rows: [Row]
-    /// What a reader has to know beside the rows, a sentence each.
+    /// What a reader has to know besides the rows, a sentence each.
     let notes: [String]
     /// Checks that passed before and fail now, a sentence each.
     let newFailures: [String]
@@ -97,7 +97,7 @@ package struct ReportDifference {
 
     // MARK: What could have been found
 
-    /// The figure that the last sentence is about: the first one that was compared.
+    /// The figure of the last sentence: the first one that was compared.
     private var mainFigure: Figure { rows.first?.figure ?? .throughput }
 
     /// For each case, the loss of throughput, or the rise of another figure, that would have been

@@ -1,4 +1,6 @@
+internal import Foundation
 package import LatchkeyComparison
+internal import LatchkeyMachine
 
 /// Progress on standard error: a bar that is redrawn in place on a terminal, otherwise a line for
 /// each tenth of the run.
@@ -21,6 +23,17 @@ package struct ProgressLine {
         self.isTerminal = isTerminal
         self.width = width
         self.write = write
+    }
+
+    /// Progress on the descriptor, drawn if it is a terminal.
+    package init(descriptor: Int32, write: @escaping (String) -> Void) {
+        let columns = Terminal.columns(descriptor)
+        let isDumb = ProcessInfo.processInfo.environment["TERM"] == "dumb"
+        self.init(
+            isTerminal: isatty(descriptor) == 1 && !isDumb,
+            width: columns > 0 ? columns : 80,
+            write: write
+        )
     }
 
     package mutating func show(_ progress: ComparisonProgress) {

@@ -65,7 +65,7 @@ package struct TerminalReport {
         let threads = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
             .sorted()
         let columns = TerminalColumn.all(isOpen: workload.arrival != .closed).filter { column in
-            entries.contains { column.text($0.summary) != nil }
+            entries.contains { $0.threads == threads.last && column.text($0.summary) != nil }
         }
         let tables = columns.map(\.order).uniqued().sorted(by: >).lazy.map { last in
             table(entries, threads, columns.filter { $0.order <= last })

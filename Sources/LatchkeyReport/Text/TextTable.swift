@@ -1,3 +1,6 @@
+internal import Foundation
+internal import LatchkeyMachine
+
 /// A table of text for a terminal: the first column is aligned to the left, the others to the
 /// right.
 struct TextTable {
@@ -38,9 +41,10 @@ struct TextTable {
     func text(style: TerminalStyle) -> String {
         let widths = widths
         return ([headings.map { Cell($0, .strong) }] + rows).map { cells in
-            zip(cells, widths).enumerated().map { column, place in
-                let space = String(repeating: " ", count: place.1 - place.0.text.count)
-                let text = style.paint(place.0.text, place.0.emphasis)
+            zip(cells, widths).enumerated().map { column, part in
+                let (cell, width) = part
+                let space = String(repeating: " ", count: width - cell.text.count)
+                let text = style.paint(cell.text, cell.emphasis)
                 return column == 0 ? text + space : space + text
             }.joined(separator: "  ") + "\n"
         }.joined()
@@ -81,5 +85,25 @@ package struct TerminalStyle: Sendable {
             line += (line.isEmpty ? "" : " ") + word
         }
         return (lines + [line]).map { paint($0, emphasis) + "\n" }.joined()
+    }
+}
+
+extension TerminalStyle {
+    /// The width of text that goes to a file or a pipe.
+    private static let widthElsewhere = 120
+
+    /// What the descriptor's reader can show: colour on a terminal only, and not where `NO_COLOR`
+    /// or `TERM=dumb` forbids it.
+    ///
+    /// `COLUMNS` stands in for a width that is not known.
+    package init(descriptor: Int32) {
+        let variables = ProcessInfo.processInfo.environment
+        let columns = Terminal.columns(descriptor)
+        let given = variables["COLUMNS"].flatMap { Int($0) } ?? 0
+        self.init(
+            width: columns > 0 ? columns : given > 0 ? given : Self.widthElsewhere,
+            usesColor: isatty(descriptor) == 1 && (variables["NO_COLOR"] ?? "").isEmpty
+                && variables["TERM"] != "dumb"
+        )
     }
 }

@@ -4,22 +4,22 @@ internal import LatchkeyComparison
 enum WorkloadText {
     typealias Workload = ComparisonReport.Workload
 
-    /// `50 % reads, section 50 ns, outside 200 ns`, and what else is not the plainest.
+    /// `50 % reads, section 50 ns, outside 200 ns`, and everything else that is not the default.
     static func description(_ workload: Workload) -> String {
         workload.dimensions.compactMap(\.phrase).joined(separator: ", ")
     }
 
-    /// `on 4 threads`, or over the wire `over 4 connections`.
+    /// `on 4 threads`, or over HTTP `over 4 connections`.
     static func threads(_ count: Int, _ workload: Workload, from range: String = "") -> String {
         (workload.threadMode == nil ? "on " : "over ") + range + countedThreads(count, workload)
     }
 
-    /// `4 threads`, or over the wire `4 connections`.
+    /// `4 threads`, or over HTTP `4 connections`.
     static func countedThreads(_ count: Int, _ workload: Workload) -> String {
         FigureText.counted(count, threadNoun(workload))
     }
 
-    /// Where a whole run took place: what its situations have in common.
+    /// What the situations of a run have in common.
     static func place(of situations: [Ranking.Situation]) -> String {
         guard let first = situations.first else { return "" }
         let counts = situations.map(\.threads).uniqued().sorted()

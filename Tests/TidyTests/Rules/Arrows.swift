@@ -1,5 +1,5 @@
 extension Rule {
-    /// Which targets of ours a target may import.
+    /// The targets of this package that a target may import.
     ///
     /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
     static let mayImport: [String: Set<String>] = [

@@ -17,7 +17,7 @@ extension Rule {
         }
     }
 
-    /// Whether a `!` stands behind an operand.
+    /// Whether a `!` follows an operand.
     private static func forces(_ line: String) -> Bool {
         let characters = Array(line)
         return characters.indices.dropFirst().contains { index in

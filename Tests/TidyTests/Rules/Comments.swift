@@ -1,11 +1,11 @@
 extension Rule {
-    /// What makes or holds a thread, an atomic, a queue or a function that C calls.
+    /// Code that makes or holds a thread, an atomic, a queue or a C callback.
     private static let concurrentParts = [
         "Atomic<", "Atomic(", "pthread_", "DispatchQueue(", "DispatchSemaphore(", "Thread {",
         "Thread(", "@convention(c)", "Unmanaged<",
     ]
 
-    /// A C file may leave it to a header of its target.
+    /// For a C file, the comment may be in a header of its target.
     static let designs = Rule(
         "a file with threads, atomics or C callbacks says its Design",
         broken: [
@@ -71,8 +71,9 @@ extension Rule {
 }
 
 extension SourceFile {
-    /// The comment that ends above the declaration or statement at `line`; lines of attributes and
-    /// the earlier lines of the same declaration may stand in between.
+    /// The comment above the declaration or statement at `line`.
+    ///
+    /// Lines of attributes and earlier lines of the same declaration may be between them.
     func commentAbove(_ line: Int) -> String {
         var above = line - 1
         while above >= 0, !lines[above].isBlank, !isComment(above), continuesBelow(above) {

@@ -3,7 +3,7 @@ extension Rule {
     static let functionLinesMax = 70
     static let fileLinesMax = 400
 
-    /// Says in a file why it is longer than others, in a comment.
+    /// The start of a comment that says why a file is longer than others.
     static let lengthArgument = "Length:"
 
     static let lineLength = Rule(
@@ -73,10 +73,10 @@ extension Rule {
         line.indentation == 0 && line.contains("(") && line.first?.isLetter == true
     }
 
-    /// The line that ends the body of what starts at `start`.
+    /// The last line of the body of the declaration at `start`.
     ///
-    /// The formatter puts the brace that closes a body under the start of its declaration, and
-    /// between the two only lines that are deeper, or that go on with the declaration's head.
+    /// The formatter puts the closing brace under the start of the declaration. The lines between
+    /// them are indented more, or continue the head of the declaration.
     private static func closingLine(of start: Int, in code: [String]) -> Int? {
         let indentation = code[start].indentation
         for line in code.indices.dropFirst(start + 1) where !code[line].isBlank {

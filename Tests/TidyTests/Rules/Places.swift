@@ -1,5 +1,5 @@
 extension Rule {
-    /// Where checkouts live on somebody's machine.
+    /// Folders of checkouts on single machines.
     ///
     /// Split, so that this file keeps the rule.
     private static let machineFolders = [
@@ -28,7 +28,7 @@ extension Rule {
         }
     }
 
-    /// Where packages and images come from is the business of the machine's own configuration.
+    /// The machine's own configuration decides where packages and images come from.
     private static let hosts = [
         "pyp" + "i.org", "pythonhos" + "ted.org", "dock" + "er.io", "gh" + "cr.io", "qua" + "y.io",
         "deb.deb" + "ian.org", "npm" + "js.org", "proxy.gol" + "ang.org", "crat" + "es.io",
