@@ -2,11 +2,11 @@
 //
 // Design
 //
-// libmicrohttpd has bounds of its own, which close what is over them without a word. Ours are lower
-// and let the connection send a request first, so that it can be answered. Those that are refused
-// are in a second list, by age: one too many ends the oldest whose request is not complete. Should
-// they come faster than they are ended, a connection is closed before there is an object for it.
-// The library's own bound is never reached, which latchkey_http_quiesce() depends on.
+// libmicrohttpd closes connections over its own bounds without an answer. Our bounds are lower, and
+// a connection over them may send a request first, so that it can be answered. Refused connections
+// are in a second list, by age. One too many ends the oldest whose request is not complete. If they
+// arrive faster than they end, a connection is closed before it has an object. The library's own
+// bound is never reached; latchkey_http_quiesce() depends on that.
 //
 // The list is guarded by the server's lock. It is locked when a connection begins and ends, by the
 // watchdog, and by those who count; never for a request. While a connection is in the list its
@@ -167,7 +167,7 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
 }
 
 void latchkey_http_connection_release(connection *c) {
-    // Acquire and release: who frees it has seen what the others did with it.
+    // Acquire and release: the thread that frees the object has seen all accesses of the others.
     if (atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
@@ -208,8 +208,8 @@ bool latchkey_http_connection_ask(connection *c, struct tcp_info *info) {
     return getsockopt(c->socket, IPPROTO_TCP, TCP_INFO, info, &count) == 0;
 }
 
-// Counts a connection that libmicrohttpd has closed without a word, because what came first was no
-// request line: nothing has happened on it, nothing was sent, and the client has not ended it.
+// Counts a connection that libmicrohttpd has closed without an answer, because its first bytes were
+// not a request line: no request was seen, nothing was sent, and the client has not closed.
 static void count_unparsed(connection *c) {
     // TCP_FIN_WAIT1 and TCP_FIN_WAIT2 of <netinet/tcp.h>, which cannot be included together with
     // <linux/tcp.h>, which alone has the whole of tcp_info.

@@ -1,31 +1,31 @@
-// Deadlines: what takes too long is ended.
+// Deadlines: requests, answers and idle connections that take too long are ended.
 //
 // Design
 //
 // libmicrohttpd ends a connection on which nothing moves, and nothing else: a client that sends a
-// byte now and then keeps its connection for ever. Its timer is switched off, and one thread, the
-// watchdog, does all deadlines. It looks at every connection once in a tick and compares `phase`
-// with what it saw the time before. A phase that has not changed since the watchdog first saw it
-// has lasted at least that long. So requests take no time stamps and no lock for their deadlines,
-// and a deadline may be late by up to two ticks, but is never early.
+// byte now and then keeps its connection without end. Its timer is switched off, and one thread,
+// the watchdog, does all deadlines. It looks at every connection once in a tick and compares
+// `phase` with what it saw the time before. A phase that has not changed since the watchdog first
+// saw it has lasted at least that long. So requests take no time stamps and no lock for their
+// deadlines, and a deadline may be late by up to two ticks, but is never early.
 //
-// What libmicrohttpd does not say is asked of the kernel (tcp_info): whether the first bytes of a
-// request line have come, whether the client has gone, and how much of an answer it has taken.
+// The kernel (tcp_info) says what libmicrohttpd does not: whether the first bytes of a request line
+// have arrived, whether the client has gone, and how much of an answer it has taken.
 //
 // The watchdog waits on an epoll set with the sockets of streams, which tells it when such a client
 // has gone (stream.c). The set is read under the server's lock: a connection leaves it, under that
 // lock, before its object is freed.
 //
-// Without a deadline are a handler that is running, because its thread cannot be taken away, and a
-// stream without bytes. A request whose handler has returned without an answer is abandoned, as at
-// stop (response.c). An answer must be taken at a least rate, on average over the idle time, since
-// a client that takes a byte now and then would hold its connection for ever.
+// Two things have no deadline: a handler that is running, because its thread cannot be taken away,
+// and a stream without bytes. A request whose handler has returned without an answer is abandoned,
+// as at stop (response.c). An answer must be taken at a least rate, on average over the idle time,
+// since a client that takes a byte now and then would hold its connection without end.
 //
 // A request that is too slow is refused past libmicrohttpd (raw.c): a 408; a body without end with
 // a 413; a Content-Length that libmicrohttpd does not take with a 400 or 413. The phase EXPIRED
-// keeps everybody else from answering. Only our half of the connection is closed then, so that the
-// client gets to read the answer before its next bytes meet a closed socket; the rest follows
-// LINGER_MILLISECONDS later.
+// keeps all others from answering. Only our half of the connection is closed then; the other half
+// follows LINGER_MILLISECONDS later. Otherwise the client's next bytes would meet a closed socket,
+// and the reset would destroy the answer before the client has read it.
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -54,7 +54,7 @@ void latchkey_http_deadline_refuse_body(connection *c) {
                              c->server->too_large_body);
 }
 
-// What is wrong with a Content-Length: nothing, or too much, or it is no number.
+// Whether a Content-Length is a number, and not too large for one.
 enum length { LENGTH_FITS, LENGTH_TOO_LARGE, LENGTH_MALFORMED };
 
 static enum length check_length(const char *text) {

@@ -10,12 +10,12 @@
 // surprised by that only if it took the socket out because its bound of connections is reached, and
 // that bound is out of reach.
 //
-// Stop, in order: `draining` and the closed port; wait for the requests in flight, and let streams
-// end meanwhile, for which there is a time of their own; `stopping`,
-// after which no handler is called any more; take unanswered requests away from their handlers;
-// wait until nothing is suspended or about to be resumed, because MHD_stop_daemon() aborts on a
-// suspended connection and frees what resuming touches; shut all sockets down and wait until no
-// connection is left; MHD_stop_daemon(), which joins its threads; the watchdog.
+// Stop, in order: set `draining` and close the port; wait for the requests in flight, and meanwhile
+// end the streams, which have a shorter time of their own; set `stopping`, after which no handler
+// is called any more; take unanswered requests away from their handlers; wait until nothing is
+// suspended or about to be resumed, because MHD_stop_daemon() aborts on a suspended connection and
+// frees what resuming touches; shut all sockets down and wait until no connection is left;
+// MHD_stop_daemon(), which joins its threads; the watchdog.
 //
 // No connection may be left, because MHD_queue_response() stores nothing once the daemon is being
 // stopped, and the library then uses the answer that it has just queued for a head that it refuses
@@ -94,9 +94,9 @@ static bool is_answering(latchkey_http_server *server) {
     return now.answering + now.streaming > 0;
 }
 
-// Takes away what is suspended or parked. Returns how many requests that were, and whether some
-// are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us with its
-// own lock held. The phase is read after `stopping` was set (internal.h).
+// Takes suspended and parked requests away from their handlers. Returns how many, and whether some
+// requests are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us
+// with its own lock held. The phase is read after `stopping` was set (internal.h).
 static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     uint32_t count = 0;
     *is_handling = false;

@@ -8,9 +8,9 @@
 //
 // Three parties look at a connection:
 //
-//  * the thread of libmicrohttpd that serves it: every field, unless it is said otherwise;
-//  * whoever answers: `answer`, `answer_status`, `answer_close` and `answer_state`;
-//  * the watchdog (deadline.c) and those who count: what is marked (lock), and `phase`.
+//  * the thread of libmicrohttpd that serves it: every field, unless a comment says otherwise;
+//  * the thread that answers: `answer`, `answer_status`, `answer_close`, `stream`, `answer_state`;
+//  * the watchdog (deadline.c) and the statistics: `phase`, and the fields marked (lock).
 //
 // `phase` says what the connection is doing, and how often that has changed, in one word:
 //
@@ -129,7 +129,7 @@ struct connection {
     latchkey_http_server *server;
     struct MHD_Connection *mhd;
     int socket;
-    bool refused;    // over a bound: which one is in `refusal`
+    bool refused;    // over the bound that `refusal` names
     bool has_ended;  // stop has shut the socket down (lock)
     latchkey_http_rejection refusal;
 
@@ -250,7 +250,7 @@ void latchkey_http_connection_release(connection *c);
 enum { CONNECTIONS_ENDING_MAX = 64 };
 uint32_t latchkey_http_connection_refusals_max(const latchkey_http_options *options);
 
-// Goes to another phase. Returns false if the connection has expired. The server's thread only.
+// Changes the phase. Returns false if the connection has expired. The server's thread only.
 bool latchkey_http_connection_enter(connection *c, enum phase phase);
 enum phase latchkey_http_connection_phase(connection *c);
 
@@ -258,11 +258,11 @@ enum phase latchkey_http_connection_phase(connection *c);
 struct tcp_info;
 bool latchkey_http_connection_ask(connection *c, struct tcp_info *info);
 
-// Lets a connection expire that is in this phase. Returns false if the phase has changed.
+// Sets the phase to EXPIRED if it is this one. Returns false if the phase has changed.
 bool latchkey_http_connection_expire(connection *c, unsigned phase);
 
-// Shuts a connection down: libmicrohttpd sees the end of the stream and closes. What the client has
-// not taken is thrown away.
+// Shuts a connection down: libmicrohttpd sees the end of the stream and closes. Bytes that the
+// client has not taken are discarded.
 void latchkey_http_connection_end(connection *c);
 
 // request.c
@@ -290,7 +290,7 @@ bool latchkey_http_room_is_left(connection *c);
 // Whether the cookies that have arrived need more notes than there is memory set aside for.
 bool latchkey_http_room_has_many_cookies(connection *c);
 
-// Takes what has been read until now for the length of all requests so far.
+// Sets the length of all requests so far to the number of bytes that were read.
 void latchkey_http_room_count_anew(connection *c);
 
 // The length of the library's memory of a connection.
@@ -298,8 +298,8 @@ size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options);
 
 // raw.c
 
-// Refuses a request that libmicrohttpd takes no answer for, if the connection is still in this
-// phase, and lets it expire. Returns whether it was.
+// Refuses a request for which libmicrohttpd takes no answer, and sets the phase to EXPIRED. Does
+// nothing and returns false if the phase is not this one any more.
 bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
                               const char *problem);
 
@@ -360,8 +360,8 @@ void latchkey_http_log_write(latchkey_http_server *server, const char *message);
 void latchkey_http_log_library(void *server, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 
-// Keeps the sentence that libmicrohttpd is about to log on this thread out of the log, because a
-// callback returns this result on purpose.
+// Suppresses the next line that libmicrohttpd logs on this thread, because a callback returns this
+// result on purpose.
 enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
 
 // server.c

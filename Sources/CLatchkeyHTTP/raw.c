@@ -1,5 +1,5 @@
-// What goes past libmicrohttpd: answers written to the socket, and looks at bytes that it has not
-// read. Nothing else in this target does either.
+// Answers that are written to the socket past libmicrohttpd, and looks at bytes that the library
+// has not read. No other file of this target does either.
 //
 // Design
 //
@@ -33,7 +33,7 @@
 enum {
     // The head of a raw answer is well below 256 bytes.
     RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + 256,
-    // How long the end of an encrypted connection is not believed.
+    // How long the end of an encrypted connection must last before the connection is ended.
     DOUBT_MILLISECONDS = 1000,
     // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
     // which alone has the whole of tcp_info.

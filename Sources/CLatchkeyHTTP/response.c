@@ -5,7 +5,7 @@
 // The handler is called on the thread that serves the connection. If the answer is not there when
 // it returns, a thread per connection parks on `answer_state` until it is. An event-loop thread
 // returns to libmicrohttpd, which comes back in its next round; if the answer is still not there,
-// the connection is suspended, and who answers resumes it. That round in between does two things:
+// the connection is suspended, and the answer resumes it. That round in between does two things:
 //
 //  * Many answers are there by then, and nobody needs to be woken.
 //  * libmicrohttpd stops to wait for readability. A connection that is suspended while it waits for
@@ -15,7 +15,7 @@
 // A request that is dispatched before it is complete is suspended at once: libmicrohttpd would wait
 // for the rest of it instead of coming back.
 //
-// Only the server's thread gives answers to libmicrohttpd. Who answers puts `answer` in place and
+// Only the server's thread gives answers to libmicrohttpd. The answering thread sets `answer` and
 // then exchanges `answer_state` (release); the server's thread loads it (acquire) and takes it.
 
 #include <linux/futex.h>
@@ -167,7 +167,7 @@ static void park(connection *c, unsigned state) {
 enum MHD_Result latchkey_http_response_continue(connection *c) {
     unsigned state = ANSWER_RUNNING;
     if (c->server->options.thread_per_connection) {
-        // Release: who answers finds the request as the handler left it.
+        // Release: the answering thread sees the request as the handler left it.
         if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_DETACHED)) {
             park(c, ANSWER_DETACHED);
         }
@@ -175,7 +175,7 @@ enum MHD_Result latchkey_http_response_continue(connection *c) {
     } else {
         state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
         if (state == ANSWER_RUNNING) {
-            // Suspend first: who sees SUSPENDED may resume at once.
+            // Suspend first: a thread that sees SUSPENDED may resume at once.
             MHD_suspend_connection(c->mhd);
             if (!atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED)) {
                 MHD_resume_connection(c->mhd);

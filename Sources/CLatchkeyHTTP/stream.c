@@ -3,9 +3,9 @@
 // Design
 //
 // A stream is a bounded buffer between producers and the content reader that libmicrohttpd calls
-// on the thread that serves the connection. `lock` guards all of a stream but what is marked
-// (server) in internal.h, which the server's lock guards. Locks are taken in this order: the
-// server's, the stream's, libmicrohttpd's. No callback runs under any of ours.
+// on the thread that serves the connection. `lock` guards the fields of a stream; the server's lock
+// guards those marked (server) in stream.h. Locks are taken in this order: the server's, the
+// stream's, libmicrohttpd's. No callback runs under a lock of ours.
 //
 // When the buffer is empty, the reader suspends the connection (event loops) or waits on `moves` (a
 // thread per connection). Otherwise libmicrohttpd would call it again and again. The suspension and
@@ -17,17 +17,17 @@
 // an epoll set of the watchdog's for EPOLLRDHUP, edge-triggered: it costs nothing while nothing
 // happens, and tells within milliseconds that the client has gone.
 //
-// A stream is over when nothing of it will be read any more. What cuts a stream shuts the socket
-// down first and then wakes the reader, which says END_OF_STREAM: the final chunk cannot be sent
-// any more, so that the client does not take the body for complete. END_WITH_ERROR cannot be used.
+// A stream is over when the reader will read nothing more from it. To cut a stream off, the socket
+// is shut down first, and then the reader returns END_OF_STREAM. The final chunk cannot be sent any
+// more, so that the client sees that the body is not complete. END_WITH_ERROR cannot be used.
 // libmicrohttpd 0.9.75 marks the connection closed then and does not look at it again in its event
 // loop, since the connection is not in its epoll set: it would leak. The end of a body without
-// chunks, for HTTP/1.0, has the same fault. A connection with a timeout of its own is looked at in
-// every round, so such a connection gets one that is never reached.
+// chunks, for HTTP/1.0, has the same fault. libmicrohttpd checks a connection with its own timeout
+// in every round, so such a connection gets a timeout that is never reached.
 //
-// `caller_count` counts who may call callbacks: the library, until it frees the answer, and who is
-// about to call `draining`. `reference_count` counts the producer, the connection, and all callers
-// together as one.
+// `caller_count` counts the parties that may call callbacks: the library, until it frees the
+// answer, and each thread that is about to call `draining`. `reference_count` counts the producer,
+// the connection, and all callers together as one.
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ enum {
 };
 
 static void release_reference(latchkey_http_stream *s) {
-    // Acquire and release: who frees it has seen what the others did with it.
+    // Acquire and release: the thread that frees the object has seen all accesses of the others.
     if (atomic_fetch_sub_explicit(&s->reference_count, 1, memory_order_acq_rel) == 1) {
         pthread_cond_destroy(&s->moves);
         pthread_mutex_destroy(&s->lock);

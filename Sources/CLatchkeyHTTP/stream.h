@@ -32,7 +32,7 @@ struct latchkey_http_stream {
     uint64_t settled_bytes;         // `taken_bytes` when the client had taken everything
     uint64_t watched_milliseconds;  // when the watchdog noted the next two
     uint64_t watched_acknowledged;  // what the client had taken, and one; 0: not noted
-    uint64_t watched_bytes;         // what was there for it to take
+    uint64_t watched_bytes;         // how many bytes were there for it to take
 };
 
 // stream.c, which says more. `c->stream` is there in each of these.
@@ -53,11 +53,11 @@ void latchkey_http_stream_end_for(latchkey_http_stream *stream, latchkey_http_st
 // or if the stream is not being sent. (its lock)
 bool latchkey_http_stream_cut(latchkey_http_stream *stream, latchkey_http_stream_reason reason);
 
-// Calls `draining`. Who calls it counts in `caller_count` or is the server's thread.
+// Calls `draining`. The caller is counted in `caller_count`, or is the server's thread.
 void latchkey_http_stream_tell(latchkey_http_stream *stream);
 void latchkey_http_stream_release_caller(latchkey_http_stream *stream);
 
-// Takes the reference that the connection has, for latchkey_http_stream_leave() or _abandon().
+// Adds the reference of the connection. latchkey_http_stream_leave() or _abandon() releases it.
 void latchkey_http_stream_hold(latchkey_http_stream *stream);
 
 // The request was taken away before it was answered with the stream.

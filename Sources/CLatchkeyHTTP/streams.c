@@ -10,8 +10,8 @@
 
 #include "internal.h"
 
-// Whether the client has taken a stream too slowly: less than the least rate, and less than all
-// that was there when it was looked at. What is there is asked of the kernel only if something was
+// Whether the client has taken a stream too slowly: fewer bytes than the least rate demands, and
+// fewer than there were at the start of the measurement. The kernel is asked only if something was
 // sent since the client had taken everything.
 static bool is_too_slow(connection *c, latchkey_http_stream *s, uint64_t now) {
     pthread_mutex_lock(&s->lock);

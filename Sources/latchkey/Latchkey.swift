@@ -10,13 +10,47 @@ enum Latchkey {
         openStandardStreams()
         // A write to a closed connection is an error of that write and does not end the process.
         signal(SIGPIPE, SIG_IGN)
-        let arguments = CommandLine.arguments.dropFirst()
-        do {
-            try run(arguments.first, Array(arguments.dropFirst()))
+        let name = CommandLine.arguments.dropFirst().first
+        let command = commands.first { $0.name == name }
+        let arguments = Array(CommandLine.arguments.dropFirst(2))
+        do throws(UsageError) {
+            switch (command, name) {
+            case (let command?, _):
+                let wantsHelp = arguments.contains("--help")
+                wantsHelp ? say(command.manual) : try command.run(arguments)
+            case (nil, "--version"):
+                say("latchkey \(version)\n")
+            case (nil, "--help"), (nil, "help"):
+                say(manual)
+            case (nil, nil):
+                throw UsageError("no command is given.")
+            case (nil, let unknown?):
+                throw UsageError("unknown command '\(unknown)'.")
+            }
         } catch {
-            say("latchkey: \(error.message)\nTry 'latchkey --help'.\n", to: 2)
+            let help = command.map { "\($0.name) --help" } ?? "--help"
+            say("latchkey: \(error.message)\nTry 'latchkey \(help)'.\n", to: 2)
             exit(2)
         }
+    }
+
+    private static var commands: [Command] {
+        [
+            Command(name: "serve", manual: ServeCommand.manual, run: ServeCommand.run),
+            Command(name: "compare", manual: CompareCommand.manual, run: CompareCommand.run),
+            Command(
+                name: "strategies",
+                manual: StrategiesCommand.manual,
+                run: StrategiesCommand.run
+            ),
+            Command(name: "health", manual: HealthCommand.manual, run: HealthCommand.run),
+        ]
+    }
+
+    private struct Command {
+        let name: String
+        let manual: String
+        let run: ([String]) throws(UsageError) -> Void
     }
 
     /// Puts `/dev/null` in the place of standard streams that are closed.
@@ -27,28 +61,6 @@ enum Latchkey {
         for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
             // open() returns the lowest number that is free.
             guard unsafe open("/dev/null", O_RDONLY) == descriptor else { exit(2) }
-        }
-    }
-
-    private static func run(_ command: String?, _ arguments: [String]) throws(UsageError) {
-        let wantsHelp = arguments.contains("--help")
-        switch command {
-        case "serve":
-            wantsHelp ? say(ServeCommand.manual) : try ServeCommand.run(arguments)
-        case "strategies":
-            wantsHelp ? say(StrategiesCommand.manual) : try StrategiesCommand.run(arguments)
-        case "compare":
-            wantsHelp ? say(CompareCommand.manual) : try CompareCommand.run(arguments)
-        case "health":
-            wantsHelp ? say(HealthCommand.manual) : try HealthCommand.run(arguments)
-        case "--version":
-            say("latchkey \(version)\n")
-        case "--help", "help":
-            say(manual)
-        case nil:
-            throw UsageError("no command is given.")
-        case let command?:
-            throw UsageError("unknown command '\(command)'.")
         }
     }
 

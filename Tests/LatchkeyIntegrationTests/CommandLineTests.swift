@@ -44,7 +44,8 @@ struct CommandLineTests {
     ) async throws {
         let result = try await run(arguments)
         #expect(result.status == 2)
-        #expect(result.errors == "latchkey: \(sentence)\nTry 'latchkey --help'.\n")
+        let known = arguments.first.map { $0 == "fly" ? "" : "\($0) " } ?? ""
+        #expect(result.errors == "latchkey: \(sentence)\nTry 'latchkey \(known)--help'.\n")
         #expect(result.output.isEmpty)
     }
 

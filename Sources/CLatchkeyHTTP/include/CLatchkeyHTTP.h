@@ -8,8 +8,8 @@
 //  * What a request points to is owned by the request. It stays readable until the answer, even if
 //    the client has vanished or the server was stopped meanwhile.
 //  * Bounds: target, headers, body (while it arrives), connections, connections per address, and
-//    the time that a request, an answer or an idle connection may take. What is over a bound is
-//    given to the same handler with `rejection` set, so that all answers are made in one place.
+//    the time that a request, an answer or an idle connection may take. A request over a bound
+//    reaches the same handler with `rejection` set, so that all answers are made in one place.
 //    The exceptions, which are answered here or by the library, are listed at the rejections.
 //  * Shields against faults of libmicrohttpd 0.9.75:
 //     - MHD_stop_daemon() crashes if the library answers a head by itself at the same time. Stop
@@ -17,7 +17,7 @@
 //     - An answer whose head does not fit into the memory of a connection is lost after the
 //       request was served. The number of header lines is bounded, and the room is checked before
 //       the handler is called (room.c).
-//     - `Transfer-Encoding: chunked` with white space behind it makes the library read for ever.
+//     - `Transfer-Encoding: chunked` with white space behind it makes the library read without end.
 //       Such a request is refused (head.c).
 //     - A Content-Length that is no number, and more cookies than there is memory for, get the head
 //       of the library's answer twice. They get one answer from here (log.c, deadline.c).
@@ -53,24 +53,24 @@ typedef struct latchkey_http_field {
     latchkey_http_bytes value;
 } latchkey_http_field;
 
-// Why a request must not be served. The handler gets it all the same and answers it.
+// Why a request must not be served. The handler is called with it and answers with an error.
 typedef enum latchkey_http_rejection {
     // Serve it.
     LATCHKEY_HTTP_REJECTION_NONE = 0,
     // The head is not HTTP/1: NUL or control characters, a method that is no token, a space in the
     // target, a folded header line, a bad header name, no Host, two or a bad one, an absolute
     // target without a host, contradicting lengths, white space behind a Transfer-Encoding. 400.
-    // The connection is closed after the answer. What libmicrohttpd cannot parse at all never gets
-    // here: it answers 400, 413, or 505 for another version, with a page of its own, and closes; a
-    // line without a space in it, which is no request line, it closes without a word. Both are
-    // counted in `library_refused_total`. A Content-Length that is no number, or too large a one,
-    // gets a 400 or 413 from here.
+    // The connection is closed after the answer. The handler does not see a head that libmicrohttpd
+    // cannot parse. The library answers it with a page of its own (400, 413, or 505 for another
+    // version) and closes; after a request line without a space it closes without an answer. Both
+    // are counted in `library_refused_total`. This target answers a Content-Length that is not a
+    // number with 400, and one that is too large with 413.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
-    // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. A head
-    // that does not even fit into the memory of a connection gets 414 or 431 from libmicrohttpd,
-    // which closes: one twice as long as `head_bytes_max`, or of very many short lines.
+    // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. If a
+    // head does not fit into the memory of a connection, libmicrohttpd answers 414 or 431 and
+    // closes: a head twice as long as `head_bytes_max`, or one of very many short lines.
     LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG,
     // Request line, headers and trailers together are longer than `head_bytes_max`, or are more
     // than LATCHKEY_HTTP_FIELDS_MAX lines, or libmicrohttpd's copies of very many cookies leave no
@@ -82,10 +82,10 @@ typedef enum latchkey_http_rejection {
     // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A body that is still longer, or whose
     // Content-Length says so, gets a 413 from here, at once.
     LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
-    // There are more connections than `connections_max`. 503. Closed after the answer. There are at
-    // most as many again of them (LATCHKEY_HTTP_REFUSALS_MAX): one more closes the one that has
-    // waited longest for its request to be complete, so that a probe is heard beside others that
-    // wait.
+    // There are more connections than `connections_max`. 503. Closed after the answer. The number
+    // of refused connections has a bound, too (LATCHKEY_HTTP_REFUSALS_MAX). One more closes the
+    // refused connection that has waited longest for its request, so that a probe is answered while
+    // others wait.
     LATCHKEY_HTTP_REJECTION_CONNECTIONS,
     // The address has more connections than `connections_per_address_max`. 429. Closed after it.
     LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS,
@@ -154,16 +154,15 @@ typedef struct latchkey_http_request {
 typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
 
 // Called once for each request with a body, before any of the body is there and before the handler.
-// `body` is empty. On the server's thread; must return soon. What it may do:
+// `body` is empty. On the server's thread; must return soon. It may:
 //
-//  * answer the request with latchkey_http_respond(), before it returns. The handler is not called
-//    then. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
-//    Otherwise the body is read and thrown away within the usual bounds, so that the client gets to
-//    read the answer, which is sent when the body is there.
-//  * latchkey_http_request_body_max()
-//  * latchkey_http_request_note()
+//  * answer the request with latchkey_http_respond(), before it returns. Then the handler is not
+//    called. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
+//    Otherwise the body is read and discarded, within the usual bounds, and the answer is sent
+//    behind it. A client that does not read while it sends gets its answer that way.
+//  * call latchkey_http_request_body_max() and latchkey_http_request_note().
 //
-// Not called for a request that must not be served, which goes to the handler.
+// It is not called for a request with a rejection, which goes to the handler.
 typedef void (*latchkey_http_head)(void *context, latchkey_http_request *request);
 
 // Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
@@ -182,8 +181,8 @@ typedef struct latchkey_http_options {
     // A thread per connection, or else this many event-loop threads; at least 1.
     bool thread_per_connection;
     uint32_t threads;
-    // Nothing is written to a socket past libmicrohttpd, because connections are encrypted: see
-    // raw.c for what is different. The encryption itself is not made here yet.
+    // Connections are encrypted, so nothing may be written to a socket past libmicrohttpd. raw.c
+    // lists the differences. This option does not encrypt anything.
     bool is_encrypted;
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.
@@ -247,22 +246,23 @@ void latchkey_http_quiesce(latchkey_http_server *server);
 
 // What the end of a server cut off.
 typedef struct latchkey_http_cut_off {
-    // Requests that their handler had, and that were taken away from it.
+    // Requests that were taken away from their handlers.
     uint32_t requests;
     // Answers that were not sent to their end, streams included.
     uint32_t answers;
 } latchkey_http_cut_off;
 
 // Quiesces, waits until no request is in flight, but no longer than `milliseconds`, and ends the
-// server. Requests that are unanswered then are taken away, and the answer that still comes for
-// them is thrown away. They may still take effect, so they get a 500 with `unknown_body`; GET, HEAD
+// server. Requests that are unanswered then are taken away, and answers that come later are
+// discarded. Such requests may still take effect, so they get a 500 with `unknown_body`; GET, HEAD
 // and OPTIONS, which have no effect, get a 503 with `draining_body`, like requests that no handler
 // has seen.
 //
 // Streams are not waited for like requests: see LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS.
 //
 // A handler that is running is always waited for, whatever the time. Any thread but the server's
-// own, once; nothing but latchkey_http_respond() may be called on the server's things afterwards.
+// own, once. Afterwards, requests may still be answered, in vain, and the functions of streams may
+// still be called; nothing else of the server may be used.
 latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
 
 // The version of libmicrohttpd that is linked, such as "0.9.75". Lives for ever. Any thread.
@@ -291,8 +291,8 @@ typedef struct latchkey_http_statistics {
     uint64_t log_suppressed_total;
 } latchkey_http_statistics;
 
-// Counts what goes on. Requests do not pay for it; this walks over the connections, under the lock
-// that guards their list. Any thread.
+// Counts connections and what they are doing. Requests do not pay for it; this walks over the
+// connections, under the lock that guards their list. Any thread.
 latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server);
 
 // The index of the first field at `from` or after it whose name is `name`, or `field_count`.
@@ -303,9 +303,9 @@ size_t latchkey_http_find(const latchkey_http_request *request, const char *name
 // An answer that is being put together. One thread at a time.
 typedef struct latchkey_http_response latchkey_http_response;
 
-// Starts an answer with these bytes for a body, which are not copied: `release` is called with
+// Starts an answer. Its body is these bytes, which are not copied: `release` is called with
 // `release_context` when they are not needed any more, also if this fails. `release` may be NULL
-// for bytes that live for ever. NULL if there is no memory.
+// for bytes that are never freed. NULL if there is no memory.
 latchkey_http_response *latchkey_http_response_create(const void *body, size_t body_count,
                                                       latchkey_http_release release,
                                                       void *release_context);
@@ -319,7 +319,7 @@ latchkey_http_response *latchkey_http_response_create_copy(const void *body, siz
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value);
 
-// Throws an answer away that is not to be given.
+// Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 
 // Bounds the body of this request, instead of `body_bytes_max`, and never above it. Only at the
@@ -338,8 +338,8 @@ void latchkey_http_request_wait(latchkey_http_request *request, uint32_t millise
 // response of NULL stands for one that could not be made and answers 500 without a body. A body is
 // not sent for HEAD, 204 and 304. `close` closes the connection afterwards. Any thread.
 //
-// To answer a second time is a programmer's error, which ends the process as long as it can be
-// seen, that is, until the connection has got its next request.
+// To answer a second time is a programmer's error. It ends the process if the connection has not
+// got its next request yet; later it cannot be seen.
 void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
                            latchkey_http_response *response, bool close);
 

@@ -4,8 +4,8 @@ public import CLatchkeyHTTP
 ///
 /// An exchange is given to the handler on a thread of the server, and answered then, or later from
 /// any thread, by ``respond(_:body:closes:fields:)``. What the request consists of can be read
-/// until it is answered, and not afterwards, on whatever thread. An exchange that is never answered
-/// keeps its connection for ever.
+/// until it is answered, and not afterwards, on whatever thread. A handler must answer every
+/// exchange.
 ///
 /// SAFETY: `@safe` because the C side keeps all that the request points to until it is answered.
 /// `@unchecked Sendable` because nobody writes to it meanwhile.

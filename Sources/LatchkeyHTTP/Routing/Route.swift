@@ -1,4 +1,4 @@
-/// A route as data: what it answers to, and what does.
+/// A route as data: the requests that match it, and the handler that answers them.
 package struct Route: Sendable {
     package typealias Handler = @Sendable (Exchange, RouteMatch) -> Void
 
@@ -86,7 +86,7 @@ package enum Unmatched: Sendable {
     case options(allow: String)
 }
 
-/// What is wrong with a table of routes, which is a programmer's error and found at start.
+/// An error in a table of routes: a programmer's error, found at start.
 package enum RouteTableError: Error, Equatable, Sendable {
     /// The pattern is not `/` and segments of literal ASCII or one name in braces.
     case badPattern(String)

@@ -1,16 +1,16 @@
 /// Finds the route of a request by method and path, on raw bytes and without allocation.
 ///
 /// **Design.** The table of routes becomes a ``RouteTree`` once, at start, and nothing changes
-/// afterwards, so that all threads share it without a lock. The handlers are in objects that the
-/// router keeps for ever; they are called through unmanaged references, because counting owners of
-/// something that every thread uses for every request is slower than finding it.
+/// afterwards, so that all threads share it without a lock. The handlers are in objects that live
+/// as long as the router. They are called through unmanaged references: all threads would write to
+/// the same reference counts for every request, which costs more than finding the route.
 ///
 /// Segments are compared as they were sent. `/v1/%70roperties` is not `/v1/properties`, `//` has an
 /// empty segment, which nothing matches, and `..` is a segment like any other.
 ///
-/// A request with a body is decided twice: ``handleHead(_:)`` refuses what no route answers before
-/// the body is read, and keeps the route that it has found in the exchange's note, where
-/// ``handle(_:)`` finds it.
+/// A request with a body is decided twice. ``handleHead(_:)`` refuses a request that matches no
+/// route before the body is read. Otherwise it notes the route in the exchange, and ``handle(_:)``
+/// takes it from there.
 ///
 /// HEAD is answered by the route for GET. OPTIONS and methods without a route are answered by
 /// `unmatched`, with the methods that the path has, or for `OPTIONS *` with those of all paths.

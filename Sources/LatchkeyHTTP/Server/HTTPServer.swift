@@ -47,8 +47,8 @@ package final class HTTPServer: @unchecked Sendable {
     ///     system did.
     ///   - head: called for each request with a body before any of the body is there. May answer
     ///     the request before it returns, with ``Exchange/respond(_:body:closes:fields:)``; then
-    ///     `handle` is not called. A client that waits with `Expect: 100-continue` is not asked for the
-    ///     body, and its connection is closed; otherwise the body is read and thrown away.
+    ///     `handle` is not called. A client that sent `Expect: 100-continue` is not asked for the
+    ///     body, and its connection is closed; otherwise the body is read and discarded.
     ///   - handle: called for each request. Must answer it, then or later.
     /// - Throws: if the address cannot be listened on, or the configuration is out of bounds.
     package init(
@@ -102,9 +102,10 @@ package final class HTTPServer: @unchecked Sendable {
     /// Quiesces, waits for the requests in flight, and ends the server.
     ///
     /// Blocks, at most for `limit` and a fraction of a second, unless a handler does not return.
-    /// Requests that are unanswered then are taken away; whoever answers them later does so in
-    /// vain. They may still take effect: they get the 500 of `unknownBody`, unless their method has
-    /// no effect. Call it once, on a thread that is not the server's, as the last thing.
+    /// Requests that are unanswered then are taken away, and answers that come later are discarded.
+    /// Such requests may still take effect: they get the 500 of `unknownBody`, unless their method
+    /// has no effect. Streams are ended in order, and cut off after about a second if their clients
+    /// do not read. Call it once, on a thread that is not the server's, as the last thing.
     ///
     /// - Returns: how many requests were unanswered, and how many answers were not sent to the end.
     @discardableResult

@@ -215,8 +215,8 @@ extension ComparisonReport.Recommendation {
         }
         if let jainIndex = own.summary.jainIndex, jainIndex < 0.9 {
             notes.append(
-                "`\(own.strategy)` is not fair \(place): its Jain's index is "
-                    + "\(FigureText.fixed(jainIndex, 2)); 1 is fair."
+                "`\(own.strategy)` is not fair \(place): Jain's index is "
+                    + "\(FigureText.fixed(jainIndex, 2)), and 1 would be fair."
             )
         }
         return notes

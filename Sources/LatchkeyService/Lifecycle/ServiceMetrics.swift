@@ -74,6 +74,7 @@ enum ServiceMetrics {
             for (state, count) in [
                 ("waiting", now.waiting), ("receiving", now.receiving),
                 ("handling", now.handling), ("answering", now.answering),
+                ("streaming", now.streaming),
             ] {
                 writer.sample(Labels([("state", state)]), UInt64(count))
             }
