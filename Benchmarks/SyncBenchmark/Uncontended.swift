@@ -114,17 +114,24 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
     case .serialQueue, .serialQueueAsync, .barrierQueue, .barrierQueueAsync:
         bareQueue(of: kind, operations)
     case .monitor: bareMonitor(operations)
-    case .recursiveLock: bareLock(FoundationRecursiveLock(), "NSRecursiveLock", operations)
+    // The strategy adds to the primitive.
+    case .recursiveLock: bareLock(FoundationRecursiveLock(), operations)
     case .mutex: bareMutex(operations)
     case .actor: bareActor(operations)
-    case .lock: bareLock(FoundationLock(), "NSLock", operations)
-    case .spin: bareLock(SpinLock(), "SpinLock", operations)
-    case .ticket: bareLock(TicketLock(), "TicketLock", operations)
-    case .adaptive: bareLock(AdaptiveLock(), "AdaptiveLock", operations)
-    case .semaphore: bareLock(SemaphoreLock(), "DispatchSemaphore", operations)
-    case .readWriteLock: bareLock(ReadWriteLock(), "pthread_rwlock_t", operations)
-    // A primitive is named here by its type, since the loop over it must be compiled for that type.
-    default: nil
+    default: kind.accept(BareLock(operations: operations))
+    }
+}
+
+/// The lock of a strategy that is one lock and nothing else; nil for the others.
+private struct BareLock: StrategyVisitor {
+    let operations: Int
+
+    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender? { nil }
+
+    func visitLocking<Guard: NamedStrategy & LockingStrategy>(
+        _ strategy: Guard.Type
+    ) -> Contender? {
+        bareLock(Guard().rawLock, operations)
     }
 }
 
@@ -149,11 +156,10 @@ private func bareQueue(of kind: StrategyKind, _ operations: Int) -> Contender {
 /// A raw lock is the primitive itself: its calls are inlined.
 private func bareLock<Lock: RawLock>(
     _ lock: Lock,
-    _ name: String,
     _ operations: Int
 ) -> Contender {
     let counter = BareCounter()
-    return bare(name, operations) {
+    return bare("\(Lock.self)", operations) {
         for _ in 0..<operations {
             lock.lock()
             counter.increment()

@@ -36,11 +36,10 @@ package final class ContentionMeters: Sendable {
     ///
     /// Sums over the threads that ever were; no lock that guards state is taken.
     package func report(at date: Date = Date()) -> ContentionReport {
-        let clock = UInt64(MeteringOverhead.clockNanoseconds.rounded())
-        return ContentionReport(
+        ContentionReport(
             generatedAt: date,
             fingerprint: Fingerprint(context),
-            rows: all.map { ContentionReport.Row($0, clockNanoseconds: clock) }
+            rows: all.map { ContentionReport.Row($0) }
         )
     }
 

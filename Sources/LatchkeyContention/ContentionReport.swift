@@ -90,7 +90,10 @@ package struct ContentionReport: Codable, Sendable, Equatable {
 
 extension ContentionReport.Row {
     /// The meter's figures now, and nothing below the cost of reading the clock.
-    init(_ meter: ContentionMeter, clockNanoseconds: UInt64) {
+    package init(
+        _ meter: ContentionMeter,
+        clockNanoseconds: UInt64 = UInt64(MeteringOverhead.clockNanoseconds.rounded())
+    ) {
         let (reading, since) = meter.readingSinceReset
         let all = reading.read + reading.write
         self.init(

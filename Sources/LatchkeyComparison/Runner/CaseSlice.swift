@@ -1,5 +1,4 @@
 import LatchkeyContention
-import LatchkeyMachine
 import LatchkeySync
 
 /// One slice of one strategy: builds what is guarded, runs the threads, checks the result.
@@ -148,7 +147,7 @@ struct CaseSlice: StrategyVisitor {
         Output(
             result: result,
             wrongKeys: slice.wrongKeys(result, workload, stripes: stripes),
-            contention: meter.map { ContentionReport(of: $0).rows[0] }
+            contention: meter.map { ContentionReport.Row($0) }
         )
     }
 }
@@ -183,14 +182,5 @@ extension Slice {
             let steps = writes[key] &* UInt64(cost.sectionSteps)
             return value(key) != cost.work.jump(startValue, steps: steps)
         }
-    }
-}
-
-extension ContentionReport {
-    /// The report of one meter alone.
-    init(of meter: ContentionMeter) {
-        let meters = ContentionMeters(Fingerprint.Context(version: ""))
-        meters.add(meter)
-        self = meters.report()
     }
 }

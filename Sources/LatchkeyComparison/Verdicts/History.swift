@@ -14,20 +14,6 @@ package struct RecordedOperation: Sendable, Equatable {
     /// Taken before the operation began and after it had ended, from one ``HistoryClock``.
     package var invokedAt: UInt64
     package var respondedAt: UInt64
-
-    package init(
-        client: Int,
-        property: Int,
-        action: Action,
-        invokedAt: UInt64,
-        respondedAt: UInt64
-    ) {
-        self.client = client
-        self.property = property
-        self.action = action
-        self.invokedAt = invokedAt
-        self.respondedAt = respondedAt
-    }
 }
 
 /// Numbers in the order in which they were asked for, by all threads.
