@@ -1,4 +1,4 @@
-// What the files of this target share. Nothing here is visible outside.
+// Declarations that the files of this target share. Nothing here is visible outside.
 //
 // Design
 //
@@ -254,7 +254,7 @@ uint32_t latchkey_http_connection_refusals_max(const latchkey_http_options *opti
 bool latchkey_http_connection_enter(connection *c, enum phase phase);
 enum phase latchkey_http_connection_phase(connection *c);
 
-// What the kernel knows of a connection; false if it does not say.
+// The kernel's state of a connection; false if the kernel does not give it.
 struct tcp_info;
 bool latchkey_http_connection_ask(connection *c, struct tcp_info *info);
 

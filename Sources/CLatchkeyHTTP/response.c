@@ -186,7 +186,8 @@ enum MHD_Result latchkey_http_response_continue(connection *c) {
     return state == ANSWER_ABANDONED ? queue_abandoned(c) : queue_answer(c);
 }
 
-// Wakes a parked thread. The address may be somebody else's by now, who sees a wake-up too many.
+// Wakes a parked thread. The address may belong to another wait by now, which then gets a spurious
+// wake-up.
 static void wake(atomic_uint *state) {
     syscall(SYS_futex, state, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }

@@ -64,12 +64,12 @@ enum ContentionFamilies {
         ) { .count($0.contended) },
         byMode(
             "latchkey_lock_wait_seconds",
-            "From asking to entering, scaled up from those timed.",
+            "Time from request to entry, scaled up from the timed acquisitions.",
             .histogram
         ) { .histogram($0.wait) },
         byMode(
             "latchkey_lock_hold_seconds",
-            "From entering to leaving, scaled up from those timed.",
+            "Time from entry to exit, scaled up from the timed acquisitions.",
             .histogram
         ) { .histogram($0.hold) },
         byMode(
@@ -82,7 +82,7 @@ enum ContentionFamilies {
         },
         byMeter(
             "latchkey_lock_owner_changes_total",
-            "Exclusive entries that came after another thread's."
+            "Exclusive entries that followed an entry of another thread."
         ) { .count($0.reading.handOffs) },
         byMeter(
             "latchkey_lock_sampling_ratio",
@@ -96,12 +96,12 @@ enum ContentionFamilies {
         ) { .count(UInt64(max(0, $0.meter.backlogCount))) },
         byMeter(
             "latchkey_lock_metering_overhead_seconds",
-            "What metering adds to an uncontended entry.",
+            "Cost of metering for an uncontended entry.",
             unit: "seconds"
         ) { $0.meter.overhead.map { .number($0.overheadNanoseconds / 1e9) } },
         byMeter(
             "latchkey_shadow_sampling_ratio",
-            "Share of the operations that a shadow is given.",
+            "Share of the operations that a shadow gets.",
             unit: "ratio"
         ) { $0.meter.shadowShare.map { .number(1 / Double($0.sampleInterval)) } },
         byMeter(

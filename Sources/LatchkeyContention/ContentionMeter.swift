@@ -54,7 +54,7 @@ import Synchronization
     /// How long the window of `latchkey_lock_wait_max_seconds` is: the gauge shows the longest of
     /// the current and the one before, that is, of the last one to two minutes.
     ///
-    /// Whoever scrapes once a minute misses nothing, and several scrapers do not disturb each
+    /// A scraper that comes once a minute misses nothing, and several scrapers do not disturb each
     /// other.
     static let windowNanoseconds: UInt64 = 60_000_000_000
 
@@ -104,7 +104,7 @@ import Synchronization
     /// ``ContentionProbe``.
     package var countsContendedExactly: Bool { strategy != .mutex }
 
-    /// Says how to find the accepted writes that are not yet applied, over all guards.
+    /// Sets the function that counts the accepted writes not yet applied, over all guards.
     package func observeBacklog(_ count: @escaping @Sendable () -> Int) {
         sources.write { $0.backlogCount = count }
     }
@@ -115,8 +115,7 @@ import Synchronization
         return count()
     }
 
-    /// Says what share of the operations a shadow is given, and how to find how many of them it
-    /// refused.
+    /// Sets a shadow's share of the operations, and the function that counts those that it refused.
     package func observeShadow(
         interval: Int,
         refusedCount: @escaping @Sendable () -> UInt64
@@ -150,7 +149,7 @@ import Synchronization
     /// Relaxed: a maximum that arrives during a reset may count for either side.
     var resetCount: UInt64 { resets.load(ordering: .relaxed) }
 
-    /// Begins anew what a report shows.
+    /// Starts the figures of the report again.
     ///
     /// Prometheus' counters go on.
     package func reset() {

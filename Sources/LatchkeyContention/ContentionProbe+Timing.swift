@@ -3,8 +3,8 @@ import LatchkeyMetrics
 import LatchkeySync
 import Synchronization
 
-// What a probe does out of line: for the accesses that are timed or blocked. The design is on
-// `ContentionProbe`.
+// The slow paths of a probe, out of line: for accesses that are timed or blocked. `ContentionProbe`
+// describes the design.
 
 extension ContentionProbe {
     /// A timed entry that took longer has waited, even if nobody was seen inside when it asked.
@@ -34,8 +34,10 @@ extension ContentionProbe {
         return timing
     }
 
-    /// Counts an acquisition and says for how many a timing of it would stand: the ones since the
-    /// last that was timed, this one included; 0 if it is not to be looked at.
+    /// Counts an acquisition, and returns the number of acquisitions that a timing of it stands
+    /// for: those since the last timed one, including this one.
+    ///
+    /// 0 if it is not timed.
     private func count(_ isWrite: Bool, in cell: PerThreadCounters.Cell) -> UInt32 {
         let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
         cell[MeterLayout.acquisitions(isWrite)] = count
@@ -51,8 +53,8 @@ extension ContentionProbe {
         return UInt32(min(weight, UInt64(UInt32.max >> 1)))
     }
 
-    /// A random number of acquisitions from 1 to twice the mean less 1, every one as likely, so
-    /// that a workload with a rhythm is not caught at the same beat each time.
+    /// A random number of acquisitions from 1 to twice the mean less 1, uniform, so that it cannot
+    /// follow a rhythm of the workload.
     private func gap(in cell: PerThreadCounters.Cell) -> UInt64 {
         let span = 2 * UInt64(meter.samplingMean) - 1
         guard span > 1 else { return 1 }

@@ -12,7 +12,7 @@ package enum DurationBuckets {
         scale: .nanosecondsInSeconds
     )
 
-    /// Up to here a quantile is no estimate but an upper bound.
+    /// A quantile up to here is an upper bound, not an estimate.
     package static let quantileNanosecondsMin = bounds.values[0]
 
     /// The bucket of a duration.

@@ -24,7 +24,9 @@ package final class ChildProcess {
     private static let byteCountMax = 1 << 20
 
     private let descriptor: Int32
-    /// The exit status, once the process is no more and its identifier another's to have.
+    /// The exit status, once the process has ended.
+    ///
+    /// Its identifier may then belong to another process.
     private var status: Int32?
 
     /// Starts the program.
@@ -118,7 +120,7 @@ package final class ChildProcess {
         kill(identifier, SIGTERM)
     }
 
-    /// Sends SIGTERM, and SIGKILL to a program that does not end within so many seconds.
+    /// Sends SIGTERM, and SIGKILL if the program does not end within this many seconds.
     ///
     /// - Returns: the status that it ended with, 128 and the signal if one ended it.
     @discardableResult

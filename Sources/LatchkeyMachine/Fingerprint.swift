@@ -1,7 +1,9 @@
 internal import Foundation
 internal import Glibc
 
-/// The machine and the build that figures were measured on, without which they mean little.
+/// The machine and the build of a measurement.
+///
+/// Figures mean little without them.
 package struct Fingerprint: Codable, Sendable, Equatable {
     /// Facts that the caller knows and this module cannot find out.
     package struct Context: Codable, Sendable, Equatable {

@@ -2,9 +2,9 @@ public import Synchronization
 
 /// A value that goes up and down: one atomic number, for things that change seldom.
 ///
-/// **Design.** Any thread changes the number by one atomic operation, which orders nothing else.
-/// What changes at every operation belongs in a ``Counter``, or into a collector that computes it
-/// when it is read.
+/// **Design.** Any thread changes the number by one atomic operation, which orders nothing else. A
+/// number that changes at every operation belongs in a ``Counter``, or in a collector that computes
+/// it when it is read.
 @usableFromInline package final class Gauge: Sendable {
     @usableFromInline let number = Atomic<Int>(0)
 

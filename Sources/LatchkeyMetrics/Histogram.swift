@@ -72,7 +72,7 @@ package struct Histogram: Sendable {
         self.init(bounds: bounds, words: words, offset: 0)
     }
 
-    /// Counts `value` in its bucket, `weight` times for a sample that stands for so many.
+    /// Counts `value` in its bucket, `weight` times if it is a sample for several values.
     package func observe(_ value: UInt64, weight: UInt64 = 1) {
         // The first bound that is not below the value, by halving.
         var (bucket, end) = (0, bounds.values.count)

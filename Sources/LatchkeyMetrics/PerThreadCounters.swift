@@ -14,9 +14,9 @@ public import Synchronization
 /// more cell and add atomically. The table's place 0 stays empty, so that one test for an empty
 /// place sends both them and a thread's first visit away from the fast path.
 ///
-/// Reading adds up all cells, each word by itself. A sum is never less than what happened before
-/// the read, and what happens meanwhile may be in it or not; two words read together need not
-/// agree. Nothing is promised about the order of one thread's words as another one sees them.
+/// A reading adds up all cells, each word by itself. A sum includes everything that happened before
+/// the read and possibly later additions; two words that are read together need not agree. The
+/// order of one thread's words, as another thread sees them, is not promised.
 ///
 /// SAFETY: `@safe` because this class alone allocates and frees the cells and every offset is the
 /// caller's own constant below `wordCount`, checked in debug builds. `@unchecked Sendable` because

@@ -40,7 +40,7 @@ extension ComparisonReport {
     /// - Parameters:
     ///   - json: the text.
     ///   - source: what the text is called in an error.
-    /// - Throws: ``ReportFileError`` if the text is no report of this schema.
+    /// - Throws: ``ReportFileError`` if the text is not a report of this schema.
     package init(json: [UInt8], source: String) throws(ReportFileError) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

@@ -10,7 +10,7 @@ package struct Commit: Sendable {
     ///
     /// The order of the times can differ from that of the revisions.
     package let time: Timestamp
-    /// What the commit does to the first property that it changes, if it changes any.
+    /// The effect on the first property that the commit changes, if there is one.
     package let first: Effect?
     /// What it does to the others, each once.
     package let others: [Effect]

@@ -2,7 +2,7 @@ internal import CYajl
 
 /// Checks that bytes are one JSON text (RFC 8259).
 ///
-/// Nothing is built from it: values are stored as the bytes that were sent.
+/// It builds no values: the store keeps the bytes that were sent.
 ///
 /// YAJL reads the text; the checks that it lacks are added here. Its check of UTF-8 lets
 /// overlong forms through, so the standard library looks first. It skips a byte order mark and

@@ -8,7 +8,7 @@ internal import Glibc
 /// `malloc`, so nothing is bounded by the block. Pieces of the block are not reused: it ends with
 /// the parser.
 ///
-/// SAFETY: `@unsafe` because whoever makes an arena keeps the block until the parser is freed.
+/// SAFETY: `@unsafe` because the maker of an arena keeps the block until the parser is freed.
 @unsafe
 struct ParserArena {
     /// YAJL's parser and lexer take about 500 bytes, and the end of every text a buffer of 2 KiB.

@@ -2,10 +2,10 @@
 ///
 /// This is the value that a strategy guards.
 ///
-/// **Deciding is deterministic.** What a change does follows from the table, the change, the time
-/// that it is given, and the room and revisions of the store: no clock, no randomness, no order of
-/// iteration of its own. Every operation decides first and changes after: whatever it refuses, the
-/// table is as before.
+/// **Deciding is deterministic.** The effect of a change follows from the table, the change, the
+/// given time, and the room and revisions of the store. It uses no clock, no randomness and no
+/// order of iteration. Every operation decides first and changes afterwards, so a refusal leaves
+/// the table as it was.
 @usableFromInline
 package struct PropertyTable: Sendable {
     private var byName = NameTable()
@@ -173,7 +173,7 @@ extension PropertyTable {
         byName.find(name)?.revision ?? deletions.revision(of: name)
     }
 
-    /// What a read of the name finds, and the revision that it depends on.
+    /// The result of a read of the name, and the revision that it depends on.
     @usableFromInline
     func find(_ name: PropertyName) -> Withheld<Property?> {
         Withheld(value: getPublished(name), revision: revision(of: name))

@@ -25,7 +25,8 @@ struct RevisionSequence: ~Copyable, Sendable {
     private let publication = AdaptiveLock()
     /// The thread that holds `publication`, or 0.
     ///
-    /// Relaxed: a thread only asks whether it is the one, and only it writes its own identifier.
+    /// Relaxed: a thread only asks whether it holds the lock, and only the holder writes its own
+    /// identifier.
     private let publisher = Atomic<UInt>(0)
 
     /// - Parameter ordersPublication: Whether each commit is ended with ``published()``.
@@ -41,7 +42,8 @@ struct RevisionSequence: ~Copyable, Sendable {
 
     /// Takes the next revision.
     ///
-    /// Called inside the guarded section only, at most once in each, and after all that takes time.
+    /// Called only inside the guarded section, at most once in each, and after everything that
+    /// takes time.
     func next() -> Revision {
         guard ordersPublication else {
             return lastRevision.add(1, ordering: .acquiringAndReleasing).newValue

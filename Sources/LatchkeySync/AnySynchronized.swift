@@ -6,8 +6,8 @@
 /// let best = scores.blocking?.read { $0.values.max() }
 /// ```
 ///
-/// The submitting and asynchronous access functions work under every strategy, the blocking ones
-/// under those that can block, which is what ``blocking`` says.
+/// The submitting and asynchronous access functions work under every strategy. ``blocking`` has the
+/// blocking ones; it is nil under a strategy that cannot block.
 ///
 /// **Cost.** Each access goes through a witness table into code that is not specialised for the
 /// result of the body: tens of nanoseconds, and an allocation where the result is returned through

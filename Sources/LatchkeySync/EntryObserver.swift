@@ -18,8 +18,10 @@ public protocol EntryObserver: Sendable {
     /// What the observer remembers of one access between the calls.
     associatedtype Entry: BitwiseCopyable & Sendable
 
-    /// Whether the strategy must find out if the caller could enter at once, which for a lock
-    /// means to try before waiting. A constant, so that the question costs nothing.
+    /// Whether the strategy must find out if the caller could enter at once; a lock is then tried
+    /// before it is waited for.
+    ///
+    /// A constant, so the question costs nothing.
     static var isActive: Bool { get }
 
     func asks(_ mode: AccessMode) -> Entry

@@ -2,9 +2,8 @@ public import Synchronization
 
 /// A guarded value, as a strategy sees it.
 ///
-/// ``Synchronized`` makes one and passes it to its strategy with each access. Only a strategy that
-/// is written in full calls ``read(_:)`` and ``write(_:)``; neither does any synchronization: that
-/// is what a strategy is.
+/// ``Synchronized`` makes one and passes it to its strategy with each access. ``read(_:)`` and
+/// ``write(_:)`` do not synchronize; only a strategy that is written in full calls them.
 ///
 /// **Design.** The object owns the memory at `address` and the value in it. Locks and queues use
 /// the memory in place and never change the address. ``SnapshotStrategy`` publishes a new address
@@ -52,14 +51,16 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
         try unsafe storage.pointee.write(body)
     }
 
-    /// Where the value is, for a strategy that never publishes another address.
+    /// The address of the value, for a strategy that never publishes another one.
     ///
     /// Relaxed: the address never changes, and what is stored there is ordered by the strategy.
     @inlinable var storage: UnsafeMutablePointer<Storage<Value>> {
         unsafe address.load(ordering: .relaxed)
     }
 
-    /// Moves the value out: the memory must be filled again before anybody else is let in.
+    /// Moves the value out.
+    ///
+    /// The memory must be filled again before the next access.
     @inlinable
     func take() -> Value {
         unsafe storage.move().taken()
@@ -85,12 +86,12 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
     }
 }
 
-/// A value where only a borrow of it is ever handed out.
+/// A value that is only ever borrowed.
 ///
-/// Not copyable on purpose: the compiler then passes the value in place to a body that reads it.
-/// A copyable one would be copied first, which for a dictionary or a string means two atomic
-/// operations on its reference count, on a line that all readers share. With this type a read
-/// costs nothing beyond the strategy itself.
+/// It is not copyable, so the compiler passes the value in place to a body that reads it. A
+/// copyable value would be copied first; for a dictionary or a string that means two atomic
+/// operations on its reference count, in a cache line that all readers share. With this type a read
+/// costs only the strategy.
 @usableFromInline
 struct Storage<Value>: ~Copyable {
     @usableFromInline var value: Value
@@ -123,8 +124,9 @@ struct Storage<Value>: ~Copyable {
 /// Accesses to several values, all of which the caller holds.
 @usableFromInline
 enum SeveralValues {
-    /// Runs `body` with copies, which end before this returns: a writer who comes next must not
-    /// find its value shared, or it would copy it.
+    /// Runs `body` with copies that end before this returns.
+    ///
+    /// Otherwise the next writer would find its value shared and copy it.
     @inlinable
     static func read<Value, Result, Failure: Error>(
         _ guarded: [GuardedValue<Value>],

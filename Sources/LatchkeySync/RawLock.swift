@@ -1,11 +1,11 @@
 /// A lock without data: a word or a handle.
 ///
-/// The first of three layers. A raw lock knows nothing of the value it protects; a strategy turns
-/// it into shared and exclusive access; ``Synchronized`` owns the value. Only here are things
-/// called `lock` and `unlock`.
+/// The first of three layers. A raw lock knows nothing of the value that it protects; a strategy
+/// turns it into shared and exclusive access; ``Synchronized`` owns the value. Only raw locks have
+/// methods that are called `lock` and `unlock`.
 ///
 /// A lock of your own is a type with the first four members; ``RawLockStrategy`` makes a strategy
-/// of it. The shared way in is the exclusive one unless a lock has another.
+/// of it. Shared access is exclusive unless the lock implements the shared functions.
 public protocol RawLock: Sendable {
     /// Makes a lock that is free.
     init()
@@ -16,7 +16,9 @@ public protocol RawLock: Sendable {
     /// Takes the lock if that is possible at once.
     func tryLock() -> Bool
 
-    /// Lets go. The calling thread must hold the lock.
+    /// Releases the lock.
+    ///
+    /// The calling thread must hold it.
     func unlock()
 
     /// Waits until the calling thread shares the lock with other readers.
@@ -28,7 +30,7 @@ public protocol RawLock: Sendable {
     /// Ends sharing. The calling thread must share the lock.
     func unlockShared()
 
-    /// What a strategy that is this lock promises.
+    /// The promises of a strategy with this lock.
     static var traits: StrategyTraits { get }
 
     /// Whether the lock may be tried before it is waited for, which is how an observer hears of

@@ -1,25 +1,24 @@
-/// How shared and exclusive access to a value is given.
+/// The way to get shared and exclusive access to a value.
 ///
-/// A strategy holds no value: it guards a ``GuardedValue``, together with which it is kept by
-/// ``Synchronized``. It has two kinds of access functions. The *blocking* ones of
-/// ``BlockingStrategy`` run the body before they return. The *submitting* ones here exist for every
-/// strategy: the body may run later, on another thread, and the completion says so. A strategy that
-/// blocks runs both before it returns.
+/// A strategy holds no value. It guards a ``GuardedValue``; ``Synchronized`` keeps the two
+/// together. It has two kinds of access functions. The *blocking* ones of ``BlockingStrategy`` run
+/// the body before they return. The *submitting* ones here exist for every strategy: the body may
+/// run later, on another thread, and then the completion is called. A strategy that blocks runs
+/// both before it returns.
 ///
-/// Promised by every strategy: a body for writing excludes every other body; an access that
-/// begins after another one has ended sees what that one wrote; the completion is called exactly
-/// once, outside the guarded section; writes submitted by one thread are applied in order.
+/// Every strategy promises: a body for writing excludes every other body; an access that begins
+/// after another one has ended sees its writes; the completion is called exactly once, outside the
+/// guarded section; writes that one thread submits are applied in order.
 ///
 /// **Three ways to write one.** A strategy that is one lock conforms to ``LockingStrategy``, one
 /// that is one dispatch queue to ``QueueStrategy``, and one that adds something to another strategy
 /// to ``WrappingStrategy``; they get all access functions from there. A strategy of another kind
 /// conforms to ``BlockingStrategy`` and implements `read`, `write` and `hold`, or to this protocol.
 public protocol Strategy: Sendable {
-    /// How the strategy is called in messages. The same as ``StrategyKind/rawValue`` for a
-    /// strategy that has a kind.
+    /// The strategy's name in messages: ``StrategyKind/rawValue`` for a strategy that has a kind.
     static var name: String { get }
 
-    /// What the strategy promises.
+    /// The promises of the strategy.
     static var traits: StrategyTraits { get }
 
     /// Submits `body` for shared access and calls `completion` with its result.
@@ -32,8 +31,8 @@ public protocol Strategy: Sendable {
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
     ///
-    /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts. Nothing was
-    ///   submitted then, and neither closure is called.
+    /// - Throws: ``BacklogFull`` if the backlog is at its bound. Then nothing was submitted, and
+    ///   neither closure is called.
     func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
@@ -89,33 +88,36 @@ public struct BacklogFull: Error, Hashable, Sendable {
 
 /// A strategy that can run a body before the call returns.
 ///
-/// All are, except `actor`.
+/// Every strategy can, except `actor`.
 public protocol BlockingStrategy: Strategy {
-    /// Runs `body` with shared access: other readers may be inside where
-    /// ``StrategyTraits/allowsConcurrentReaders`` says so, writers never.
+    /// Runs `body` with shared access: other readers may be inside if
+    /// ``StrategyTraits/allowsConcurrentReaders`` is true, writers never.
     func read<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Runs `body` with exclusive access. If it throws, what it did to the value stays, except
-    /// under `snapshot`, which then publishes nothing.
+    /// Runs `body` with exclusive access.
+    ///
+    /// If it throws, its changes to the value stay, except under `snapshot`, which then publishes
+    /// nothing.
     func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Like ``read(_:observer:_:)``, and no write takes effect while `body` runs. The same thing
-    /// for every strategy but `snapshot`, whose readers do not hold writers up.
+    /// Like ``read(_:observer:_:)``, and no write takes effect while `body` runs.
+    ///
+    /// Differs from it only under `snapshot`, whose readers do not delay writers.
     func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Enters and stays inside, until the calling thread calls what this returns.
+    /// Enters, and stays inside until the calling thread calls the returned closure.
     ///
     /// The blocking form without a body. A loop over it holds several values at once. No write
     /// takes effect meanwhile, except those of the caller. The strategy says which others can read.
@@ -140,7 +142,7 @@ public protocol BlockingStrategy: Strategy {
 
     /// Runs `body` with exclusive access to all values at once, before it returns.
     ///
-    /// If it throws, what it did to the values stays, as with ``write(_:observer:_:)``.
+    /// If it throws, its changes to the values stay, as with ``write(_:observer:_:)``.
     static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
@@ -154,9 +156,9 @@ public protocol BlockingStrategy: Strategy {
 /// Called once, on the thread that entered.
 public typealias Release = () -> Void
 
-/// A strategy that can be entered only if that is possible at once.
+/// A strategy that can refuse an access that would have to wait.
 ///
-/// A refinement of its own, since not every primitive can be tried: a queue cannot, and `mutex`
+/// A protocol of its own, because not every primitive can be tried: a queue cannot, and `mutex`
 /// must not.
 public protocol TryingStrategy: BlockingStrategy {
     /// Runs `body` with exclusive access, or returns nil if the caller would have to wait.

@@ -1,8 +1,8 @@
 /// The strategies by name.
 ///
-/// The raw value is the one spelling of a strategy: command-line flag, JSON, metric label and
-/// documentation all use it. A strategy has one case here and one line in ``accept(_:)``; tables,
-/// tests and benchmarks follow from `allCases`.
+/// The raw value is the only spelling of a strategy: command-line flag, JSON, metric label and
+/// documentation use it. A strategy has one case here and one line in ``accept(_:)``; tables, tests
+/// and benchmarks follow from `allCases`.
 public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case serialQueue = "serial-queue"
     case serialQueueAsync = "serial-queue-async"

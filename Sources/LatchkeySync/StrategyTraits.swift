@@ -1,7 +1,8 @@
-/// What a strategy promises, as data: `GET /v1/strategies`, the command line and the
-/// documentation print this table, and the laws are run by it.
+/// The promises of a strategy as data.
+///
+/// `GET /v1/strategies`, the command line and the documentation print them, and the laws use them.
 public struct StrategyTraits: Sendable, Hashable {
-    /// The thread that is inside may enter again for reading.
+    /// A thread that is inside may enter again to read.
     public var isReentrant: Bool
     /// Several readers can be inside at once.
     public var allowsConcurrentReaders: Bool
@@ -16,7 +17,7 @@ public struct StrategyTraits: Sendable, Hashable {
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool
 
-    /// The traits that are named; no others.
+    /// Exactly the given traits.
     @inlinable
     public init(
         isReentrant: Bool = false,
@@ -38,7 +39,7 @@ public struct StrategyTraits: Sendable, Hashable {
 }
 
 extension StrategyTraits {
-    /// A trait's name in JSON and in print, and what it is of a strategy.
+    /// A trait's name in JSON and in print, and its value for a strategy.
     package typealias Column = (
         json: String, text: String, value: @Sendable (StrategyTraits) -> Bool
     )

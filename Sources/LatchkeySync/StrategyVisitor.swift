@@ -1,7 +1,7 @@
-/// Generic code that is to run with a strategy that is known by name only.
+/// Generic code to run with a strategy that is known only by name.
 ///
-/// ``StrategyKind/accept(_:)`` is the one switch from names to types. It is inlinable, so what the
-/// visitor does is compiled once for each strategy, and nothing is dispatched after the visit.
+/// ``StrategyKind/accept(_:)`` is the one switch from names to types. It is inlinable, so the
+/// visitor is compiled once for each strategy, without dynamic dispatch after the visit.
 public protocol StrategyVisitor<Output, Failure> {
     associatedtype Output
     associatedtype Failure: Error = Never

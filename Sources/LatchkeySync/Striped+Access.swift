@@ -31,10 +31,10 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// Runs `body` with the values of all stripes at one moment: no write to any of them takes
-    /// effect meanwhile.
+    /// effect while it runs.
     ///
-    /// Takes the stripes in ascending order and holds them all, so it is as expensive as it looks.
-    /// Blocks until it has them. The observer hears one read per stripe.
+    /// Takes the stripes in ascending order and holds all of them, which is expensive. Blocks until
+    /// it has them. The observer hears one read per stripe.
     @inlinable
     public func readAll<Observer: EntryObserver, Result, Failure: Error>(
         observer: Observer = NoObserver(),
@@ -53,8 +53,8 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         }
     }
 
-    /// Runs `body` with the values of some stripes, all of which it may change: whoever reads all
-    /// stripes sees every one of the changes or none.
+    /// Runs `body` with the values of some stripes, all of which it may change: a reader of all
+    /// stripes sees all of the changes or none.
     ///
     /// Takes the stripes in ascending order and holds them all. Blocks until it has them. The
     /// observer hears one write per stripe.
@@ -67,8 +67,8 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///   - body: Given the values in the order of `stripes`, not copied except under `snapshot`.
     ///     Must keep their number, and not enter a stripe.
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws. What it did to the values before stays, except under
-    ///   `snapshot`, which then publishes nothing.
+    /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
+    ///   which then publishes nothing.
     @inlinable
     public func write<Observer: EntryObserver, Result, Failure: Error>(
         several stripes: [Int],

@@ -63,7 +63,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     /// The number of stripes.
     @inlinable public var count: Int { guarded.count }
 
-    /// The stripe of what has this hash.
+    /// The stripe of a hash.
     ///
     /// The hash must be well mixed, as `Hasher`'s are.
     @inlinable
@@ -94,19 +94,21 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     }
 }
 
-/// How many stripes there can be.
+/// The bounds of the number of stripes.
 public enum StripeCount {
-    /// 128, as many as the Objective-C runtime has locks for atomic properties, which is the idea
-    /// that this is taken from.
+    /// 128.
     ///
-    /// Threads hit one stripe by chance then in under one access of a hundred, and an empty stripe
-    /// costs some hundred bytes.
+    /// The Objective-C runtime has as many locks for atomic properties, and this idea comes from
+    /// there.
+    ///
+    /// With 128 stripes, threads meet on one by chance in less than one access of a hundred, and an
+    /// empty stripe costs some hundred bytes.
     public static let standard = 128
 
     /// 1024. An access to all stripes enters that many guarded sections.
     public static let max = 1024
 
-    /// Whether there can be as many stripes.
+    /// Whether this is a possible number of stripes.
     public static func isValid(_ count: Int) -> Bool {
         count > 0 && count <= max && count.nonzeroBitCount == 1
     }

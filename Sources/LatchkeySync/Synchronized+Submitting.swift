@@ -1,5 +1,4 @@
-// The access functions that exist for every strategy, since they need not complete before they
-// return.
+// The access functions that exist for every strategy, because they may complete after they return.
 
 extension Synchronized {
     /// Submits `body` for shared access and calls `completion` with its result.

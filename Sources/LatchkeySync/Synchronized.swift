@@ -56,8 +56,8 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
     /// ```
     ///
     /// Blocks the calling thread while a writer is inside (never under `snapshot`). Other readers
-    /// may be inside at the same time where ``StrategyTraits/allowsConcurrentReaders`` says so.
-    /// What was written by an access that ended before this one began is seen.
+    /// may be inside at the same time if ``StrategyTraits/allowsConcurrentReaders`` is true. The
+    /// body sees the writes of every access that ended before this one began.
     ///
     /// - Parameters:
     ///   - observer: Hears of this access.
@@ -90,9 +90,8 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
     /// return try body(&value)
     /// ```
     ///
-    /// Blocks the calling thread while anybody is inside (only other writers under `snapshot`).
-    /// Under an asynchronous strategy this is its synchronous form, which takes its place behind
-    /// the writes that were submitted before.
+    /// Blocks the calling thread while another one is inside (only other writers under `snapshot`).
+    /// Under an asynchronous strategy it waits behind the writes that were submitted before.
     ///
     /// - Parameters:
     ///   - observer: Hears of this access.
@@ -100,8 +99,8 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
     ///   - line: Named in the message of the re-entry check.
     ///   - body: Given the value to change. Must not enter the value again.
     /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws. What it did to the value before stays, except under
-    ///   `snapshot`, which then publishes nothing.
+    /// - Throws: The error of `body`. Its changes to the value stay, except under `snapshot`, which
+    ///   then publishes nothing.
     @inlinable
     public func write<Observer: EntryObserver, Result, Failure: Error>(
         observer: Observer = NoObserver(),
@@ -117,9 +116,9 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
 
     /// Runs `body` with shared access to the value while no write takes effect.
     ///
-    /// The same as ``read(observer:fileID:line:_:)`` under every strategy but `snapshot`, whose
-    /// readers do not hold writers up. Holding several values still, always in the same order,
-    /// gives a consistent view of all of them.
+    /// Differs from ``read(observer:fileID:line:_:)`` only under `snapshot`, whose readers do not
+    /// delay writers. To read several values consistently, hold all of them, always in the same
+    /// order.
     @inlinable
     public func readHoldingWriters<Observer: EntryObserver, Result, Failure: Error>(
         observer: Observer = NoObserver(),
@@ -142,9 +141,9 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
 extension Synchronized where ChosenStrategy: TryingStrategy {
     /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
     ///
-    /// Never blocks before `body` runs. A try that fails is not an access: the observer does not
-    /// hear of it. It fails also when the lock is held for a moment by somebody else's failed
-    /// attempt, so it must not be waited for in a loop.
+    /// Never blocks before `body` runs. A failed try is not an access: the observer does not hear
+    /// of it. It also fails while another thread's failed try holds the lock for a moment, so do
+    /// not wait for it in a loop.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
     @inlinable

@@ -1,7 +1,7 @@
 /// A strategy that adds something to another one, for example an observer that measures.
 ///
-/// A wrapper names its base, and the observer that it adds if it adds one; it gets all access
-/// functions of the base:
+/// A wrapper names its base, and the observer that it adds, if any. It gets all access functions
+/// from the base:
 ///
 /// ```swift
 /// struct Counted<Base: Strategy>: WrappingStrategy {

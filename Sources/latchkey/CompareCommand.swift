@@ -97,7 +97,7 @@ enum CompareCommand {
 
     /// The count is made before the handler can be called, since making it is not for a handler.
     ///
-    /// Whoever started the program may have blocked the signals for it, or set them to be ignored.
+    /// The parent process may have blocked the signals, or set them to be ignored.
     /// That is undone but for SIGHUP: `nohup` ignores it on purpose.
     private static func watchInterrupts() {
         interrupts.store(0, ordering: .relaxed)

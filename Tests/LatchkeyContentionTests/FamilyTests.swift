@@ -97,11 +97,13 @@ import Testing
         latchkey_lock_contended_total{strategy="serial-queue",mode="write"} 0
         latchkey_lock_contended_total{strategy="spin",mode="read",role="shadow"} 0
         latchkey_lock_contended_total{strategy="spin",mode="write",role="shadow"} 0
-        # HELP latchkey_lock_wait_seconds From asking to entering, scaled up from those timed.
+        # HELP latchkey_lock_wait_seconds Time from request to entry, scaled up from the timed \
+        acquisitions.
         # TYPE latchkey_lock_wait_seconds histogram
         # UNIT latchkey_lock_wait_seconds seconds
         \(emptyHistogram("latchkey_lock_wait_seconds"))
-        # HELP latchkey_lock_hold_seconds From entering to leaving, scaled up from those timed.
+        # HELP latchkey_lock_hold_seconds Time from entry to exit, scaled up from the timed \
+        acquisitions.
         # TYPE latchkey_lock_hold_seconds histogram
         # UNIT latchkey_lock_hold_seconds seconds
         \(emptyHistogram("latchkey_lock_hold_seconds"))
@@ -116,7 +118,8 @@ import Testing
         # TYPE latchkey_lock_waiters gauge
         latchkey_lock_waiters{strategy="serial-queue"} 0
         latchkey_lock_waiters{strategy="spin",role="shadow"} 0
-        # HELP latchkey_lock_owner_changes Exclusive entries that came after another thread's.
+        # HELP latchkey_lock_owner_changes Exclusive entries that followed an entry of another \
+        thread.
         # TYPE latchkey_lock_owner_changes counter
         latchkey_lock_owner_changes_total{strategy="serial-queue"} 0
         latchkey_lock_owner_changes_total{strategy="spin",role="shadow"} 0
@@ -130,11 +133,11 @@ import Testing
         # UNIT latchkey_strategy_backlog_operations operations
         latchkey_strategy_backlog_operations{strategy="serial-queue"} 5
         latchkey_strategy_backlog_operations{strategy="spin",role="shadow"} 0
-        # HELP latchkey_lock_metering_overhead_seconds What metering adds to an uncontended entry.
+        # HELP latchkey_lock_metering_overhead_seconds Cost of metering for an uncontended entry.
         # TYPE latchkey_lock_metering_overhead_seconds gauge
         # UNIT latchkey_lock_metering_overhead_seconds seconds
         latchkey_lock_metering_overhead_seconds{strategy="serial-queue"} 2e-09
-        # HELP latchkey_shadow_sampling_ratio Share of the operations that a shadow is given.
+        # HELP latchkey_shadow_sampling_ratio Share of the operations that a shadow gets.
         # TYPE latchkey_shadow_sampling_ratio gauge
         # UNIT latchkey_shadow_sampling_ratio ratio
         latchkey_shadow_sampling_ratio{strategy="spin",role="shadow"} 0.0625

@@ -105,7 +105,7 @@ enum {
     // The send buffer of a connection in the kernel, which counts it twice: what an answer that
     // nobody reads can take.
     LATCHKEY_HTTP_SEND_BYTES_MAX = 128 * 1024,
-    // What a client must take of an answer, on average over the idle time.
+    // The minimum rate at which a client must take an answer, on average over the idle time.
     LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN = 1024,
     // The stack of each thread that serves.
     LATCHKEY_HTTP_STACK_BYTES = 1 << 20,
@@ -218,9 +218,9 @@ typedef struct latchkey_http_options {
 // How many descriptors a server with these options has open at most.
 uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options);
 
-// What could not be done: the name of the call that failed, and its error number: getaddrinfo's own
-// for that, else errno. `call` is NULL if nothing failed. The call is `getrlimit` if the process
-// may not open as many descriptors as latchkey_http_descriptors_max().
+// An error: the name of the failed call and its error number (getaddrinfo's own for that call, else
+// errno). `call` is NULL if nothing failed. The call is `getrlimit` if the process may not open as
+// many descriptors as latchkey_http_descriptors_max().
 typedef struct latchkey_http_failure {
     const char *call;
     int code;
@@ -244,7 +244,7 @@ uint16_t latchkey_http_port(const latchkey_http_server *server);
 // The producers of streams are told. Any thread, more than once if you like.
 void latchkey_http_quiesce(latchkey_http_server *server);
 
-// What the end of a server cut off.
+// The requests and answers that the end of a server cut off.
 typedef struct latchkey_http_cut_off {
     // Requests that were taken away from their handlers.
     uint32_t requests;

@@ -1,4 +1,4 @@
-// What Linux and the processor offer and Swift cannot call.
+// Functions of Linux and of the processor that Swift cannot call.
 //
 // Each function here exists for one reason, named above it. There is no policy in this target, and
 // nothing else of Latchkey's is visible from it.

@@ -1,7 +1,7 @@
 import LatchkeyMachine
 
 extension ComparisonReport.Conditions {
-    /// The fewest repeats that can be told from chance.
+    /// The fewest repeats that show a difference from chance.
     package static let repeatsMin = 3
     /// The number of processors that other processes may keep busy on average.
     ///
@@ -12,7 +12,7 @@ extension ComparisonReport.Conditions {
     /// The share of the run for which the control group may keep the process from running.
     static let throttledRatioMax = 0.01
 
-    /// Judges what was between two readings.
+    /// Judges the time between two readings.
     ///
     /// - Parameters:
     ///   - before: The machine when the run began.
@@ -83,7 +83,7 @@ extension ComparisonReport.Conditions {
         )
     }
 
-    /// A figure with so many digits, or as many more as tell it from the bound.
+    /// A figure with this many digits, or with more if needed to distinguish it from the bound.
     private static func fixed(_ value: Double, beyond bound: Double, digits: Int = 2) -> String {
         // What a `Double` has.
         let digitsMax = 17

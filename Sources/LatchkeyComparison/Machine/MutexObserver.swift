@@ -6,7 +6,8 @@ import LatchkeyMachine
 import Synchronization
 
 extension ComparisonReport.MutexObservation {
-    /// Holds a `Mutex`, lets a thread wait for it, and looks at what the kernel says it waits in.
+    /// Holds a `Mutex`, lets a thread wait for it, and asks the kernel in which call the thread
+    /// sleeps.
     ///
     /// **Design.** The kernel shows in `/proc/self/task/<thread>/syscall` which call a thread is
     /// blocked in, and its arguments. A priority-inheriting lock waits in `FUTEX_LOCK_PI`, one that

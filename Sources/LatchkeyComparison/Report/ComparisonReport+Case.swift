@@ -16,7 +16,7 @@ extension ComparisonReport {
         package var summary: Summary
     }
 
-    /// What every thread does, over and over.
+    /// What every thread repeats.
     package struct Workload: Codable, Sendable, Hashable {
         /// The share of operations that only read, from 0 to 1.
         package var readRatio: Double
@@ -50,8 +50,8 @@ extension ComparisonReport {
         package var response: Durations?
         /// The same from the *intended* start, so that a stall is not hidden.
         ///
-        /// Open loop only. What was due and had not begun at the end counts with the time until
-        /// then.
+        /// Open loop only. Operations that were due and had not begun at the end count with the
+        /// time until then.
         package var responseFromIntendedStart: Durations?
         /// How many operations the metered part of the repeat did.
         ///

@@ -46,7 +46,7 @@ extension ComparisonReport {
         package var contention: Estimate
         /// κ: what threads spend on agreeing with each other.
         package var coherency: Estimate
-        /// Where the fitted curve is highest.
+        /// The number of threads at which the fitted curve is highest.
         ///
         /// Left out if it only rises.
         package var peakThreads: Double?
@@ -80,7 +80,8 @@ extension ComparisonReport {
         package var fasterAbove: String
     }
 
-    /// What to use, in a sentence, and what would change the answer.
+    /// The recommended strategies, in a sentence, and the condition that changes the
+    /// recommendation.
     package struct Recommendation: Codable, Sendable, Equatable {
         package enum Outcome: String, Codable, Sendable, CaseIterable {
             /// One strategy is ahead beyond the noise.

@@ -23,7 +23,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var skews = [KeySkew.uniform]
     package var stripes = [1]
     package var arrival = Arrival.closed
-    /// Over HTTP: how the service gives connections to threads.
+    /// Over HTTP: how the service assigns connections to threads.
     package var threadModes = [ThreadMode.eventLoop, .threadPerConnection]
     /// The time for which one repeat is measured.
     ///

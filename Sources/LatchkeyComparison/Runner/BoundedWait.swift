@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import LatchkeySync
 
-/// A bounded wait for what a wrong strategy may never do.
+/// Waits with a bound for threads that a broken strategy may never release.
 ///
 /// **Design.** The controlling thread waits. It wakes now and then to ask whether the run was
 /// interrupted. What it waits for runs on threads of its own, and is left behind when

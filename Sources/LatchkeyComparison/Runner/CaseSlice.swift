@@ -5,9 +5,8 @@ import LatchkeySync
 ///
 /// A visitor, so that all of it is compiled once for each strategy.
 ///
-/// **Design.** The guarded value is made before the threads start and looked at when they have
-/// ended, both by the controlling thread; in between it is the strategy's. A meter is the slice's
-/// own.
+/// **Design.** The controlling thread makes the guarded value before the threads start and checks
+/// it after they have ended; in between it belongs to the strategy. Each slice has its own meter.
 struct CaseSlice: StrategyVisitor {
     typealias Failure = MeasurementFailure
 
@@ -15,7 +14,7 @@ struct CaseSlice: StrategyVisitor {
     let workload: ComparisonReport.Workload
     /// Whether contention is metered.
     ///
-    /// The throughput is taken without.
+    /// The throughput comes from the slice without a meter.
     let isMetered: Bool
 
     /// The result of the slice, and whether the values are right.
@@ -26,7 +25,7 @@ struct CaseSlice: StrategyVisitor {
         var contention: ContentionReport.Row?
     }
 
-    /// One acquisition in so many is timed on average: often enough for a slow strategy's short
+    /// One acquisition in N is timed on average: often enough for a slow strategy's short
     /// slice to have quantiles, and what it adds is not in the throughput.
     static let samplingMean = 8
 

@@ -4,7 +4,7 @@ import LatchkeyMachine
 import LatchkeySync
 
 extension ComparisonRun {
-    /// Makes the report of what was measured.
+    /// Makes the report of a run.
     func report(
         _ measured: Measured,
         by method: any ComparisonMethod,
@@ -26,7 +26,7 @@ extension ComparisonRun {
             findings.append(failure.message)
         }
         if measured.isInterrupted {
-            // It can be ranked by what is finished, and says that it is not all.
+            // The finished part can be ranked, and the report says that it is incomplete.
             findings.append("The run was interrupted: some cases have fewer repeats than others.")
         }
         return ComparisonReport(
@@ -192,8 +192,8 @@ extension ComparisonReport.Durations {
         )
     }
 
-    /// The medians of the repeats' figures; the number of all that were timed; the longest of all,
-    /// since the median of maxima would hide a stall.
+    /// Medians over the repeats, the total number of timed operations, and the maximum of all,
+    /// since a median of maxima would hide a stall.
     static func median(_ all: [Self]) -> Self? {
         guard !all.isEmpty else { return nil }
         func median(_ figure: (Self) -> Double) -> Double {

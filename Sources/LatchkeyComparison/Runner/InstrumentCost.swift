@@ -2,7 +2,7 @@ import CLatchkeySystem
 import LatchkeyContention
 
 extension ComparisonReport.InstrumentCost {
-    /// Measures what the runner itself costs.
+    /// Measures the cost of the runner itself.
     ///
     /// - Parameters:
     ///   - metered: Of some cases: the nanoseconds that an operation takes, and the
@@ -28,9 +28,9 @@ extension ComparisonReport.InstrumentCost {
 
     /// The worker's loop around an operation that does nothing: the least of some short runs.
     ///
-    /// In a run of three milliseconds on a busy machine the worker may not get a processor at all.
-    /// While that is so the runs become longer, up to some seconds; if it never got one, the loop
-    /// counts with half an operation a second, as everything does in which nothing was done.
+    /// On a busy machine the worker may not get a processor during a run of three milliseconds.
+    /// Then the runs become longer, up to some seconds. If it never got one, the loop counts as
+    /// half an operation per second, like every repeat without an operation.
     private static func loopNanoseconds() -> Double {
         let rates = (0..<11).lazy.map { doublings in
             (0..<5).map { _ in loopsPerSecond(milliseconds: 3 << doublings) }.max() ?? 0

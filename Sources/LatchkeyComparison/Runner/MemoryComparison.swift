@@ -13,8 +13,9 @@ struct MemoryComparison: ComparisonMethod {
     private let calibration: WorkCalibration
     private let isInterrupted: @Sendable () -> Bool
 
-    /// The keys of each workload, which to draw anew for every slice would take longer than the
-    /// slice.
+    /// The keys of each workload.
+    ///
+    /// Drawing them for every slice would take longer than the slice.
     private let keys: [ComparisonReport.Workload: KeyDistribution]
     private let counter: SystemCallCounter?
     /// Why system calls are not counted.
@@ -114,7 +115,7 @@ struct MemoryComparison: ComparisonMethod {
 
     /// A sentence for each baseline whose final values are wrong.
     ///
-    /// They are right if anything is, so it is the runner or the machine that cannot be trusted.
+    /// If a baseline is wrong, the runner or the machine cannot be trusted.
     var findings: [String] {
         ComparisonReport.Baseline.allCases.compactMap { baseline in
             guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
@@ -171,7 +172,7 @@ struct MemoryComparison: ComparisonMethod {
         let outside = workload.outside.nanoseconds(threads: planned.threads)
         return OperationCost(
             work: work,
-            // At least one step, so that every write leaves a trace to be checked.
+            // At least one step, so that every write can be checked.
             sectionSteps: max(1, calibration.steps(nanoseconds: workload.sectionNanoseconds)),
             outsideSteps: calibration.steps(nanoseconds: outside)
         )
@@ -213,8 +214,8 @@ extension ComparisonReport.Workload {
 extension ComparisonReport.Repeat {
     /// The result of a slice.
     ///
-    /// In an open loop the threads poll for the time at which an operation is due, which would be
-    /// most of their processor time: it is left out.
+    /// In an open loop the threads poll until an operation is due. That would be most of their
+    /// processor time, so it is left out.
     init(_ result: SliceResult, index: Int, isPaced: Bool) {
         let rate = result.operationsPerSecond
         let refused = result.tallies.reduce(0) { $0 + $1.refused }
@@ -253,8 +254,8 @@ extension ComparisonReport.Repeat {
     mutating func add(_ row: ContentionReport.Row) {
         wait = row.wait.all.map(ComparisonReport.Durations.init)
         hold = row.hold.all.map(ComparisonReport.Durations.init)
-        // Left out where it is an estimate: it comes from a look at who is inside, and a lock that
-        // is handed over while the next owner still sleeps has nobody inside most of the time.
+        // Left out if it is an estimate. The estimate looks at whether a thread is inside, but a
+        // lock that is handed to a sleeping thread has no thread inside most of the time.
         contended = row.contendedIsExact ? Int(row.contended.all) : nil
         handOffs = Int(row.handOffs)
     }

@@ -9,7 +9,7 @@ struct OperationCost: Sendable {
     let outsideSteps: Int
 }
 
-/// Does the planned operations of one thread in one way of entering.
+/// Does the planned operations of one thread through one kind of access function.
 ///
 /// A generic type for each way, so that the loop around it is compiled once for each strategy and
 /// nothing in it is dispatched.
@@ -20,8 +20,9 @@ protocol Operator: SendableMetatype {
     /// Operations that were refused and then tried again.
     var refusedCount: Int { get }
 
-    /// Does the operation and returns what it left or found, 0 if that comes later. The work
-    /// outside begins with the result, so that the processor cannot do both at once.
+    /// Does the operation and returns its result, or 0 if the result comes later.
+    ///
+    /// The outside work begins with the result, so that the processor cannot overlap the two.
     mutating func perform(_ operation: PlannedOperation) -> UInt64
 
     /// As `perform`, and records how long it took from both starts.
@@ -71,8 +72,8 @@ struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator
 
 /// Uses the blocking access functions of the only stripe.
 ///
-/// Apart from ``BlockingOperator`` because the way to a stripe is three loads, each of which waits
-/// for the one before and for the unlocking before that: two nanoseconds that are no lock's.
+/// Separate from ``BlockingOperator`` because looking up a stripe takes three dependent loads: two
+/// nanoseconds that do not belong to the lock.
 struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
     let guarded: Synchronized<Value, Guard>
     let cost: OperationCost
@@ -149,7 +150,7 @@ struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
             return
         }
         // The windows of all threads together fit into a backlog unless there are more than 256
-        // threads. What is refused then is tried again, so that the plan stays what was done.
+        // threads. A refused operation is tried again, so that the plan stays complete.
         while true {
             do {
                 try striped.submitWrite(

@@ -71,7 +71,7 @@ final class ResponseTimes: Sendable {
 /// The operations of a thread that were due before the end of its slice and did not begin: each of
 /// them `interval` nanoseconds after the one before, the first one `longest` before the end.
 ///
-/// Known by arithmetic, so that a rate which nobody keeps up with costs nothing to account for.
+/// Calculated, so that a rate that no strategy keeps up with costs nothing to account for.
 struct UnbegunOperations: Sendable, Equatable {
     let count: UInt64
     let longest: UInt64

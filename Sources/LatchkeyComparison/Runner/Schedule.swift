@@ -32,7 +32,7 @@ struct PlannedCase: Sendable, Hashable {
         if case .baseline = subject { true } else { false }
     }
 
-    /// Whether operations run on other threads than those that ask for them.
+    /// Whether operations run on other threads than the submitting ones.
     var usesPool: Bool {
         guard case .strategy(let kind) = subject else { return false }
         return kind.traits.appliesWritesAsynchronously
@@ -65,9 +65,9 @@ struct Schedule: Sendable {
 
     /// The cases of one repeat, by their index.
     ///
-    /// Each repeat measures every case once, and begins further into the list than the one before,
-    /// so that what drifts (heat, a neighbour's load) meets every strategy, and no case always has
-    /// the same one ahead of it.
+    /// Each repeat measures every case once and starts further into the list than the one before.
+    /// So drift (heat, a neighbour's load) affects all strategies, and no case always follows the
+    /// same one.
     func order(ofRepeat index: Int) -> [Int] {
         guard !cases.isEmpty else { return [] }
         let start = index * cases.count / max(1, repeats)

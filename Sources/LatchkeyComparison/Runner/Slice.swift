@@ -33,9 +33,9 @@ struct SliceResult: Sendable {
 
     /// The sum of the threads' own rates.
     ///
-    /// Each is measured from the common start to the end of the thread's last operation, so that
-    /// one which waits for long at the end neither loses that time nor makes the others' count for
-    /// longer than they worked.
+    /// Each rate is measured from the common start to the end of the thread's last operation. So a
+    /// thread that waits for long at the end neither loses that time nor extends the time of the
+    /// others.
     var operationsPerSecond: Double { tallies.reduce(0) { $0 + $1.operationsPerSecond } }
     var operations: Int { tallies.reduce(0) { $0 + $1.operations } }
     /// Warm-up included.

@@ -13,10 +13,10 @@ enum Stage: UInt32, AtomicRepresentable {
 
 /// The start line of a slice, and its clock.
 ///
-/// **Design.** The controlling thread alone sets the stage; the workers look at it before every
-/// operation. That is one load of a line that changes three times in a slice, which stays in every
-/// processor's cache. Nothing else is shared between the workers apart from what they compare: each
-/// counts in its own registers and says the result when it leaves.
+/// **Design.** Only the controlling thread sets the stage; the workers look at it before every
+/// operation. That is one load from a cache line that changes three times in a slice and stays in
+/// every processor's cache. The workers share nothing else but the compared value: each counts in
+/// its own registers and reports when it stops.
 final class StageClock: Sendable {
     // A cache line's distance on both sides: workers count their arrival in another one.
     private let before = InlineArray<8, UInt64>(repeating: 0)

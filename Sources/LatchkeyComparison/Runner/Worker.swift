@@ -163,7 +163,7 @@ struct Worker<Performer: Operator> {
 
 /// Waiting for an intended start.
 enum Pace {
-    /// The kernel wakes a sleeper some fifty microseconds late; so much is polled instead.
+    /// The kernel wakes a sleeping thread about fifty microseconds late, so this much is polled.
     static let pollNanoseconds: UInt64 = 80_000
     /// The longest sleep, so that the end of the slice is seen.
     static let sleepMaxNanoseconds: UInt64 = 5_000_000

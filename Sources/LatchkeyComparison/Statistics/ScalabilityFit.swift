@@ -25,9 +25,9 @@ package struct ScalabilityCurve: Sendable, Equatable {
     /// Beyond this factor from a measured point, the curve is not what was measured.
     static let missFactorMax = 1.5
 
-    /// Whether the curve goes by all of the points.
+    /// Whether the curve passes near all of the points.
     ///
-    /// It cannot where throughput falls off a cliff: the law knows slopes only.
+    /// It does not if throughput collapses between two points: the law describes slopes only.
     package func describes(_ points: [(threads: Double, throughput: Double)]) -> Bool {
         points.allSatisfy { point in
             abs(log(throughput(point.threads) / point.throughput)) <= log(Self.missFactorMax)

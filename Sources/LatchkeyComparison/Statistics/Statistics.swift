@@ -21,7 +21,7 @@ package enum Statistics {
 
     /// Jain's fairness index: 1 if all shares are the same, 1/n if one has everything.
     ///
-    /// 1 where nobody has anything, since nobody is worse off then.
+    /// 1 if all values are 0.
     package static func jainIndex(_ shares: [Double]) -> Double {
         let sum = shares.reduce(0, +)
         let squares = shares.reduce(0) { $0 + $1 * $1 }
@@ -39,9 +39,9 @@ package enum Bootstrap {
 
     /// The interval in which the median of the values lies, by percentiles.
     ///
-    /// Of one value, that value. Of a few, nearly their whole range, and even that holds the true
-    /// median less often than the level says: the range of n values does in all but 1 of 2^(n − 1)
-    /// runs, which is 75 % for three and 93.75 % for five.
+    /// For one value, that value. For a few values, nearly their whole range, which contains the
+    /// true median less often than the level says: the range of n values contains it in all but 1
+    /// of 2^(n − 1) runs, which is 75 % for three and 93.75 % for five.
     package static func medianInterval(
         _ values: [Double],
         seed: UInt64

@@ -18,11 +18,11 @@ package struct RecordedOperation: Sendable, Equatable {
 
 /// Numbers in the order in which they were asked for, by all threads.
 ///
-/// **Design.** A count and no time, because the order must be right and nothing else matters.
-/// Acquiring keeps an operation from beginning before its number was taken, and releasing keeps
-/// it from ending after: so an operation whose second number is below another's first has really
-/// ended before that one began, and what is recorded as overlapping may only have touched. The
-/// check is never stricter than the truth.
+/// **Design.** A count, not a time, because only the order matters. Acquire keeps an operation from
+/// beginning before its number was taken, and release keeps it from ending after: an operation
+/// whose second number is below another's first has really ended before that one began. Operations
+/// that are recorded as overlapping may only have touched, so the check is never stricter than the
+/// truth.
 final class HistoryClock: Sendable {
     private let count = Atomic<UInt64>(0)
 

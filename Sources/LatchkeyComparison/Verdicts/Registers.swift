@@ -2,10 +2,9 @@ import Glibc
 
 /// The guarded value of the checks: properties that are easy to break.
 ///
-/// Each change is made in several steps with work in between, and now and then gives up the
-/// processor in the middle, so that a strategy which lets two in at once is caught even where there
-/// is one processor only. All fields are plain numbers: a strategy that fails must not take the
-/// process with it.
+/// Each change has several steps with work in between, and sometimes yields the processor in the
+/// middle, so that a strategy that admits two writers is caught even with one processor. All fields
+/// are plain numbers, so that a broken strategy cannot crash the process.
 struct Registers: Sendable {
     static let propertyCount = 4
 

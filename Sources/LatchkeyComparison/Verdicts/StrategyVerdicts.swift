@@ -3,7 +3,7 @@ import Dispatch
 import Foundation
 package import LatchkeySync
 
-/// Checks that a strategy does what it promises, on a workload made for that.
+/// Checks the promises of a strategy on a workload made for that.
 ///
 /// **Design.** Some threads read, write and compare-and-set four properties behind one guard. Each
 /// records its own operations; the only thing that they share besides the guard is the clock of the

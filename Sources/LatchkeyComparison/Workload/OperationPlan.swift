@@ -18,8 +18,8 @@ struct PlannedOperation: Sendable, Equatable {
 
 /// The operations of one thread, which it repeats.
 ///
-/// Drawn before the run, so that neither a random number nor a logarithm is in the timed path, and
-/// so that anybody who knows how many operations a thread did knows which ones.
+/// Drawn before the run, so that the timed path contains neither a random number nor a logarithm,
+/// and so that the number of a thread's operations tells which ones it did.
 struct OperationPlan: Sendable {
     let operations: [PlannedOperation]
 

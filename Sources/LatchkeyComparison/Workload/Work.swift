@@ -1,6 +1,6 @@
 import CLatchkeySystem
 
-/// Work that takes time and cannot be left out: multiply-adds, each of which needs the one before.
+/// Work that takes time and cannot be optimised away: multiply-adds that each need the one before.
 ///
 /// `value = value * multiplier + addend`, so many times, in 64 bits. Both constants come from the
 /// run's seed: the compiler cannot know them, and so can neither fold several steps into one nor

@@ -1,4 +1,4 @@
-/// What is wrong with a percent-encoded text.
+/// An error in a percent-encoded text.
 package enum PercentDecodingError: Error, Equatable, Sendable {
     /// A `%` without two hexadecimal digits after it.
     case truncatedEscape

@@ -27,7 +27,7 @@ package struct Route: Sendable {
     }
 }
 
-/// What a route's handler is told about the path.
+/// The parts of the path that a route's handler gets.
 @usableFromInline
 package struct RouteMatch: Sendable {
     /// The route's index in the table that the router was made from.

@@ -53,7 +53,7 @@ package final class Router: Sendable {
         targets = routes.map(Target.init)
     }
 
-    /// What the table says about a method and a path.
+    /// The entry of the table for a method and a path.
     package enum Resolution: Equatable, Sendable {
         case route(Int, capture: Bytes)
         case notFound

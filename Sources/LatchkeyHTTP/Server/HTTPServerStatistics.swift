@@ -1,6 +1,6 @@
 import CLatchkeyHTTP
 
-/// What the connections of a server are doing.
+/// The numbers of a server's connections by state.
 package struct HTTPServerStatistics: Sendable {
     package let connections: Int
     /// Connections without a request.

@@ -1,7 +1,7 @@
 internal import Foundation
 package import LatchkeyComparison
 
-/// What changed between two reports, beyond the noise: `latchkey compare --from a --against b`.
+/// The differences between two reports beyond the noise: `latchkey compare --from a --against b`.
 ///
 /// Cases of the same strategy, threads and workload are compared by throughput (in an open loop, by
 /// p99 of the response from when an operation was due), over HTTP also by p99 of the response that

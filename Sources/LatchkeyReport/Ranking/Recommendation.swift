@@ -12,7 +12,7 @@ extension ComparisonReport {
         if fewest < Conditions.repeatsMin {
             let finding =
                 "A case has \(FigureText.counted(fewest, "repeat")): with fewer than "
-                + "\(Conditions.repeatsMin), a difference cannot be told from chance."
+                + "\(Conditions.repeatsMin), a difference cannot be distinguished from chance."
             if !conditions.findings.contains(finding) { conditions.findings.append(finding) }
             conditions.ranking = .refused
         }
@@ -158,7 +158,7 @@ extension ComparisonReport.Recommendation {
             notes.append("Ranked because of --force, in spite of: \(reasons)")
         }
         if report.isInterrupted {
-            notes.append("The run was interrupted: this is what was finished.")
+            notes.append("The run was interrupted: only the finished part is shown.")
         }
         notes += ranking.excluded.map { "`\($0)` \($1) and is not ranked." }
         let bistable = report.cases.filter { ranking.figure.worseMode($0) != nil }

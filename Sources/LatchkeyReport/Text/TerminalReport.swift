@@ -55,7 +55,9 @@ package struct TerminalReport {
 
     private var warnings: String {
         paragraphs(report.conditions.findings.map { "! " + $0 }, .bad)
-            + paragraphs(report.isInterrupted ? ["Interrupted: this is what was finished."] : [])
+            + paragraphs(
+                report.isInterrupted ? ["Interrupted: only the finished part is shown."] : []
+            )
     }
 
     // MARK: A workload

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// Locks for objects that have none: what `@synchronized(object)` is in Objective-C.
+/// Locks for objects that have none, like `@synchronized(object)` in Objective-C.
 ///
 /// ```swift
 /// Monitor.synchronized(on: account) {

@@ -1,14 +1,14 @@
 public import Glibc
 
-/// `pthread_rwlock_t` that prefers writers: a waiting writer holds new readers up.
+/// `pthread_rwlock_t` that prefers writers: new readers wait behind a waiting writer.
 ///
-/// glibc prefers readers unless told otherwise, and then a steady stream of them starves every
-/// writer. Its documentation says of the kind chosen here that readers must not nest
+/// glibc prefers readers by default, and then a steady stream of readers starves every writer. For
+/// the kind chosen here, its documentation forbids nested readers
 /// (`PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`).
 ///
-/// **Design.** The handle is the lock; there is no other state. Every return code is checked, and
-/// one that is not expected stops the process with the name of the call: it means that the
-/// handle is not what the caller believes.
+/// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
+/// unexpected one stops the process with the name of the call, because the handle is then not in
+/// the state that the caller assumes.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable`: the class alone allocates and frees the handle, and
 /// every call on it is safe from any thread.

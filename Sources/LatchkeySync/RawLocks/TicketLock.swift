@@ -4,10 +4,10 @@ public import Synchronization
 
 /// A fair spin lock: takers draw numbers and enter in that order.
 ///
-/// **Design.** Two counters. A taker draws a number from `next` and waits until `serving` shows
-/// it; the holder adds one to `serving` when it leaves. Nobody is overtaken, so when the next in
-/// line has no processor, everybody behind it waits too. That is why a waiter pauses for a short
-/// time only and yields its processor from then on, at every look.
+/// **Design.** Two counters. A thread draws a number from `next` and waits until `serving` shows
+/// it; the holder adds one to `serving` when it leaves. No thread can overtake another, so if the
+/// next one has no processor, all behind it wait too. That is why a waiter pauses only for a short
+/// time and then yields its processor at every look.
 ///
 /// | `next` − `serving` | meaning                | who changes it                             |
 /// |--------------------|------------------------|--------------------------------------------|

@@ -3,9 +3,9 @@ public import Synchronization
 
 /// A private dispatch queue that guards a value, and the number of accesses on it.
 ///
-/// **Design.** The queue is always private: a barrier on a queue that is not private, or was not
-/// made concurrent, is no barrier. `sync` runs the body on the caller's thread; ``PrivateQueue``
-/// says on which threads the rest runs.
+/// **Design.** The queue is always private, because a barrier has no effect on a global or serial
+/// queue. `sync` runs the body on the caller's thread; ``PrivateQueue`` says on which threads the
+/// rest runs.
 ///
 /// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
 /// half readers, high half writers. Only accesses with an active observer are counted.
@@ -85,8 +85,10 @@ public struct AccessQueue: Sendable {
     }
 }
 
-/// A block on the queue suspends it. After the block has returned, nothing begins, so what was
-/// excluded stays excluded without a frame on the stack and without a thread that waits.
+/// A block on the queue suspends it.
+///
+/// After the block has returned nothing else begins, so exclusion continues without a stack frame
+/// and without a waiting thread.
 extension AccessQueue: HoldableQueue {
     @inlinable
     func hold(_ mode: AccessMode) {

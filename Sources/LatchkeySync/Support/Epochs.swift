@@ -2,12 +2,12 @@ internal import CLatchkeySystem
 internal import Glibc
 internal import Synchronization
 
-/// When an old value may be freed although readers take no lock and count no references.
+/// Decides when an old value may be freed although readers take no lock and count no references.
 ///
 /// Epoch-based reclamation (K. Fraser, "Practical lock-freedom", Cambridge 2004, section 5.2.3): a
-/// reader announces the time at which it came in, and what was replaced at some time is freed when
-/// every reader that is inside came later. `docs/decisions/0008-snapshots-are-freed-by-epochs.md`
-/// says why not a reference count.
+/// reader announces the time at which it entered, and a replaced value is freed when every reader
+/// that is inside entered after the replacement.
+/// `docs/decisions/0008-snapshots-are-freed-by-epochs.md` says why it is not a reference count.
 ///
 /// **Design.** One domain for the whole process, which has:
 ///

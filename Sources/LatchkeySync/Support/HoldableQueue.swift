@@ -1,12 +1,12 @@
 public import Synchronization
 
-/// A queue or an actor that can be kept, with the count of who is on it.
+/// A queue or an actor that can be held, with a count of the accesses on it.
 ///
-/// **Design.** What is submitted to several queues at once enters all of them in one step of the
-/// process: ``SeveralQueues`` adds one entry to each while it holds a lock. So two such accesses
-/// have the same order on every queue that they share and cannot wait for each other, and what a
-/// thread submits afterwards comes behind them. Each entry keeps its queue when it is reached. The
-/// last of them runs the body, and then all queues go on. Nothing blocks a thread meanwhile.
+/// **Design.** An access to several queues enters all of them in one step: ``SeveralQueues`` adds
+/// one entry to each queue while it holds a lock of the process. So two such accesses have the same
+/// order on every queue that they share and cannot wait for each other, and later submissions of
+/// the same thread come behind them. An entry holds its queue when it is reached. The last entry
+/// runs the body, and then all queues go on. No thread is blocked meanwhile.
 @usableFromInline
 protocol HoldableQueue: Sendable {
     var entrants: Entrants { get }

@@ -2,14 +2,15 @@ public import Dispatch
 internal import Glibc
 internal import Synchronization
 
-/// Makes dispatch queues whose submitted blocks do not wait for the threads that everybody uses.
+/// Makes dispatch queues whose submitted blocks do not need the threads of the default global
+/// queue.
 ///
 /// **Design.** A queue takes its threads from the global queue that it targets. If that were the
-/// one that everybody uses, blocks there which wait for a write of ours would hold the threads that
-/// the write needs. A private serial queue without a target gets a thread of its own as soon as it
-/// is busy: with 128 stripes, over two hundred threads. So the target is the global queue of the
-/// class that programs use least. Its threads are bounded by the processors, and what runs there
-/// are the bodies of writes, which do not block.
+/// default one, blocks on it that wait for a write would hold the threads that the write needs. A
+/// private serial queue without a target gets a thread of its own as soon as it is busy: with 128
+/// stripes, over two hundred threads. So the target is the global queue of the class that programs
+/// use least. The number of its threads is bounded by the processors, and only bodies of writes run
+/// there, which do not block.
 /// `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
 @usableFromInline
 enum PrivateQueue {

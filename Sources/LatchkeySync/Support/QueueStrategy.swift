@@ -8,8 +8,8 @@ public import Dispatch
 /// completions come in the order in which the writes were applied. The blocking `write` is the
 /// synchronous form: it runs after all writes that were submitted before it.
 ///
-/// **Design.** All that is shared is the queue, which ``AccessQueue`` describes. A thread that
-/// enters several queues in one step waits on a semaphore for the last of them.
+/// **Design.** Only the queue is shared; ``AccessQueue`` describes it. A thread that enters several
+/// queues in one step waits on a semaphore for the last of them.
 public protocol QueueStrategy: BlockingStrategy {
     /// The queue.
     var queue: AccessQueue { get }
@@ -81,8 +81,8 @@ extension QueueStrategy {
     }
 }
 
-// Several queues at once. Where nothing is submitted that runs later, threads take one queue after
-// the other, which is the form of ``BlockingStrategy``; else all are entered in one step.
+// Several queues at once. If writes are applied before the call returns, threads take one queue
+// after the other, as in ``BlockingStrategy``; otherwise all queues are entered in one step.
 
 extension QueueStrategy {
     /// Runs `body` on the calling thread while it keeps all queues.

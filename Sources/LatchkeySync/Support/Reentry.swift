@@ -1,11 +1,11 @@
 internal import CLatchkeySystem
 
-/// What happens when a thread that is inside a value's guarded section enters it again.
+/// Checks whether a thread that is inside a value's guarded section may enter it again.
 ///
-/// One contract for all strategies: reading inside a read works where
-/// ``StrategyTraits/isReentrant`` says so; everything else stops the process with a sentence that
-/// names the strategy and the two places. A write never nests, whatever the strategy: two `inout`
-/// accesses to one value would overlap. Pass the `inout` value down instead of entering again.
+/// One contract for all strategies: reading inside a read works if ``StrategyTraits/isReentrant``
+/// is true; any other nested access stops the process with a sentence that names the strategy and
+/// both places. A write never nests under any strategy, because two `inout` accesses to one value
+/// would overlap. Pass the `inout` value down instead.
 ///
 /// **Design.** A thread's accesses form a list whose head is thread-local: each access function
 /// adds its access for the time of the call and looks for the same value first. That is done in
