@@ -333,7 +333,7 @@ void latchkey_http_stream_client_gone(connection *c) {
     }
     pthread_mutex_lock(&s->lock);
     // Behind an end in order, the client may close its half; the rest is sent.
-    if (!s->is_over) {
+    if (!s->has_ended && !s->is_over) {
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
     }
     pthread_mutex_unlock(&s->lock);

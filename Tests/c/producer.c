@@ -23,6 +23,11 @@ uint64_t clock_milliseconds(void) {
 
 static void has_room(void *context) {
     producer *p = context;
+    size_t count = atomic_load(&p->bytes_in_room);
+    if (count > 0) {
+        const char *bytes = repeated('r', count);
+        CHECK(latchkey_http_stream_write(p->stream, bytes, count) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    }
     atomic_fetch_add(&p->room_count, 1);
     sem_post(&p->room);
 }

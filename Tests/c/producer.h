@@ -14,6 +14,8 @@ enum { PRODUCERS_MAX = 1024, STREAM_BOUND = 4096 };
 typedef struct producer {
     latchkey_http_stream *stream;
     sem_t room;  // posted by `has_room`
+    // Written by `has_room`, which must be able to; 0: nothing.
+    atomic_size_t bytes_in_room;
     atomic_uint room_count;
     atomic_uint draining_count;
     atomic_uint gone_count;

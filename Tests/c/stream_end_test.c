@@ -69,6 +69,53 @@ static void lets_requests_wait(void) {
     stream_stop(1000);
 }
 
+enum { LARGE_BYTES = 24 << 20 };
+
+// Begins a stream, and ends it while most of its body is in the buffer.
+static producer *end_a_large_stream(client *one, uint32_t index, const char *body) {
+    CHECK(client_open_small(one, s.port, 4096));
+    producer *p = ask_for_stream(one, index);
+    CHECK(latchkey_http_stream_write(p->stream, body, LARGE_BYTES) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    latchkey_http_stream_end(p->stream);
+    // Until the kernel takes nothing more.
+    pause_milliseconds(50);
+    CHECK(p->gone_count == 0);
+    return p;
+}
+
+static void sends_the_rest_to_a_half_closed_client(void) {
+    stream_start(subject_options(threads));
+    atomic_store(&stream_bound, LARGE_BYTES);
+    char *body = malloc(LARGE_BYTES);
+    char *received = malloc(LARGE_BYTES + 1);
+    for (size_t i = 0; i < LARGE_BYTES; i++) {
+        body[i] = (char)('a' + i % 23);
+    }
+    static client one;
+    producer *p = end_a_large_stream(&one, 0, body);
+    int large = 1 << 20;
+    setsockopt(one.socket, SOL_SOCKET, SO_RCVBUF, &large, sizeof(large));
+    client_end(&one);
+    pause_milliseconds(50);
+    CHECK(p->gone_count == 0);
+    bool ends;
+    CHECK(read_stream(&one, received, LARGE_BYTES + 1, &ends) == LARGE_BYTES && ends);
+    CHECK(memcmp(body, received, LARGE_BYTES) == 0);
+    CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_ENDED));
+    client_close(&one);
+    // A client that is really gone does not stay.
+    void (*const ways[])(client *) = {client_close, client_reset};
+    for (uint32_t i = 0; i < 2; i++) {
+        p = end_a_large_stream(&one, 1 + i, body);
+        ways[i](&one);
+        CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_ENDED));
+        CHECK(subject_await_connections(&s, 1));
+    }
+    free(received);
+    free(body);
+    stream_stop(1000);
+}
+
 // Stops with an idle stream, one that nobody reads, and one whose client has gone.
 static void drains_with(bool react) {
     stream_start(subject_options(threads));
@@ -216,6 +263,8 @@ static void survives_a_crowd_of_streams(void) {
 const test_case stream_end_cases[] = {
     {"cuts off the stream of a client that does not read", cuts_off_who_does_not_read},
     {"lets requests wait for their answer", lets_requests_wait},
+    {"sends the rest of a stream to a client that has closed its half",
+     sends_the_rest_to_a_half_closed_client},
     {"drains streams without waiting for them", drains_streams},
     {"ends streams in order when it stops", ends_streams_in_order},
     {"tells streams that begin late", tells_streams_that_begin_late},
