@@ -5,8 +5,9 @@ internal import Synchronization
 ///
 /// **Design.** A journal or a replicated log uses it. It receives each commit once, with its
 /// revision, after the guarded section, before any answer shows it, and on the thread that made it.
-/// So commits of different properties can arrive out of the order of their revisions, which have no
-/// gap. A release is always of one revision and all before it.
+/// So commits can arrive out of the order of their revisions, even two commits of one property. A
+/// hook orders them by revision: revisions have no gap. A release is always of one revision and all
+/// before it.
 ///
 /// Until then, answers that depend on the commit wait: the answer to the change itself, reads of
 /// the properties that it changed, refusals that were decided by them, and pages. Nothing else

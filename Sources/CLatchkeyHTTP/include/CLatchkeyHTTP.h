@@ -187,8 +187,10 @@ typedef struct latchkey_http_options {
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.
     uint32_t connections_per_address_max;
-    uint32_t target_bytes_max;  // path and query
-    uint32_t head_bytes_max;    // request line and headers; each KiB costs a request about 30 ns
+    // Path and query. A target within this bound that is longer than `head_bytes_max` is refused as
+    // HEAD_TOO_LARGE, or by libmicrohttpd with 414 or 431.
+    uint32_t target_bytes_max;
+    uint32_t head_bytes_max;  // request line and headers; each KiB costs a request about 30 ns
     uint64_t body_bytes_max;
     // From an answer, or the start of the connection, to the next byte; and the time over which the
     // rate is measured at which a client takes an answer. 0: no bound.
@@ -197,8 +199,9 @@ typedef struct latchkey_http_options {
     // away, as at stop. 0: no bound.
     uint32_t answer_milliseconds;
     // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
-    // connection is closed. 0: no bound. A request whose first bytes came in one piece with the one
-    // before it has the idle time instead until its head is complete.
+    // connection is closed. 0: no bound. A request that begins before the watchdog has seen its
+    // connection wait has the idle time instead, until its head is complete: one whose first bytes
+    // came in one piece with the request before it, or within about a tick after that one's answer.
     uint32_t request_milliseconds;
     // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.

@@ -9,8 +9,8 @@
 /// empty segment, which nothing matches, and `..` is a segment like any other.
 ///
 /// A request with a body is decided twice. ``handleHead(_:)`` refuses a request that matches no
-/// route before the body is read. Otherwise it notes the route in the exchange, and ``handle(_:)``
-/// takes it from there.
+/// route at its head. Its body is not asked for, or it is read and thrown away. Otherwise it notes
+/// the route in the exchange, and ``handle(_:)`` takes it from there.
 ///
 /// HEAD is answered by the route for GET. OPTIONS and methods without a route are answered by
 /// `unmatched`, with the methods that the path has, or for `OPTIONS *` with those of all paths.

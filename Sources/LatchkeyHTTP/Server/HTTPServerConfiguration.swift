@@ -100,14 +100,17 @@ extension HTTPServerConfiguration: Configurable {
             \.targetBytesMax,
             64...65_536,
             unit: "bytes",
-            "The maximum length of a request's path and query. A longer target is answered 414."
+            "The maximum length of a request's path and query. A longer target is answered 414. "
+                + "A target within this bound that is longer than --max-header-bytes is answered "
+                + "431, or 414 if it is far longer."
         ),
         .integer(
             "max-header-bytes",
             \.headBytesMax,
             1024...1_048_576,
             unit: "bytes",
-            "The maximum length of all header fields of a request. Longer ones are answered 431."
+            "The maximum length of the request line and all header fields of a request together. "
+                + "Longer ones are answered 431."
         ),
         .integer(
             "max-body-bytes",
