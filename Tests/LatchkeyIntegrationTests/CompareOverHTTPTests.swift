@@ -47,8 +47,9 @@ struct CompareOverHTTPTests {
         #expect(!report.isInterrupted)
     }
 
-    /// A program in the place of `wrk` runs it in the warm-up and in the first repeat. In the second
-    /// one it sends nothing and tells of three lost connections.
+    /// A script in the place of `wrk` runs it in the warm-up and in the first repeat.
+    ///
+    /// In the second one it sends nothing and reports three lost connections.
     @Test func `each repeat over HTTP has figures of its own, and lost requests are a finding`()
         async throws
     {
