@@ -88,7 +88,7 @@ extension ContentionProbe {
         // Not precondition: its sentence is not in release builds.
         fatalError(
             """
-            A body that is guarded by '\(meter.strategy.rawValue)' entered the same guard again, \
+            A body that is guarded by '\(meter.strategy.rawValue)' entered the same lock again, \
             which would wait for itself for ever. Pass the value down instead.
             """
         )

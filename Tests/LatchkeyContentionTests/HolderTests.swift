@@ -52,7 +52,7 @@ import Testing
             }
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("guarded by 'spin' entered the same guard again"))
+        #expect(said.contains("guarded by 'spin' entered the same lock again"))
     }
 
     @Test func `that submit to a strategy that blocks stop as well`() async {

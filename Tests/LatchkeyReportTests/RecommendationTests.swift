@@ -238,7 +238,7 @@ struct RecommendationTests {
         report.conditions.ranking = .forced
         let forced = ComparisonReport.Recommendation(report)
         #expect(forced.strategies == ["spin"])
-        #expect(forced.notes[0] == "Ranked because of --force, in spite of: This is a debug build.")
+        #expect(forced.notes[0] == "Ranked because of --force. Problem: This is a debug build.")
     }
 
     @Test func `where no two strategies can be ranked it is told why`() {

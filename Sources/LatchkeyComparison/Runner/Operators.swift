@@ -167,7 +167,7 @@ struct SubmittingOperator<Value: GuardedValues, ChosenStrategy: Strategy>: Opera
     }
 }
 
-/// Does the work without any guard, for one thread alone.
+/// Does the work without a lock, for one thread alone.
 struct UnguardedOperator<Value: GuardedValues>: Operator {
     private(set) var stripes: [Value]
     let cost: OperationCost
