@@ -151,9 +151,9 @@ import Testing
 
 /// Submits a write from inside a write of the same guard; false if either does not complete.
 private struct SubmitsFromInside: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         let meter = ContentionMeter(strategy, level: .full)
-        let synchronized = Synchronized(0, strategy: meter.metered(Guard()))
+        let synchronized = Synchronized(0, strategy: meter.metered(ChosenStrategy()))
         let done = Gate()
         let submit: @Sendable () -> Void = {
             try? synchronized.submitWrite({ $0 += 1 }, completion: done.open)

@@ -288,6 +288,23 @@ struct RecommendationTests {
         )
     }
 
+    @Test(arguments: [(0.5, true), (0.89, true), (0.9, false)])
+    func `a recommended strategy that is not fair is said not to be`(
+        jainIndex: Double,
+        isNoted: Bool
+    ) throws {
+        var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 4e6 : 1e6 }
+        for index in report.cases.indices {
+            let isBest = report.cases[index].strategy == "spin"
+            report.cases[index].summary.jainIndex = isBest ? jainIndex : 0.1
+        }
+        let unfair = ComparisonReport.Recommendation(report).notes.filter {
+            $0.contains("is not fair")
+        }
+        #expect(unfair.count == (isNoted ? 1 : 0))
+        #expect(unfair.allSatisfy { $0.hasPrefix("`spin` ") }, "\(unfair)")
+    }
+
     @Test func `shorter waits and less processor time elsewhere are said`() {
         let report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 4e6 : 1e6 }
         var slow = report
