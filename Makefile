@@ -34,7 +34,7 @@ build: ## build the release binary
 	$(SWIFT_BUILD) $(RELEASE) --product latchkey
 
 .PHONY: load
-load: build ## every strategy over HTTP in both thread modes, with wrk (20 minutes)
+load: build ## every strategy over HTTP in both thread modes, with wrk (7 minutes)
 	scripts/require load
 	$(RELEASE_BINARY) compare --transport http $(ARGS)
 

@@ -12,24 +12,24 @@ struct Contended: StrategyVisitor {
     let milliseconds: UInt32 = 200
     let reads: Bool
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
-        preconditionFailure("\(Guard.name) has no blocking access functions.")
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
+        preconditionFailure("\(ChosenStrategy.name) has no blocking access functions.")
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Contender {
-        Contender(name: "\(Guard.name), \(threads) threads") { [self] in
+        Contender(name: "\(ChosenStrategy.name), \(threads) threads") { [self] in
             if reads {
                 let entries = (0..<100).map { ($0, $0) }
-                let table = Synchronized<[Int: Int], Guard>(
+                let table = Synchronized<[Int: Int], ChosenStrategy>(
                     Dictionary(uniqueKeysWithValues: entries)
                 )
                 return contended(threads, milliseconds) {
                     table.read { precondition($0[42] == 42) }
                 }
             }
-            let counter = Synchronized<Int, Guard>(0)
+            let counter = Synchronized<Int, ChosenStrategy>(0)
             return contended(threads, milliseconds) {
                 counter.write { $0 &+= 1 }
             }

@@ -34,30 +34,31 @@ struct UncontendedWrite: StrategyVisitor {
     let operations: Int
     var level = MeteringLevel.off
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender {
-        guard level != .off else { return submitted(Guard()) }
-        return submitted(ContentionMeter(strategy, level: level).metered(Guard()))
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
+        guard level != .off else { return submitted(ChosenStrategy()) }
+        return submitted(ContentionMeter(strategy, level: level).metered(ChosenStrategy()))
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Contender {
-        guard level != .off else { return blocking(Guard()) }
-        return blocking(ContentionMeter(strategy, level: level).metered(Guard()))
+        guard level != .off else { return blocking(ChosenStrategy()) }
+        return blocking(ContentionMeter(strategy, level: level).metered(ChosenStrategy()))
     }
 
-    private func submitted<Guard: Strategy>(_ strategy: Guard) -> Contender {
+    private func submitted<ChosenStrategy: Strategy>(_ strategy: ChosenStrategy) -> Contender {
         let counter = Synchronized(0, strategy: strategy)
-        return Contender(name: "Synchronized.submitWrite, \(Guard.name)") { [operations] in
+        return Contender(name: "Synchronized.submitWrite, \(ChosenStrategy.name)") { [operations] in
             submitting(operations) { (completion) throws(BacklogFull) in
                 try counter.submitWrite({ $0 &+= 1 }, completion: completion)
             }
         }
     }
 
-    private func blocking<Guard: BlockingStrategy>(_ strategy: Guard) -> Contender {
+    private func blocking<ChosenStrategy: BlockingStrategy>(_ strategy: ChosenStrategy) -> Contender
+    {
         let counter = Synchronized(0, strategy: strategy)
-        return Contender(name: "Synchronized.write, \(Guard.name)") { [operations] in
+        return Contender(name: "Synchronized.write, \(ChosenStrategy.name)") { [operations] in
             nanoseconds(for: operations) {
                 for _ in 0..<operations {
                     counter.write { $0 &+= 1 }
@@ -126,12 +127,12 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
 private struct BareLock: StrategyVisitor {
     let operations: Int
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Contender? { nil }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Contender? { nil }
 
-    func visitLocking<Guard: NamedStrategy & LockingStrategy>(
-        _ strategy: Guard.Type
+    func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Contender? {
-        bareLock(Guard().rawLock, operations)
+        bareLock(ChosenStrategy().rawLock, operations)
     }
 }
 

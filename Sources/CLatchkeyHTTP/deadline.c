@@ -37,17 +37,10 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "internal.h"
 
 enum { LINGER_MILLISECONDS = 1000 };
-
-static uint64_t now_milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
 
 void latchkey_http_deadline_refuse_body(connection *c) {
     latchkey_http_raw_refuse(c, atomic_load(&c->phase), "413 Content Too Large",
@@ -281,12 +274,12 @@ void *latchkey_http_deadline_watch(void *context) {
     pthread_mutex_lock(&server->lock);
     while (!server->watchdog_ends) {
         read_set(server);
-        uint64_t now = now_milliseconds();
+        uint64_t now = latchkey_http_milliseconds();
         if (now >= next) {
             for (connection *c = server->all.next; c != NULL; c = c->all.next) {
                 watch(c, now);
             }
-            now = now_milliseconds();
+            now = latchkey_http_milliseconds();
             next = now + server->tick_milliseconds;
         }
         pthread_mutex_unlock(&server->lock);

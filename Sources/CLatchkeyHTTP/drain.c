@@ -54,12 +54,6 @@ void latchkey_http_quiesce(latchkey_http_server *server) {
     latchkey_http_stream_tell_all(server);
 }
 
-static uint64_t now_milliseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
 static void pause_shortly(void) {
     struct timespec shortly = {0, POLL_NANOSECONDS};
     nanosleep(&shortly, NULL);
@@ -69,7 +63,7 @@ static void pause_shortly(void) {
 // off meanwhile. Returns how many were cut off.
 static uint32_t await_end(latchkey_http_server *server, uint32_t milliseconds) {
     uint32_t cut_off = 0;
-    uint64_t begun = now_milliseconds();
+    uint64_t begun = latchkey_http_milliseconds();
     uint64_t elapsed = 0;
     while (elapsed < milliseconds) {
         latchkey_http_statistics now = latchkey_http_measure(server);
@@ -84,7 +78,7 @@ static uint32_t await_end(latchkey_http_server *server, uint32_t milliseconds) {
             cut_off += latchkey_http_stream_cut_all(server);
         }
         pause_shortly();
-        elapsed = now_milliseconds() - begun;
+        elapsed = latchkey_http_milliseconds() - begun;
     }
     return cut_off;
 }
@@ -140,17 +134,17 @@ latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t 
         cut_off.requests += abandon_all(server, &is_handling);
         pause_shortly();
     }
-    uint64_t until = now_milliseconds() + FLUSH_MILLISECONDS;
-    while (is_answering(server) && now_milliseconds() < until) {
+    uint64_t until = latchkey_http_milliseconds() + FLUSH_MILLISECONDS;
+    while (is_answering(server) && latchkey_http_milliseconds() < until) {
         pause_shortly();
     }
     cut_off.answers += latchkey_http_measure(server).answering;
     cut_off.answers += latchkey_http_stream_cut_all(server);
-    uint64_t begun = now_milliseconds();
+    uint64_t begun = latchkey_http_milliseconds();
     uint64_t elapsed = 0;
     while (end_all(server, elapsed < ADMISSION_MILLISECONDS) && elapsed < END_MILLISECONDS) {
         pause_shortly();
-        elapsed = now_milliseconds() - begun;
+        elapsed = latchkey_http_milliseconds() - begun;
     }
     MHD_stop_daemon(server->daemon);
     latchkey_http_deadline_stop(server);

@@ -17,15 +17,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "internal.h"
-
-static uint64_t now_nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void *latchkey_http_request_line(void *context, const char *target, struct MHD_Connection *mhd) {
     (void)context;
@@ -126,7 +119,7 @@ static void decide_at_head(connection *c) {
 }
 
 static enum MHD_Result begin(connection *c, const char *method, const char *version) {
-    c->request.started_nanoseconds = now_nanoseconds();
+    c->request.started_nanoseconds = latchkey_http_nanoseconds();
     if (c->refused) {
         c->request.rejection = c->refusal;
         c->closes = true;

@@ -119,7 +119,7 @@ enum ContentionFamilies {
     fileprivate enum Value {
         case count(UInt64)
         case number(Double)
-        case histogram(ContentionReading.Durations)
+        case histogram(ContentionReading.Histogram)
     }
 }
 

@@ -38,7 +38,7 @@ extension ContentionProbe {
     /// for: those since the last timed one, including this one.
     ///
     /// 0 if it is not timed.
-    private func count(_ isWrite: Bool, in cell: PerThreadCounters.Cell) -> UInt32 {
+    private func count(_ isWrite: Bool, in cell: PerThreadCounters.ThreadCell) -> UInt32 {
         let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
         cell[MeterLayout.acquisitions(isWrite)] = count
         guard meter.level != .counts else {
@@ -55,7 +55,7 @@ extension ContentionProbe {
 
     /// A random number of acquisitions from 1 to twice the mean less 1, uniform, so that it cannot
     /// follow a rhythm of the workload.
-    private func gap(in cell: PerThreadCounters.Cell) -> UInt64 {
+    private func gap(in cell: PerThreadCounters.ThreadCell) -> UInt64 {
         let span = 2 * UInt64(meter.samplingMean) - 1
         guard span > 1 else { return 1 }
         // Xorshift, and a seed that differs by thread: good enough to break a rhythm.
@@ -88,7 +88,7 @@ extension ContentionProbe {
         // Not precondition: its sentence is not in release builds.
         fatalError(
             """
-            A body that is guarded by '\(meter.strategy.rawValue)' entered the same guard again, \
+            A body that is guarded by '\(meter.strategy.rawValue)' entered the same lock again, \
             which would wait for itself for ever. Pass the value down instead.
             """
         )
@@ -156,7 +156,7 @@ extension ContentionProbe {
         from start: UInt64,
         to end: UInt64,
         weight: UInt32,
-        in durations: MeterLayout.Durations
+        in durations: MeterLayout.HistogramWords
     ) {
         let nanoseconds = end > start ? end - start : 0
         let weight = UInt64(weight)

@@ -40,7 +40,7 @@ public import Synchronization
     ///
     /// On the uncontended path that is nothing: `mode` is a constant there, and the rest is two
     /// zeros in registers.
-    @usableFromInline package struct Entry: BitwiseCopyable, Sendable {
+    @usableFromInline package struct MeteredEntry: BitwiseCopyable, Sendable {
         @usableFromInline let isWrite: Bool
         @usableFromInline var timing: Timing
 
@@ -111,20 +111,20 @@ public import Synchronization
 
     @inlinable
     @inline(__always)
-    package func asks(_ mode: AccessMode) -> Entry {
+    package func asks(_ mode: AccessMode) -> MeteredEntry {
         let isWrite = mode == .write
         if let cell = table.ownCell {
             let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
             if count < cell[MeterLayout.nextTimed(isWrite)] {
                 cell[MeterLayout.acquisitions(isWrite)] = count
-                return Entry(isWrite: isWrite)
+                return MeteredEntry(isWrite: isWrite)
             }
         }
-        return Entry(isWrite: isWrite, timing: asksTimed(isWrite))
+        return MeteredEntry(isWrite: isWrite, timing: asksTimed(isWrite))
     }
 
     @inlinable
-    package func isBlocked(_ entry: inout Entry) {
+    package func isBlocked(_ entry: inout MeteredEntry) {
         stopIfInside()
         entry.timing = blocked(entry.isWrite, entry.timing)
     }
@@ -133,7 +133,7 @@ public import Synchronization
     ///
     /// A strategy that blocks there too waits like anywhere else and is checked.
     @inlinable
-    package func isBlockedAsSubmitted(_ entry: inout Entry) {
+    package func isBlockedAsSubmitted(_ entry: inout MeteredEntry) {
         if entry.isWrite ? !runsWritesLater : !runsReadsLater {
             stopIfInside()
         }
@@ -142,7 +142,7 @@ public import Synchronization
 
     @inlinable
     @inline(__always)
-    package func enters(_ entry: inout Entry) {
+    package func enters(_ entry: inout MeteredEntry) {
         if entry.isWrite || readersExclude {
             let mark = Self.threadMark
             let last = holder.load(ordering: .relaxed) >> 1
@@ -158,7 +158,7 @@ public import Synchronization
 
     @inlinable
     @inline(__always)
-    package func leaves(_ entry: Entry) {
+    package func leaves(_ entry: MeteredEntry) {
         if entry.timing.isNeeded {
             leavesTimed(entry.isWrite, entry.timing)
         }

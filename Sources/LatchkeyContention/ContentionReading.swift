@@ -15,11 +15,11 @@ package struct ContentionReading: Sendable, Equatable {
     package struct Mode: Sendable, Equatable {
         package var acquisitions: UInt64 = 0
         package var contended: UInt64 = 0
-        package var wait = Durations()
-        package var hold = Durations()
+        package var wait = Histogram()
+        package var hold = Histogram()
     }
 
-    package struct Durations: Sendable, Equatable {
+    package struct Histogram: Sendable, Equatable {
         /// The number of timed ones, whatever each stands for.
         package var timed: UInt64 = 0
         package var sumNanoseconds: UInt64 = 0
@@ -71,15 +71,15 @@ extension ContentionReading {
 extension ContentionReading.Mode {
     /// The counts of one thread.
     fileprivate init(
-        _ cell: PerThreadCounters.Cell,
+        _ cell: PerThreadCounters.ThreadCell,
         _ isWrite: Bool,
         _ periods: (reset: UInt64, window: UInt64)
     ) {
         let mode = MeterLayout.Mode(isWrite)
         acquisitions = cell[MeterLayout.acquisitions(isWrite)]
         contended = cell[mode.contended]
-        wait = ContentionReading.Durations(cell, mode.wait, periods)
-        hold = ContentionReading.Durations(cell, mode.hold, periods)
+        wait = ContentionReading.Histogram(cell, mode.wait, periods)
+        hold = ContentionReading.Histogram(cell, mode.hold, periods)
     }
 
     /// The counts of both, combined; the maxima of this one.
@@ -104,10 +104,10 @@ extension ContentionReading.Mode {
     }
 }
 
-extension ContentionReading.Durations {
+extension ContentionReading.Histogram {
     fileprivate init(
-        _ cell: PerThreadCounters.Cell,
-        _ places: MeterLayout.Durations,
+        _ cell: PerThreadCounters.ThreadCell,
+        _ places: MeterLayout.HistogramWords,
         _ periods: (reset: UInt64, window: UInt64)
     ) {
         timed = cell[places.timed]

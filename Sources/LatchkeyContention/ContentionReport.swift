@@ -1,6 +1,6 @@
 package import Foundation
 package import LatchkeyMachine
-package import LatchkeySync
+internal import LatchkeySync
 
 /// The answer to `GET /v1/contention`: one row for each meter, and what the figures depend on.
 ///
@@ -18,7 +18,8 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var level: MeteringLevel
         /// One acquisition in N was timed on average: N; 1 for all, 0 for contended ones only.
         package var samplingMean: Int
-        package var traits: Traits
+        /// By the names of the table of `GET /v1/strategies`.
+        package var traits: [String: Bool]
         /// When counting began: the last reset.
         package var since: Date
         package var acquisitions: Counts
@@ -66,17 +67,6 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var maxNanoseconds: UInt64
     }
 
-    /// The table of `GET /v1/strategies` in the HTTP contract's words.
-    package struct Traits: Codable, Sendable, Equatable {
-        package var reentrant: Bool
-        package var concurrentReaders: Bool
-        package var readsDuringWrites: Bool
-        package var blocksCaller: Bool
-        package var asynchronousWrites: Bool
-        package var fairHandOff: Bool
-        package var spins: Bool
-    }
-
     /// The report as JSON text.
     ///
     /// The order of the fields is alphabetical, so that two reports can be compared line by line.
@@ -101,7 +91,11 @@ extension ContentionReport.Row {
             role: meter.role,
             level: meter.level,
             samplingMean: meter.samplingMean,
-            traits: ContentionReport.Traits(meter.traits),
+            traits: Dictionary(
+                uniqueKeysWithValues: StrategyTraits.columns.map { column in
+                    (column.json, column.value(meter.traits))
+                }
+            ),
             since: since,
             acquisitions: ContentionReport.Counts(reading, \.acquisitions),
             contended: ContentionReport.Counts(reading, \.contended),
@@ -134,7 +128,7 @@ extension ContentionReport.Counts {
 extension ContentionReport.ByMode {
     fileprivate init(
         _ reading: ContentionReading,
-        _ durations: KeyPath<ContentionReading.Mode, ContentionReading.Durations>,
+        _ durations: KeyPath<ContentionReading.Mode, ContentionReading.Histogram>,
         floor: UInt64
     ) {
         func figures(_ mode: ContentionReading.Mode) -> ContentionReport.Durations? {
@@ -148,7 +142,7 @@ extension ContentionReport.ByMode {
 
 extension ContentionReport.Durations {
     /// `nil` if nothing was timed.
-    init?(_ durations: ContentionReading.Durations, floor: UInt64) {
+    init?(_ durations: ContentionReading.Histogram, floor: UInt64) {
         let weight = durations.buckets.reduce(0, &+)
         guard weight > 0 else { return nil }
         func quantile(_ share: Double) -> UInt64 {
@@ -166,20 +160,6 @@ extension ContentionReport.Durations {
             p99Nanoseconds: quantile(0.99),
             p999Nanoseconds: quantile(0.999),
             maxNanoseconds: max(floor, durations.maxNanoseconds)
-        )
-    }
-}
-
-extension ContentionReport.Traits {
-    package init(_ traits: StrategyTraits) {
-        self.init(
-            reentrant: traits.isReentrant,
-            concurrentReaders: traits.allowsConcurrentReaders,
-            readsDuringWrites: traits.readsDuringWrites,
-            blocksCaller: traits.blocksCaller,
-            asynchronousWrites: traits.appliesWritesAsynchronously,
-            fairHandOff: traits.handsOffFairly,
-            spins: traits.spins
         )
     }
 }

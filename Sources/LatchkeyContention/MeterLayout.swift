@@ -24,18 +24,20 @@ enum MeterLayout {
             first = isWrite ? 8 + Self.count : 8
         }
 
-        static let count = durations + 2 * Durations.count
+        static let count = durations + 2 * HistogramWords.count
         private static let durations = 2
 
         /// The number of acquisitions when the last one was timed.
         var lastTimed: Int { first }
         var contended: Int { first + 1 }
-        var wait: Durations { Durations(first: first + Self.durations) }
-        var hold: Durations { Durations(first: first + Self.durations + Durations.count) }
+        var wait: HistogramWords { HistogramWords(first: first + Self.durations) }
+        var hold: HistogramWords {
+            HistogramWords(first: first + Self.durations + HistogramWords.count)
+        }
     }
 
     /// The words of a wait or a hold histogram.
-    struct Durations {
+    struct HistogramWords {
         let first: Int
 
         static let count = 5 + DurationBuckets.count

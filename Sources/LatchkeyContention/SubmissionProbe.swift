@@ -2,8 +2,6 @@ public import LatchkeySync
 
 /// A probe for what is submitted: where that runs later, a body may submit to its own guard.
 @usableFromInline package struct SubmissionProbe: EntryObserver {
-    @usableFromInline package typealias Entry = ContentionProbe.Entry
-
     @usableFromInline let probe: ContentionProbe
 
     @inlinable
@@ -14,14 +12,16 @@ public import LatchkeySync
     @inlinable package static var isActive: Bool { ContentionProbe.isActive }
 
     @inlinable
-    package func asks(_ mode: AccessMode) -> Entry { probe.asks(mode) }
+    package func asks(_ mode: AccessMode) -> ContentionProbe.MeteredEntry { probe.asks(mode) }
 
     @inlinable
-    package func isBlocked(_ entry: inout Entry) { probe.isBlockedAsSubmitted(&entry) }
+    package func isBlocked(_ entry: inout ContentionProbe.MeteredEntry) {
+        probe.isBlockedAsSubmitted(&entry)
+    }
 
     @inlinable
-    package func enters(_ entry: inout Entry) { probe.enters(&entry) }
+    package func enters(_ entry: inout ContentionProbe.MeteredEntry) { probe.enters(&entry) }
 
     @inlinable
-    package func leaves(_ entry: Entry) { probe.leaves(entry) }
+    package func leaves(_ entry: ContentionProbe.MeteredEntry) { probe.leaves(entry) }
 }

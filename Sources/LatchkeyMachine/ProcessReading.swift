@@ -27,13 +27,17 @@ package struct ProcessReading {
                 startSeconds = bootSeconds + ticks / MachineReading.ticksPerSecond
             }
         }
-        // One of the descriptors is the one that lists them.
-        let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-        openFiles = descriptors.map { Double(max(0, $0.count - 1)) }
+        openFiles = Self.openFileCount.map(Double.init)
         var limit = rlimit()
         if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
             filesMax = Double(limit.rlim_cur)
         }
+    }
+
+    /// The open file descriptors, without the one that lists them.
+    package static var openFileCount: Int? {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return names.map { max(0, $0.count - 1) }
     }
 
     private static let bootSeconds = SystemFile.field("btime", " ", in: "/proc/stat")

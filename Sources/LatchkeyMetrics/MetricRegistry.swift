@@ -14,14 +14,14 @@ import Foundation
 package final class MetricRegistry: Sendable {
     fileprivate typealias Writing = @Sendable (inout ExpositionWriter) -> Void
 
-    fileprivate enum Entry {
+    fileprivate enum Registration {
         case series(MetricFamily, [(labels: Labels, write: Writing)])
         case collector(Writing)
     }
 
     fileprivate struct Contents {
-        var entries: [Entry] = []
-        var entryOfFamily: [MetricFamily: Int] = [:]
+        var registrations: [Registration] = []
+        var registrationOfFamily: [MetricFamily: Int] = [:]
         var claimedNames: Set<String> = []
         var block: PerThreadCounters?
         var blockUsed = 0
@@ -92,16 +92,16 @@ package final class MetricRegistry: Sendable {
             for family in families {
                 contents.claim(family)
             }
-            contents.entries.append(.collector(collect))
+            contents.registrations.append(.collector(collect))
         }
     }
 
     /// The text of a scrape.
     package func text(_ format: ExpositionFormat) -> [UInt8] {
-        let entries = withContents { $0.entries }
+        let registrations = withContents { $0.registrations }
         var writer = ExpositionWriter(format: format)
-        for entry in entries {
-            switch entry {
+        for registration in registrations {
+            switch registration {
             case .collector(let collect):
                 collect(&writer)
             case .series(let family, let series):
@@ -135,16 +135,16 @@ extension MetricRegistry.Contents {
         _ labels: Labels,
         _ write: @escaping MetricRegistry.Writing
     ) {
-        guard let index = entryOfFamily[family] else {
+        guard let index = registrationOfFamily[family] else {
             claim(family)
-            entryOfFamily[family] = entries.count
-            entries.append(.series(family, [(labels, write)]))
+            registrationOfFamily[family] = registrations.count
+            registrations.append(.series(family, [(labels, write)]))
             return
         }
-        guard case .series(_, var series) = entries[index] else { return }
+        guard case .series(_, var series) = registrations[index] else { return }
         precondition(!series.contains { $0.labels == labels }, "The series exists already.")
         series.append((labels, write))
-        entries[index] = .series(family, series)
+        registrations[index] = .series(family, series)
     }
 
     fileprivate mutating func claim(_ family: MetricFamily) {

@@ -35,9 +35,9 @@ public import Synchronization
         precondition(wordCount > 0, "A cell without words cannot count.")
         self.wordCount = wordCount
         let places = Int(LATCHKEY_SYSTEM_THREADS_MAX)
-        let table = UnsafeMutablePointer<Table.Place>.allocate(capacity: places)
+        let table = UnsafeMutablePointer<Table.CellPointer>.allocate(capacity: places)
         for place in 0..<places {
-            unsafe (table + place).initialize(to: Table.Place(nil))
+            unsafe (table + place).initialize(to: Table.CellPointer(nil))
         }
         unsafe self.table = Table(places: table)
         unsafe shared = Self.makeCell(wordCount)
@@ -52,19 +52,19 @@ public import Synchronization
     }
 
     /// The calling thread's own cell, or `nil` if it must go through ``firstVisit()``.
-    @inlinable package var ownCell: Cell? { table.ownCell }
+    @inlinable package var ownCell: ThreadCell? { table.ownCell }
 
     /// The calling thread's own cell, made now if need be, or `nil` if the thread has no index and
     /// must add to ``sharedCell``.
     @inline(never)
-    package func firstVisit() -> Cell? {
+    package func firstVisit() -> ThreadCell? {
         let index = Int(latchkey_system_thread_index())
         guard index != 0 else { return nil }
         if let cell = ownCell { return cell }
         let words = unsafe Self.makeCell(wordCount)
         // Releasing: pairs with the acquiring load in `forEachCell`, which reads the zeros.
         unsafe table.places[index].store(words, ordering: .releasing)
-        return unsafe Cell(words)
+        return unsafe ThreadCell(words)
     }
 
     /// The cell of all threads without an index.
@@ -109,11 +109,11 @@ public import Synchronization
     }
 
     /// Calls `body` with every cell that a thread has visited, and with the shared one.
-    package func forEachCell(_ body: (Cell) -> Void) {
-        unsafe body(Cell(shared))
+    package func forEachCell(_ body: (ThreadCell) -> Void) {
+        unsafe body(ThreadCell(shared))
         for index in 1..<max(1, Int(latchkey_system_thread_index_end())) {
             if let words = unsafe table.places[index].load(ordering: .acquiring) {
-                unsafe body(Cell(words))
+                unsafe body(ThreadCell(words))
             }
         }
     }
@@ -138,20 +138,22 @@ extension PerThreadCounters {
     /// are atomic.
     @safe
     @usableFromInline package struct Table: @unchecked Sendable {
-        @usableFromInline package typealias Place = Atomic<UnsafeMutablePointer<Atomic<UInt64>>?>
+        @usableFromInline package typealias CellPointer = Atomic<
+            UnsafeMutablePointer<Atomic<UInt64>>?
+        >
 
-        @usableFromInline let places: UnsafeMutablePointer<Place>
+        @usableFromInline let places: UnsafeMutablePointer<CellPointer>
 
-        init(places: UnsafeMutablePointer<Place>) {
+        init(places: UnsafeMutablePointer<CellPointer>) {
             unsafe self.places = places
         }
 
         /// The calling thread's own cell, or `nil` if it must go through ``firstVisit()``.
-        @inlinable package var ownCell: Cell? {
+        @inlinable package var ownCell: ThreadCell? {
             // Relaxed: the thread itself, or one that ended before it began, stored what it reads.
             let index = Int(latchkey_system_thread_index())
             guard let words = unsafe places[index].load(ordering: .relaxed) else { return nil }
-            return unsafe Cell(words)
+            return unsafe ThreadCell(words)
         }
     }
 
@@ -162,7 +164,7 @@ extension PerThreadCounters {
     /// SAFETY: `@safe` because it is used only while its ``PerThreadCounters`` lives, and offsets
     /// are constants below `wordCount`.
     @safe
-    @usableFromInline package struct Cell {
+    @usableFromInline package struct ThreadCell {
         @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>
 
         @inlinable
@@ -184,7 +186,7 @@ extension PerThreadCounters {
 
     /// The words of all threads that have no index.
     ///
-    /// SAFETY: as ``Cell``.
+    /// SAFETY: as ``ThreadCell``.
     @safe
     @usableFromInline package struct SharedCell {
         @usableFromInline let words: UnsafeMutablePointer<Atomic<UInt64>>

@@ -142,7 +142,7 @@ extension SettingValues.Element {
             for part in parts {
                 try require(
                     names.contains(part),
-                    "names out of \(names.joined(separator: ", "))",
+                    "names from \(names.joined(separator: ", "))",
                     part
                 )
             }

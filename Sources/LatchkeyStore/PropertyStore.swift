@@ -97,6 +97,7 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     }
 
     @inlinable
+    @inline(__always)
     package func look(
         _ name: PropertyName,
         observer: some EntryObserver = NoObserver(),

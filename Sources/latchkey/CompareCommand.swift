@@ -48,9 +48,9 @@ enum CompareCommand {
         }
     }
 
-    /// Prints an error and ends the program.
+    /// Prints an error, which may quote a file, and ends the program.
     private static func fail(_ message: String) -> Never {
-        say("latchkey: \(message)\n", to: 2)
+        say("latchkey: \(TerminalStyle.withoutControls(message))\n", to: 2)
         exit(2)
     }
 

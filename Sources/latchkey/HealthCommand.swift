@@ -27,7 +27,7 @@ enum HealthCommand {
             "timeout-seconds",
             .integer(1...3600, unit: "seconds"),
             default: "2",
-            "The time that the service has to answer."
+            "The maximum time for the service to answer."
         ),
     ]
 

@@ -16,11 +16,11 @@ enum Latchkey {
         do throws(UsageError) {
             switch (command, name) {
             case (let command?, _):
-                let wantsHelp = arguments.contains("--help")
+                let wantsHelp = arguments.contains { ["--help", "-h"].contains($0) }
                 wantsHelp ? say(command.manual) : try command.run(arguments)
             case (nil, "--version"):
                 say("latchkey \(version)\n")
-            case (nil, "--help"), (nil, "help"):
+            case (nil, "--help"), (nil, "-h"), (nil, "help"):
                 say(manual)
             case (nil, nil):
                 throw UsageError("no command is given.")
@@ -65,7 +65,7 @@ enum Latchkey {
     }
 
     private static let manual = """
-        latchkey: synchronized state over HTTP, and the cost of each way to synchronize
+        latchkey: synchronized state over HTTP, and the cost of each strategy
 
         Usage: latchkey COMMAND [--flag value | --flag=value ...]
 
@@ -75,7 +75,7 @@ enum Latchkey {
           strategies   print the strategies and their guarantees
           health       check whether a running service is alive
           --version    print the version
-          --help       print this help; 'latchkey COMMAND --help' prints a command's
+          --help, -h   print this help; 'latchkey COMMAND --help' prints a command's
 
         Each flag is also an environment variable: --drain-seconds is
         LATCHKEY_DRAIN_SECONDS. The flag wins if both are given.

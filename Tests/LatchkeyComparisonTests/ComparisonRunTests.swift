@@ -59,7 +59,12 @@ struct ComparisonRunTests {
     }
 
     @Test func `the calibration is in the report`() async throws {
-        let report = try await report(settings { $0.sectionNanoseconds = [1_000] })
+        let report = try await report(
+            settings {
+                $0.sectionNanoseconds = [1_000]
+                $0.outside = [OutsideWork(nanoseconds: 1_000, scalesWithThreads: true)]
+            }
+        )
         let step = try #require(report.instrument.stepNanoseconds)
         for found in report.cases + report.baselines {
             let outside = found.workload.outside.nanoseconds(threads: found.threads)

@@ -42,6 +42,24 @@ struct WarmUpTests {
     }
 }
 
+extension WarmUpTests {
+    @Test(arguments: [(false, 1_000_000_000), (true, 300_000_000)])
+    func `a slice warms up for a tenth of its repeat's duration`(
+        isMetered: Bool,
+        measured: UInt64
+    ) async {
+        var settings = ComparisonSettings()
+        settings.durationSeconds = 1
+        let slice = await TestThread.result { [settings] in
+            let schedule = Schedule(settings)
+            return MemoryComparison(settings, schedule)
+                .slice(schedule.cases[0], repeatIndex: 0, isMetered: isMetered)
+        }
+        #expect(slice.warmUpNanoseconds == 100_000_000)
+        #expect(slice.measuredNanoseconds == measured)
+    }
+}
+
 /// Quick for the first thousands of acquisitions, and so slow afterwards that there are few.
 private struct QuickAtFirstStrategy: LockingStrategy, NamedStrategy, TryingStrategy {
     static let kind = StrategyKind.lock

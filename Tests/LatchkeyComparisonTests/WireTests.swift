@@ -50,6 +50,21 @@ struct WireTests {
         #expect(ServiceProcess.port(of: "latchkey: listening on http://127.0.0.1 (x)") == nil)
     }
 
+    @Test(arguments: [(ThreadMode.eventLoop, "false"), (.threadPerConnection, "true")])
+    func `a service has the thread mode, the strategy and the stripes of its cases`(
+        mode: ThreadMode,
+        isThreadPerConnection: String
+    ) {
+        for (strategy, stripes) in [(StrategyKind.spin, "4"), (.actor, "1")] {
+            let service = HTTPComparison.Service(strategy: strategy, stripes: 4, mode: mode)
+            let arguments = ServiceProcess.arguments(service)
+            #expect(arguments.contains("--thread-per-connection=\(isThreadPerConnection)"))
+            #expect(arguments.prefix(3) == ["serve", "--strategy", strategy.rawValue])
+            let place = arguments.firstIndex(of: "--stripes")
+            #expect(place.map { arguments[$0 + 1] } == stripes)
+        }
+    }
+
     @Test func `each strategy and thread mode has one service, and each mode a baseline`() throws {
         var settings = ComparisonSettings()
         settings.transport = .http

@@ -52,7 +52,7 @@ import Testing
             }
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(said.contains("guarded by 'spin' entered the same guard again"))
+        #expect(said.contains("guarded by 'spin' entered the same lock again"))
     }
 
     @Test func `that submit to a strategy that blocks stop as well`() async {
@@ -151,9 +151,9 @@ import Testing
 
 /// Submits a write from inside a write of the same guard; false if either does not complete.
 private struct SubmitsFromInside: StrategyVisitor {
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Bool {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         let meter = ContentionMeter(strategy, level: .full)
-        let synchronized = Synchronized(0, strategy: meter.metered(Guard()))
+        let synchronized = Synchronized(0, strategy: meter.metered(ChosenStrategy()))
         let done = Gate()
         let submit: @Sendable () -> Void = {
             try? synchronized.submitWrite({ $0 += 1 }, completion: done.open)

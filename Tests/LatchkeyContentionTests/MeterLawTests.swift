@@ -76,14 +76,14 @@ struct Traffic: StrategyVisitor {
     var level: MeteringLevel
     var samplingMean = 4
 
-    func visit<Guard: NamedStrategy>(
-        _ strategy: Guard.Type
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> ContentionReading {
         drive(strategy) { submit(2, to: $0) }
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> ContentionReading {
         drive(strategy) { synchronized in
             synchronized.write { $0 += 1 }
@@ -91,12 +91,12 @@ struct Traffic: StrategyVisitor {
         }
     }
 
-    private func drive<Guard: NamedStrategy>(
-        _ strategy: Guard.Type,
-        _ round: @escaping @Sendable (Synchronized<Int, Metered<Guard>>) -> Void
+    private func drive<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type,
+        _ round: @escaping @Sendable (Synchronized<Int, Metered<ChosenStrategy>>) -> Void
     ) -> ContentionReading {
         let meter = ContentionMeter(strategy, level: level, samplingMean: samplingMean)
-        let synchronized = Synchronized(0, strategy: meter.metered(Guard()))
+        let synchronized = Synchronized(0, strategy: meter.metered(ChosenStrategy()))
         let ended = TestThread.run(MeterLaws.threads) { _ in
             for _ in 0..<MeterLaws.rounds { round(synchronized) }
         }

@@ -113,13 +113,13 @@ private struct OneWaits: StrategyVisitor {
 
     var level: MeteringLevel
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Found? { nil }
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Found? { nil }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Found? {
         let meter = ContentionMeter(strategy, level: level, samplingMean: 1)
-        let synchronized = Synchronized(0, strategy: meter.metered(Guard()))
+        let synchronized = Synchronized(0, strategy: meter.metered(ChosenStrategy()))
         let inside = Gate()
         let leave = Gate()
         let holder = TestThread {

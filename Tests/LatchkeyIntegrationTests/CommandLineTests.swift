@@ -81,6 +81,11 @@ struct CommandLineTests {
         #expect(manual.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
         #expect(try await run(["--help"]).output.contains("serve"))
         #expect(try await run(["health", "--help"]).status == 0)
+        for command in [[], ["serve"], ["compare"], ["strategies"], ["health"]] {
+            let (long, short) = try await (run(command + ["--help"]), run(command + ["-h"]))
+            #expect(short.status == 0)
+            #expect(short.output == long.output)
+        }
     }
 
     @Test(arguments: [

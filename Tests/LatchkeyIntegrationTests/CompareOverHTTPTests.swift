@@ -47,6 +47,53 @@ struct CompareOverHTTPTests {
         #expect(!report.isInterrupted)
     }
 
+    /// A script in the place of `wrk` runs it in the warm-up and in the first repeat.
+    ///
+    /// In the second one it sends nothing and reports three lost connections.
+    @Test func `each repeat over HTTP has figures of its own, and lost requests are a finding`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let script = """
+            #!/bin/sh
+            case "$*" in
+            *" 0") PATH=${PATH#*:} exec wrk "$@" ;;
+            esac
+            echo latchkey-load 1000 1000000 0 3 100 90 150 900 1200 5000
+            """
+        let isWritten = FileManager.default.createFile(
+            atPath: folder.path + "/wrk",
+            contents: Data(script.utf8),
+            attributes: [.posixPermissions: 0o755]
+        )
+        try #require(isWritten)
+        let programs = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let path = folder.path + "/a.json"
+        let result = try await Program.result(
+            of: [
+                "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+                "--thread-mode", "event-loop", "--repeats", "2", "--seed", "0", "--json", path,
+            ],
+            environment: ["PATH": folder.path + ":" + programs]
+        )
+        #expect(result.status == 0, "\(result.errors)")
+        let report = try ComparisonReport(file: path)
+        let repeats = try #require(report.cases.first).repeats.sorted { $0.index < $1.index }
+        try #require(repeats.count == 2)
+        #expect(try #require(repeats[0].cpuSeconds) > #require(repeats[1].cpuSeconds))
+        // But for what was under way when the first one stopped.
+        #expect(try #require(repeats[1].meteredOperations) <= 8)
+        #expect(report.conditions.ranking == .refused)
+        for entry in report.baselines + report.cases {
+            #expect(
+                report.conditions.findings.contains {
+                    $0.hasPrefix("3 requests or connections") && $0.contains(entry.strategy)
+                },
+                "\(report.conditions.findings)"
+            )
+        }
+    }
+
     @Test(arguments: CompareTests.interrupts + [SIGKILL])
     func `whatever ends a run over HTTP, its services and wrk end with it`(
         signal: Int32

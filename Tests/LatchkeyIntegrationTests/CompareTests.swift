@@ -33,7 +33,7 @@ struct CompareTests {
 
     @Test(arguments: [
         (["--preset", "none"], "--preset takes one of counter, cache, config, registry, convoy"),
-        (["--strategies", "hope"], "--strategies takes names out of serial-queue, "),
+        (["--strategies", "hope"], "--strategies takes names from serial-queue, "),
         (["--strategies", "lock,lock"], "--strategies names 'lock' twice."),
         (["--strategies", "all,lock"], "--strategies takes all, or names, not both."),
         (["--threads", "0"], "--threads takes whole numbers from 1 to 256, not '0'."),
@@ -49,7 +49,7 @@ struct CompareTests {
         (["--skew", "zipf:0"], "--skew takes uniform, or zipf:EXPONENT"),
         (["--stripes", "3"], "--stripes takes powers of two from 1 to "),
         (["--arrival", "open:0"], "--arrival takes closed, or open:RATE"),
-        (["--arrival", "open:10"], "arrival has fewer than 100 operations in a repeat"),
+        (["--arrival", "open:10"], "--arrival has fewer than 100 operations in a repeat"),
         (["--duration", "2h"], "--duration takes a time from 5ms to 60s"),
         (["--thread-mode", "event-loop"], "--thread-mode has a meaning over HTTP only."),
         (["--transport", "http", "--section", "5"], "--section has no meaning over HTTP."),
@@ -166,7 +166,7 @@ struct CompareTests {
         #expect(plain.output.contains("Nothing is recommended"))
         let forced = try await run(["compare", "--from", folder.path + "/b.json", "--force"])
         #expect(
-            forced.output.contains("Ranked because of --force, in spite of: Something else ran.")
+            forced.output.contains("Ranked because of --force. Problem: Something else ran.")
         )
         #expect(same.output.contains("No difference found beyond the noise."))
     }
@@ -293,6 +293,16 @@ struct CompareTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "older")
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(names == ["report"], "and no temporary file")
+    }
+
+    @Test func `an error that quotes a foreign file has no control characters`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        let url = URL(filePath: path)
+        try Data(#"{"schema": "a\u001B]0;b\u0007c"}"#.utf8).write(to: url)
+        let result = try await run(["compare", "--from", path])
+        #expect(result.status == 2)
+        #expect(result.errors.contains("has the schema 'a\u{FFFD}]0;b\u{FFFD}c'"))
     }
 
     @Test func `a report that is truncated or of another schema is status 2`() async throws {

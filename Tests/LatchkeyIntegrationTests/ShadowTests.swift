@@ -160,7 +160,7 @@ struct ShadowTests {
     }
 
     @Test(arguments: [
-        (["--shadow", "hope"], "--shadow takes names out of serial-queue, "),
+        (["--shadow", "hope"], "--shadow takes names from serial-queue, "),
         (["--shadow", "spin,spin"], "--shadow names 'spin' twice."),
         (["--shadow", "all,spin"], "--shadow takes all, or names, not both."),
         (["--shadow="], "--shadow needs a value."),

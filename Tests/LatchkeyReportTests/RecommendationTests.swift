@@ -238,7 +238,7 @@ struct RecommendationTests {
         report.conditions.ranking = .forced
         let forced = ComparisonReport.Recommendation(report)
         #expect(forced.strategies == ["spin"])
-        #expect(forced.notes[0] == "Ranked because of --force, in spite of: This is a debug build.")
+        #expect(forced.notes[0] == "Ranked because of --force. Problem: This is a debug build.")
     }
 
     @Test func `where no two strategies can be ranked it is told why`() {
@@ -286,6 +286,23 @@ struct RecommendationTests {
                 "`spin` was not measured in every case and is not ranked."
             )
         )
+    }
+
+    @Test(arguments: [(0.5, true), (0.89, true), (0.9, false)])
+    func `a recommended strategy that is not fair is said not to be`(
+        jainIndex: Double,
+        isNoted: Bool
+    ) throws {
+        var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 4e6 : 1e6 }
+        for index in report.cases.indices {
+            let isBest = report.cases[index].strategy == "spin"
+            report.cases[index].summary.jainIndex = isBest ? jainIndex : 0.1
+        }
+        let unfair = ComparisonReport.Recommendation(report).notes.filter {
+            $0.contains("is not fair")
+        }
+        #expect(unfair.count == (isNoted ? 1 : 0))
+        #expect(unfair.allSatisfy { $0.hasPrefix("`spin` ") }, "\(unfair)")
     }
 
     @Test func `shorter waits and less processor time elsewhere are said`() {

@@ -68,7 +68,7 @@ struct ReportDifferenceTests {
         #expect(isWorse)
         #expect(
             difference.notes.contains(
-                "The section differs on purpose: 1000 before, 1200 after."
+                "--section was changed: 1000 ns before, 1200 ns after."
             )
         )
     }

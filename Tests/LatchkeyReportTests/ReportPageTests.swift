@@ -134,7 +134,7 @@ struct RenderedPageTests {
         }
         let body = try rendered(report)
         #expect(body.contains("actor *</th>"))
-        #expect(body.contains("* has up to 16 operations of a thread under way"))
+        #expect(body.contains("* has up to 16 operations of a thread in progress"))
         #expect(body.contains("<td>≤100 ns</td>"))
         #expect(body.contains("p50 ≤100 ns"))
         #expect(body.contains("and 1 more"))

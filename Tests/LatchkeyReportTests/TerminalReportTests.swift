@@ -65,6 +65,41 @@ struct TerminalReportTests {
         #expect(text(report, width: 160).contains("hand-offs/s"))
     }
 
+    @Test func `a terminal too narrow for all columns says how to see them`() {
+        let report = SampleReport().make()
+        let all = text(report, width: 160)
+        #expect(!all.contains("More columns"))
+        let width = all.split(separator: "\n").first { $0.hasPrefix("strategy") }?.count ?? 0
+        #expect(!text(report, width: width).contains("More columns"))
+        #expect(
+            text(report, width: width - 1).contains(
+                "\nMore columns: use a terminal of \(width) columns, --csv or --html.\n"
+            )
+        )
+    }
+
+    @Test(arguments: [80, 160], [false, true])
+    func `control characters of a foreign report do not reach the terminal`(
+        width: Int,
+        usesColor: Bool
+    ) {
+        var report = SampleReport(strategies: [.lock, .spin]).make()
+        let plain = text(report, width: width, usesColor: usesColor)
+        report.fingerprint.processorModel = "A\u{1B}]0;B\u{7}C\r\nD\u{9B}E"
+        report.cases[0].strategy = "lo\u{1B}[2Jck"
+        let text = text(report, width: width, usesColor: usesColor)
+        #expect(text.contains("A\u{FFFD}]0;B\u{FFFD}C\u{FFFD}D\u{FFFD}E"))
+        func controls(_ text: String) -> Set<String> {
+            Set(
+                text.split(separator: "m").flatMap { piece in
+                    piece.unicodeScalars.filter { $0.properties.generalCategory == .control }
+                        .map { "\($0.value)" }
+                }
+            )
+        }
+        #expect(controls(text) == controls(plain))
+    }
+
     @Test func `colour is only there where it is allowed, and says nothing alone`() {
         let report = SampleReport().make()
         let plain = text(report, width: 120)
@@ -85,7 +120,7 @@ struct TerminalReportTests {
             text(report, width: 80) == """
                 Example <CPU> & Co, 2 processors, Linux 6.18.0, Swift 6.3.1 or later, release
                   build, Mutex: priority-inheriting-futex
-                5 repeats of 200 ms, seed 1, memory
+                5 repeats of 200 ms, seed 1, in process
                 Cost of measuring: clock 22.5 ns; per operation, loop 1.20 ns and metering 3.40
                   ns; 1 operation in 64 is timed on average.
 
@@ -95,8 +130,10 @@ struct TerminalReportTests {
                 lock             38.0M   38.8M   2.06 µs    928 µs   33 %  152 ns  0.96
                 unsynchronized   80.0M       –         –         –      –       –     –
                 pthread-mutex    39.9M   40.7M   1.96 µs    884 µs   33 %  149 ns  0.96
-                Median operations per second for each number of threads; = is best, or as good;
-                  ~ has two modes. The columns after them are for 2 threads.
+                Median operations per second for each number of threads; = best, or no
+                  difference found to the best; ~ has two modes. The columns after them are for
+                  2 threads.
+                More columns: use a terminal of 133 columns, --csv or --html.
 
                 All \(3 * count) checks passed (counts, torn-reads, linearizability; \
                 \(count) strategies).
@@ -161,7 +198,7 @@ struct TerminalReportTests {
         #expect(!plain.contains("16 operations"))
         let text = text(SampleReport(strategies: [.lock, .actor]).make(), width: 120)
         #expect(text.contains("actor * "))
-        #expect(text.contains("* has up to 16 operations of a thread under way"))
+        #expect(text.contains("* has up to 16 operations of a thread in progress"))
     }
 
     @Test func `crossovers are listed, up to a bound`() {

@@ -80,12 +80,27 @@ extension Generated {
             + ServiceConfiguration.settings.map { setting in
                 let cells = [
                     "`--\(setting.name)`",
-                    setting.defaultText.isEmpty ? "" : "`\(setting.defaultText)`",
-                    setting.values.bounds,
+                    shown(default: setting.defaultText),
+                    shown(setting.values),
                     setting.help,
                 ]
                 return "| " + cells.joined(separator: " | ") + " |"
             }
+    }
+
+    /// A value is code; "the number of cores" is not.
+    private static func shown(default text: String) -> String {
+        text.isEmpty || text.contains(" ") ? text : "`\(text)`"
+    }
+
+    /// The values in words, or else as in the help of the command.
+    private static func shown(_ values: SettingValues) -> String {
+        switch values {
+        case .toggle: "true or false"
+        case .spelling(_, let help, _), .list(.spelling(_, let help, _)): help
+        case _ where values.bounds.isEmpty: "`\(values.placeholder)`"
+        case _: values.bounds
+        }
     }
 
     /// The strategy's section: the comment of its type.

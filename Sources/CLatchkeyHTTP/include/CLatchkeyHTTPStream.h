@@ -29,10 +29,10 @@ typedef enum latchkey_http_write {
 } latchkey_http_write;
 
 typedef enum latchkey_http_stream_reason {
-    // The producer ended the stream, and everything was handed to the library.
+    // The producer ended the stream. The client may still have gone before it took everything.
     LATCHKEY_HTTP_STREAM_ENDED,
-    // The client closed the connection or its half of it, or the connection failed, or there was
-    // no memory for a piece.
+    // Before the producer ended the stream, the client closed the connection or its half of it, or
+    // the connection failed, or there was no memory for a piece.
     LATCHKEY_HTTP_STREAM_CLIENT,
     // The client took the bytes too slowly; or the request had been taken away from its handler
     // before it was answered.

@@ -44,7 +44,7 @@ extension ComparisonReport {
         package var singleThreadOperationsPerSecond: Estimate
         /// σ: the share of the work that is done one thread at a time.
         package var contention: Estimate
-        /// κ: what threads spend on agreeing with each other.
+        /// κ: the cost of keeping caches consistent.
         package var coherency: Estimate
         /// The number of threads at which the fitted curve is highest.
         ///

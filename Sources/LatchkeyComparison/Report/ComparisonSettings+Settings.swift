@@ -82,7 +82,7 @@ extension ComparisonSettings: Configurable {
             "threads",
             .integer(1...ComparisonBounds.threadsMax),
             \.threads,
-            "The numbers of threads; over HTTP the numbers of connections, by default 4,32."
+            "Numbers of threads to measure; over HTTP numbers of connections, by default 4,32."
         ),
         list(
             "read-ratio",
@@ -111,9 +111,14 @@ extension ComparisonSettings: Configurable {
             ),
             \.outside,
             "The work of a thread between two operations, in nanoseconds. scaled:N is N times the "
-                + "number of threads, so that all threads together ask for the guard as often."
+                + "number of threads, so that the load on the lock does not grow with the threads."
         ),
-        list("keys", .integer(1...ComparisonBounds.keysMax), \.keys, "The numbers of properties."),
+        list(
+            "keys",
+            .integer(1...ComparisonBounds.keysMax),
+            \.keys,
+            "Numbers of properties to measure."
+        ),
         list(
             "skew",
             .spelling(
@@ -133,8 +138,8 @@ extension ComparisonSettings: Configurable {
                 isRight: { Int($0).map(StripeCount.isValid) ?? false }
             ),
             \.stripes,
-            "The numbers of independent guards over which the properties are spread: powers of two "
-                + "from 1 to \(StripeCount.max)."
+            "Numbers of stripes to measure: powers of two from 1 to \(StripeCount.max). The "
+                + "properties are spread over the stripes, each with its own lock."
         ),
         list(
             "thread-mode",

@@ -29,28 +29,32 @@ struct CaseSlice: StrategyVisitor {
     /// slice to have quantiles, and what it adds is not in the throughput.
     static let samplingMean = 8
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) throws(MeasurementFailure) -> Output {
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) throws(MeasurementFailure) -> Output {
         guard isMetered else {
-            return try submitting(nil) { Guard() }
+            return try submitting(nil) { ChosenStrategy() }
         }
         let meter = Self.meter(strategy)
-        return try submitting(meter) { meter.metered(Guard()) }
+        return try submitting(meter) { meter.metered(ChosenStrategy()) }
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) throws(MeasurementFailure) -> Output {
-        if Guard.traits.appliesWritesAsynchronously {
+        if ChosenStrategy.traits.appliesWritesAsynchronously {
             return try visit(strategy)
         }
         guard isMetered else {
-            return try blocking(nil) { Guard() }
+            return try blocking(nil) { ChosenStrategy() }
         }
         let meter = Self.meter(strategy)
-        return try blocking(meter) { meter.metered(Guard()) }
+        return try blocking(meter) { meter.metered(ChosenStrategy()) }
     }
 
-    private static func meter<Guard: NamedStrategy>(_ strategy: Guard.Type) -> ContentionMeter {
+    private static func meter<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> ContentionMeter {
         ContentionMeter(
             strategy,
             role: .comparison,
@@ -59,17 +63,17 @@ struct CaseSlice: StrategyVisitor {
         )
     }
 
-    private func submitting<Guard: Strategy>(
+    private func submitting<ChosenStrategy: Strategy>(
         _ meter: ContentionMeter?,
-        _ guarding: () -> Guard
+        _ guarding: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> Output {
         workload.keys == 1
             ? try submitting(striped(guarding, OneValue.self), meter)
             : try submitting(striped(guarding, ManyValues.self), meter)
     }
 
-    private func submitting<Value: GuardedValues, Guard: Strategy>(
-        _ striped: Striped<Value, Guard>,
+    private func submitting<Value: GuardedValues, ChosenStrategy: Strategy>(
+        _ striped: Striped<Value, ChosenStrategy>,
         _ meter: ContentionMeter?
     ) throws(MeasurementFailure) -> Output {
         let cost = slice.cost
@@ -77,19 +81,19 @@ struct CaseSlice: StrategyVisitor {
         return try output(striped, result, meter)
     }
 
-    private func blocking<Guard: BlockingStrategy>(
+    private func blocking<ChosenStrategy: BlockingStrategy>(
         _ meter: ContentionMeter?,
-        _ guarding: () -> Guard
+        _ guarding: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> Output {
         workload.keys == 1
             ? try blocking(OneValue.self, meter, guarding)
             : try blocking(ManyValues.self, meter, guarding)
     }
 
-    private func blocking<Value: GuardedValues, Guard: BlockingStrategy>(
+    private func blocking<Value: GuardedValues, ChosenStrategy: BlockingStrategy>(
         _ value: Value.Type,
         _ meter: ContentionMeter?,
-        _ guarding: () -> Guard
+        _ guarding: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> Output {
         let cost = slice.cost
         guard workload.stripes == 1 else {
@@ -115,17 +119,17 @@ struct CaseSlice: StrategyVisitor {
         try slice.run(whenMeasuring: { meter?.reset() }, performer: performer)
     }
 
-    private func striped<Value: GuardedValues, Guard: Strategy>(
-        _ guarding: () -> Guard,
+    private func striped<Value: GuardedValues, ChosenStrategy: Strategy>(
+        _ guarding: () -> ChosenStrategy,
         _ value: Value.Type
-    ) -> Striped<Value, Guard> {
+    ) -> Striped<Value, ChosenStrategy> {
         Striped(count: workload.stripes, strategy: guarding) { stripe in
             Value(count: workload.keyCount(stripe: stripe))
         }
     }
 
-    private func output<Value: GuardedValues, Guard: Strategy>(
-        _ striped: Striped<Value, Guard>,
+    private func output<Value: GuardedValues, ChosenStrategy: Strategy>(
+        _ striped: Striped<Value, ChosenStrategy>,
         _ result: SliceResult,
         _ meter: ContentionMeter?
     ) throws(MeasurementFailure) -> Output {

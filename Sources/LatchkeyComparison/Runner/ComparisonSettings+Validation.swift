@@ -54,8 +54,8 @@ extension ComparisonSettings {
         if case .open(let rate) = arrival {
             try require(
                 rate * durationSeconds >= ComparisonBounds.arrivalsMin,
-                "arrival has fewer than \(Int(ComparisonBounds.arrivalsMin)) operations in a "
-                    + "repeat, too few for a p99: raise the rate or the duration."
+                "--arrival has fewer than \(Int(ComparisonBounds.arrivalsMin)) operations in a "
+                    + "repeat, too few for a p99: raise the rate or --duration."
             )
         }
     }

@@ -178,7 +178,7 @@ struct MemoryComparison: ComparisonMethod {
         )
     }
 
-    private func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
+    func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
         let workload = planned.workload
         let measured = settings.durationSeconds * (isMetered ? Self.meteredShare : 1)
         let warmUp = settings.durationSeconds * Self.warmUpShare

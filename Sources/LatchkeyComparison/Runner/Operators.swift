@@ -46,11 +46,11 @@ extension Operator {
 }
 
 /// Uses the blocking access functions.
-struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
-    let striped: Striped<Value, Guard>
+struct BlockingOperator<Value: GuardedValues, ChosenStrategy: BlockingStrategy>: Operator {
+    let striped: Striped<Value, ChosenStrategy>
     let cost: OperationCost
 
-    init(_ striped: Striped<Value, Guard>, _ cost: OperationCost) {
+    init(_ striped: Striped<Value, ChosenStrategy>, _ cost: OperationCost) {
         self.striped = striped
         self.cost = cost
     }
@@ -74,11 +74,11 @@ struct BlockingOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator
 ///
 /// Separate from ``BlockingOperator`` because looking up a stripe takes three dependent loads: two
 /// nanoseconds that do not belong to the lock.
-struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operator {
-    let guarded: Synchronized<Value, Guard>
+struct OneStripeOperator<Value: GuardedValues, ChosenStrategy: BlockingStrategy>: Operator {
+    let guarded: Synchronized<Value, ChosenStrategy>
     let cost: OperationCost
 
-    init(_ guarded: Synchronized<Value, Guard>, _ cost: OperationCost) {
+    init(_ guarded: Synchronized<Value, ChosenStrategy>, _ cost: OperationCost) {
         self.guarded = guarded
         self.cost = cost
     }
@@ -99,16 +99,16 @@ struct OneStripeOperator<Value: GuardedValues, Guard: BlockingStrategy>: Operato
 /// The figure is the number of *applied* operations: a thread goes on while up to
 /// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
 /// bounds them is part of the figure, as any bound would be part of a program.
-struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
+struct SubmittingOperator<Value: GuardedValues, ChosenStrategy: Strategy>: Operator {
     /// The most operations of a thread that are under way.
     static var windowMax: Int { 16 }
 
-    let striped: Striped<Value, Guard>
+    let striped: Striped<Value, ChosenStrategy>
     let cost: OperationCost
     private(set) var refusedCount = 0
     private let window = DispatchSemaphore(value: Self.windowMax)
 
-    init(_ striped: Striped<Value, Guard>, _ cost: OperationCost) {
+    init(_ striped: Striped<Value, ChosenStrategy>, _ cost: OperationCost) {
         self.striped = striped
         self.cost = cost
     }
@@ -167,7 +167,7 @@ struct SubmittingOperator<Value: GuardedValues, Guard: Strategy>: Operator {
     }
 }
 
-/// Does the work without any guard, for one thread alone.
+/// Does the work without a lock, for one thread alone.
 struct UnguardedOperator<Value: GuardedValues>: Operator {
     private(set) var stripes: [Value]
     let cost: OperationCost

@@ -36,8 +36,8 @@ package enum StrategyVerdicts {
     }
 
     /// Checks a strategy through its blocking access functions.
-    static func check<Guard: BlockingStrategy>(
-        blocking strategy: Guard,
+    static func check<ChosenStrategy: BlockingStrategy>(
+        blocking strategy: ChosenStrategy,
         seed: UInt64,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
@@ -52,8 +52,8 @@ package enum StrategyVerdicts {
     /// Checks a strategy through its submitting access functions.
     ///
     /// Each client waits for its completion.
-    static func check<Guard: Strategy>(
-        submitting strategy: Guard,
+    static func check<ChosenStrategy: Strategy>(
+        submitting strategy: ChosenStrategy,
         seed: UInt64,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
@@ -77,8 +77,8 @@ package enum StrategyVerdicts {
     }
 
     /// The verdicts on what the clients record, or the one on a run that does not end.
-    private static func check<Guard: Strategy>(
-        _ guarded: Synchronized<Registers, Guard>,
+    private static func check<ChosenStrategy: Strategy>(
+        _ guarded: Synchronized<Registers, ChosenStrategy>,
         _ seed: UInt64,
         _ bound: BoundedWait,
         _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
@@ -88,11 +88,11 @@ package enum StrategyVerdicts {
             let final: [Registers] = try bound.results(count: 1) { _, completion in
                 guarded.submitRead({ $0 }, completion: completion)
             }
-            return verdicts(Guard.name, records, final: final[0])
+            return verdicts(ChosenStrategy.name, records, final: final[0])
         } catch {
             guard case .stuck = error else { return [] }
             let verdict = ComparisonReport.Verdict(
-                strategy: Guard.name,
+                strategy: ChosenStrategy.name,
                 check: .counts,
                 outcome: .failed,
                 checkedCount: 0,
@@ -181,18 +181,18 @@ private struct VerdictVisitor: StrategyVisitor {
     let seed: UInt64
     let bound: BoundedWait
 
-    func visit<Guard: NamedStrategy>(
-        _ strategy: Guard.Type
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> [ComparisonReport.Verdict] {
-        StrategyVerdicts.check(submitting: Guard(), seed: seed, bound: bound)
+        StrategyVerdicts.check(submitting: ChosenStrategy(), seed: seed, bound: bound)
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> [ComparisonReport.Verdict] {
-        Guard.traits.appliesWritesAsynchronously
-            ? StrategyVerdicts.check(submitting: Guard(), seed: seed, bound: bound)
-            : StrategyVerdicts.check(blocking: Guard(), seed: seed, bound: bound)
+        ChosenStrategy.traits.appliesWritesAsynchronously
+            ? StrategyVerdicts.check(submitting: ChosenStrategy(), seed: seed, bound: bound)
+            : StrategyVerdicts.check(blocking: ChosenStrategy(), seed: seed, bound: bound)
     }
 }
 

@@ -39,7 +39,7 @@ struct LoadGenerator {
         guard let found = programs.first(where: FileManager.default.isExecutableFile) else {
             throw ComparisonError(
                 "--transport http needs the program wrk, which is not in PATH. "
-                    + "Debian's package has the same name."
+                    + "Install it: apt install wrk."
             )
         }
         executable = found

@@ -21,18 +21,10 @@ final class ServiceProcess {
         executable: String,
         isInterrupted: () -> Bool
     ) throws(ComparisonError) {
-        let arguments = [
-            "serve", "--strategy", service.strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
-            "--stripes", "\(service.strategy == .actor ? 1 : service.stripes)",
-            "--metering", "sampled",
-            "--thread-per-connection=\(service.mode == .threadPerConnection)",
-            "--max-connections-per-address", "0", "--drain-seconds", "\(Self.drainSeconds)",
-            "--log-level", "error",
-        ]
         do throws(ChildProcess.StartFailure) {
             process = try ChildProcess(
                 executable,
-                arguments,
+                Self.arguments(service),
                 // What the user has set for services of their own is not for this one.
                 environment: ProcessInfo.processInfo.environment.filter {
                     !$0.key.hasPrefix("LATCHKEY_")
@@ -55,6 +47,18 @@ final class ServiceProcess {
             )
         }
         self.port = port
+    }
+
+    /// The command line of a service.
+    static func arguments(_ service: HTTPComparison.Service) -> [String] {
+        [
+            "serve", "--strategy", service.strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
+            "--stripes", "\(service.strategy == .actor ? 1 : service.stripes)",
+            "--metering", "sampled",
+            "--thread-per-connection=\(service.mode == .threadPerConnection)",
+            "--max-connections-per-address", "0", "--drain-seconds", "\(drainSeconds)",
+            "--log-level", "error",
+        ]
     }
 
     /// Asks the service to drain, without waiting for it.

@@ -86,22 +86,22 @@ extension HTTPServerConfiguration: Configurable {
             "max-connections",
             \.connectionsMax,
             1...65_536,
-            "The maximum number of connections. One more is answered 503 and closed."
+            "The maximum number of connections. Further ones get status 503 and are closed."
         ),
         .integer(
             "max-connections-per-address",
             \.connectionsPerAddressMax,
             0...65_536,
-            "The maximum number of connections from one address; 0 is no bound. One more is "
-                + "answered 429 and closed."
+            "The maximum number of connections from one address; 0 is no bound. Further "
+                + "ones get status 429 and are closed."
         ),
         .integer(
             "max-target-bytes",
             \.targetBytesMax,
             64...65_536,
             unit: "bytes",
-            "The maximum length of a request's path and query. A longer target is answered 414. "
-                + "A target within this bound that is longer than --max-header-bytes is answered "
+            "The maximum length of a request's path and query. A longer one gets status 414. A "
+                + "target within this bound that is longer than --max-header-bytes gets status "
                 + "431, or 414 if it is far longer."
         ),
         .integer(
@@ -110,27 +110,28 @@ extension HTTPServerConfiguration: Configurable {
             1024...1_048_576,
             unit: "bytes",
             "The maximum length of the request line and all header fields of a request together. "
-                + "Longer ones are answered 431."
+                + "Longer ones get status 431."
         ),
         .integer(
             "max-body-bytes",
             \.bodyBytesMax,
             1...1_073_741_824,
             unit: "bytes",
-            "The maximum length of a request's body. A longer body is answered 413."
+            "The maximum length of a request's body. A longer one gets status 413."
         ),
         .seconds(
             "request-timeout-seconds",
             \.requestTimeout,
             1...86_400,
-            "The time that a request has to arrive. A slower request is answered 408."
+            "The maximum time for a request to arrive. A slower request gets status 408."
         ),
         .seconds(
             "answer-timeout-seconds",
             \.answerTimeout,
             1...86_400,
-            "The time that an accepted request has until its answer. A write that takes longer is "
-                + "answered 500 outcome-unknown, because it may still take effect, and a read 503."
+            "The maximum time for the answer to an accepted request. A write that takes longer "
+                + "gets status 500 outcome-unknown, because it may still take effect, and a read "
+                + "503."
         ),
         .seconds(
             "idle-timeout-seconds",

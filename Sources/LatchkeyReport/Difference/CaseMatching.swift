@@ -36,8 +36,9 @@ struct CaseMatching {
             old[name]?.count == 1 && new[name]?.count == 1 && old[name] != new[name]
         }
         var notes = changed.map { name in
-            "The \(name) differs on purpose: \(old[name]?.first ?? "") before, "
-                + "\(new[name]?.first ?? "") after."
+            let unit = ["section", "outside"].contains(name) ? " ns" : ""
+            return "--\(name.replacing(" ", with: "-")) was changed: "
+                + "\(old[name]?.first ?? "")\(unit) before, \(new[name]?.first ?? "")\(unit) after."
         }
         func key(_ entry: ComparisonReport.Case) -> [String] {
             let kept = entry.workload.dimensions.filter { !changed.contains($0.name) }

@@ -146,9 +146,9 @@ package struct ReportDifference {
             (worse + better == 0
             ? "No difference found beyond the noise. "
             : "\(worse) worse, \(better) better, of \(FigureText.counted(rows.count, "figure")). ")
-            + "A \(mainFigure == .throughput ? "loss" : "rise") of "
-            + "\(FigureText.percent(detectableShare)) in \(mainFigure.rawValue) would have been "
-            + "found\(count == 1 ? "" : " in half of the \(count) cases")."
+            + "A \(mainFigure == .throughput ? "loss" : "rise") of at least "
+            + "\(FigureText.percent(detectableShare)) in \(mainFigure.rawValue) can be found"
+            + (count == 1 ? "." : " in half of the cases.")
     }
 }
 

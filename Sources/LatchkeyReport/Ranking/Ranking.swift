@@ -133,16 +133,16 @@ extension Ranking.Standing {
 }
 
 extension ComparisonReport.Case {
-    /// Whether a thread has several operations of its own under way, and waits behind them.
+    /// Whether a thread has several operations of its own in progress, and waits behind them.
     ///
-    /// Its waits and its contention then say how it was driven, and do not compare with those of a
-    /// strategy whose threads have one operation each.
+    /// Its waits and its contention then say how it was driven, and cannot be compared with those
+    /// of a strategy whose threads have one operation each.
     var waitsForItself: Bool {
         let kind = workload.threadMode == nil ? StrategyKind(rawValue: strategy) : nil
         return kind?.traits.appliesWritesAsynchronously ?? false
     }
 
     static let waitsForItselfNote =
-        "* has up to 16 operations of a thread under way, which wait for each other: its wait and "
-        + "contention do not compare with the others'."
+        "* has up to 16 operations of a thread in progress, which wait for each other: its wait "
+        + "and contention cannot be compared with the others'."
 }

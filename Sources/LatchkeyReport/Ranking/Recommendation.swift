@@ -154,8 +154,11 @@ extension ComparisonReport.Recommendation {
     ) -> [String] {
         var notes: [String] = []
         if report.conditions.ranking == .forced {
-            let reasons = report.conditions.findings.joined(separator: " ")
-            notes.append("Ranked because of --force, in spite of: \(reasons)")
+            let findings = report.conditions.findings
+            let noun = findings.count == 1 ? "Problem" : "Problems"
+            notes.append(
+                "Ranked because of --force. \(noun): \(findings.joined(separator: " "))"
+            )
         }
         if report.isInterrupted {
             notes.append("The run was interrupted: only the finished part is shown.")

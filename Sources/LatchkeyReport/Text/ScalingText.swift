@@ -23,6 +23,6 @@ extension ComparisonReport {
 
     /// Below a table in which a fit is marked.
     static let missNote =
-        "? misses a measured throughput by more than a factor of 1.5: the law describes slopes and "
-        + "no cliffs, and the terms of such a curve mean nothing."
+        "? misses a measured throughput by more than a factor of 1.5: the law cannot describe a "
+        + "sudden drop; do not use σ and κ of this curve."
 }

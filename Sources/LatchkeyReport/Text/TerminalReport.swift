@@ -45,7 +45,7 @@ package struct TerminalReport {
             machine.compactMap(\.self).joined(separator: ", "),
             "\(FigureText.counted(settings.repeats, "repeat")) of "
                 + "\(time(settings.durationSeconds * 1e9)), seed \(settings.seed), "
-                + settings.transport.rawValue,
+                + (settings.transport == .http ? "over HTTP" : "in process"),
             "Cost of measuring: clock \(time(cost.clockNanoseconds)); per operation, loop "
                 + "\(time(cost.loopNanosecondsPerOperation)) and metering "
                 + "\(time(cost.meteringNanosecondsPerOperation)); 1 operation in "
@@ -80,7 +80,18 @@ package struct TerminalReport {
             entries.contains(where: \.waitsForItself)
             ? ComparisonReport.Case.waitsForItselfNote : ""
         return style.paragraph(WorkloadText.description(workload), .strong)
-            + fitting.text(style: style) + paragraphs([legend(workload) + others, note])
+            + fitting.text(style: style)
+            + paragraphs([
+                legend(workload) + others, note, hint(table(entries, threads, columns), fitting),
+            ])
+    }
+
+    /// How to see the columns that were left out.
+    private func hint(_ whole: TextTable, _ shown: TextTable) -> String {
+        guard shown.width < whole.width else { return "" }
+        let width = min(whole.width, TerminalStyle.widthRange.upperBound)
+        let terminal = style.width < width ? "a terminal of \(width) columns, " : ""
+        return "More columns: use \(terminal)--csv or --html."
     }
 
     private func table(
@@ -129,7 +140,9 @@ package struct TerminalReport {
 
     private func legend(_ workload: ComparisonReport.Workload) -> String {
         let unit = WorkloadText.threadNoun(workload)
-        let best = report.conditions.ranking == .refused ? "" : "= is best, or as good; "
+        let best =
+            report.conditions.ranking == .refused
+            ? "" : "= best, or no difference found to the best; "
         return switch RankedFigure(workload) {
         case .throughput:
             "Median operations per second for each number of \(unit)s; \(best)~ has two modes."

@@ -69,8 +69,25 @@ package struct TerminalStyle: Sendable {
         self.usesColor = usesColor
     }
 
+    /// Highlights text.
+    ///
+    /// All text of a report goes through here, also that of a foreign file.
     func paint(_ text: String, _ emphasis: TextTable.Emphasis) -> String {
-        usesColor && emphasis != .none ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
+        let text = Self.withoutControls(text)
+        return usesColor && emphasis != .none
+            ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
+    }
+
+    /// Replaces control characters, which a terminal would obey.
+    package static func withoutControls(_ text: String) -> String {
+        String(
+            text.map { character in
+                let isControl = character.unicodeScalars.contains {
+                    $0.properties.generalCategory == .control
+                }
+                return isControl ? "\u{FFFD}" : character
+            }
+        )
     }
 
     /// Breaks text into lines; all but the first are indented by two.

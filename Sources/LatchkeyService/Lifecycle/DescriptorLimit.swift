@@ -1,5 +1,6 @@
-internal import Foundation
+internal import Glibc
 internal import LatchkeyHTTP
+internal import LatchkeyMachine
 
 /// The process's limit of file descriptors, raised to what the configuration needs.
 enum DescriptorLimit {
@@ -10,7 +11,7 @@ enum DescriptorLimit {
     ///
     /// - Returns: nil, or a sentence that says that the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
-        let others = openCount + reserve
+        let others = (ProcessReading.openFileCount ?? 3) + reserve
         var server = configuration.http
         let needed = server.descriptorsMax + others
         var limit = rlimit()
@@ -31,11 +32,5 @@ enum DescriptorLimit {
             "--max-connections \(configuration.http.connectionsMax) needs \(needed) file "
             + "descriptors, and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
             + (fitting.map { ", or give at most --max-connections \($0)" } ?? "")
-    }
-
-    /// How many descriptors are open already.
-    private static var openCount: Int {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-        return names?.count ?? 3
     }
 }

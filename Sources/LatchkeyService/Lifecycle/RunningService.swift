@@ -73,43 +73,45 @@ private struct StoreRouteMaker: StrategyVisitor {
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> Output {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
         make(strategy, overhead: nil)
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> Output {
         let level = configuration.metering
         let overhead = level == .off ? nil : MeteringOverhead.measure(strategy, level: level)
         return make(strategy, overhead: overhead)
     }
 
-    private func make<Guard: NamedStrategy>(
-        _ strategy: Guard.Type,
+    private func make<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type,
         overhead: MeteringOverhead?
     ) -> Output {
         let backlogMax = configuration.backlogMax
         guard configuration.metering != .off else {
-            return serve(store { Guard(backlogMax: backlogMax) })
+            return serve(store { ChosenStrategy(backlogMax: backlogMax) })
         }
         let meter = ContentionMeter(strategy, level: configuration.metering)
         meter.overhead = overhead
-        let store = store { meter.metered(Guard(backlogMax: backlogMax)) }
+        let store = store { meter.metered(ChosenStrategy(backlogMax: backlogMax)) }
         meter.observeBacklog { store.backlogCount }
         meters.add(meter)
         return serve(store)
     }
 
-    private func store<Guard: Strategy>(_ strategy: () -> Guard) -> PropertyStore<Guard> {
+    private func store<ChosenStrategy: Strategy>(
+        _ strategy: () -> ChosenStrategy
+    ) -> PropertyStore<ChosenStrategy> {
         PropertyStore(
             limits: configuration.storeLimits,
-            stripeCount: configuration.stripeCount(Guard.self),
+            stripeCount: configuration.stripeCount(ChosenStrategy.self),
             strategy: strategy
         )
     }
 
-    private func serve<Guard: Strategy>(_ store: PropertyStore<Guard>) -> Output {
+    private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
         let shadowed = ShadowedStore(base: store, shadows: shadows(of: store))
         PropertyRoutes(store: shadowed, depthMax: configuration.storeLimits.depthMax)
@@ -118,7 +120,9 @@ private struct StoreRouteMaker: StrategyVisitor {
         return (table, { store.usage })
     }
 
-    private func shadows<Guard: Strategy>(of store: PropertyStore<Guard>) -> Shadows? {
+    private func shadows<ChosenStrategy: Strategy>(
+        of store: PropertyStore<ChosenStrategy>
+    ) -> Shadows? {
         let stores = configuration.shadows.map { kind in
             kind.accept(
                 ShadowMaker(configuration: configuration, meters: meters) { store.usage }

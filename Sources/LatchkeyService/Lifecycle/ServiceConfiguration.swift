@@ -53,8 +53,8 @@ extension ServiceConfiguration: Configurable {
             "stripes",
             .powerOfTwo(1...StripeCount.max),
             \.stripeCount,
-            "The number of independent guards over which the properties are spread. 1 is one guard "
-                + "for the whole store. The actor strategy always has 1.",
+            "The number of stripes over which the properties are spread, each with its own lock. 1 "
+                + "is one lock for the whole store. The actor strategy always has 1.",
             text: { "\($0)" },
             value: { Int($0) }
         ),
@@ -63,7 +63,7 @@ extension ServiceConfiguration: Configurable {
             \.backlogMax,
             1...1_000_000,
             "The number of writes that an asynchronous strategy accepts for one stripe before it "
-                + "applies them. One more is answered 503."
+                + "applies them. Further ones get status 503."
         ),
         .choice(
             "metering",
@@ -86,8 +86,8 @@ extension ServiceConfiguration: Configurable {
             "shadow-sample",
             .share(1...65_536),
             \.shadowInterval,
-            "The share of the operations that is applied to the shadows: the operations of one "
-                + "half-millisecond in N, drawn at random.",
+            "The share of the operations that is applied to the shadows. Time is divided into "
+                + "half-milliseconds; the operations of one in N, chosen at random, are applied.",
             text: { "1/\($0)" },
             value: { Int($0.dropFirst(2)) }
         ),
@@ -105,8 +105,8 @@ extension ServiceConfiguration: Configurable {
             ),
             \.allowedHosts,
             "Names of the service besides localhost, --host and literal addresses. Requests for "
-                + "other hosts are answered 421. Without this flag that holds on a loopback "
-                + "address, and every name is served on other addresses. * serves every name.",
+                + "other hosts get status 421. Without this flag, other hosts are refused on a "
+                + "loopback address and allowed elsewhere. * allows all.",
             text: { $0?.joined(separator: ",") ?? "*" },
             value: { text in
                 let names = text.split(separator: ",").map(String.init)
@@ -117,7 +117,7 @@ extension ServiceConfiguration: Configurable {
             "drain-seconds",
             \.drainTime,
             0...86_400,
-            "The time that requests in flight have to finish after SIGTERM, SIGINT or SIGHUP."
+            "The maximum time for requests in flight to finish after SIGTERM, SIGINT or SIGHUP."
         ),
         .toggle(
             "server-timing",

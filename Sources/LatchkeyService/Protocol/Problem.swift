@@ -60,7 +60,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var title: String {
         switch self {
         case .malformedJSON: "The body is not JSON."
-        case .tooDeep: "The JSON nests too deep."
+        case .tooDeep: "The JSON is nested too deeply."
         case .invalidBody: "The body is JSON, but not the JSON that this request takes."
         case .invalidName: "The property's name is not allowed."
         case .invalidQuery: "The query is not valid for this request."
@@ -79,7 +79,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedMediaType: "The body's media type is not supported."
         case .misdirectedRequest: "The request is for another host."
         case .headersTooLarge: "The request's header fields are too large."
-        case .malformedRequest: "The request is not HTTP."
+        case .malformedRequest: "The request is not valid HTTP."
         case .tooManyConnectionsPerAddress: "There are too many connections from this address."
         case .outcomeUnknown: "The outcome of the request is not known."
         case .unsupportedTransferCoding: "The body's transfer coding is not supported."
@@ -163,7 +163,7 @@ package enum Problem: String, CaseIterable, Sendable {
             "Nothing was changed. Try again after the time in Retry-After. The bound is "
                 + "--answer-timeout-seconds."
         case .draining:
-            "Try again after the time in Retry-After, when another process may serve."
+            "Try again after the time in Retry-After; another process may then serve."
         case .storeFull:
             "Delete properties, or raise --max-properties or --max-bytes. Reads, deletes and "
                 + "smaller values still work."

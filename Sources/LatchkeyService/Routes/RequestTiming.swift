@@ -27,7 +27,7 @@ final class RequestTiming: Sendable {
 
 /// Keeps the longest wait and hold of a request's accesses, if the service sends them.
 struct TimingObserver: EntryObserver {
-    struct Entry: BitwiseCopyable, Sendable {
+    struct TimedEntry: BitwiseCopyable, Sendable {
         var nanoseconds: UInt64 = 0
     }
 
@@ -35,13 +35,13 @@ struct TimingObserver: EntryObserver {
 
     static var isActive: Bool { false }
 
-    func asks(_ mode: AccessMode) -> Entry {
-        Entry(nanoseconds: timing == nil ? 0 : latchkey_system_nanoseconds())
+    func asks(_ mode: AccessMode) -> TimedEntry {
+        TimedEntry(nanoseconds: timing == nil ? 0 : latchkey_system_nanoseconds())
     }
 
-    func isBlocked(_ entry: inout Entry) {}
+    func isBlocked(_ entry: inout TimedEntry) {}
 
-    func enters(_ entry: inout Entry) {
+    func enters(_ entry: inout TimedEntry) {
         guard let timing else {
             return
         }
@@ -50,7 +50,7 @@ struct TimingObserver: EntryObserver {
         entry.nanoseconds = now
     }
 
-    func leaves(_ entry: Entry) {
+    func leaves(_ entry: TimedEntry) {
         guard let timing else {
             return
         }

@@ -112,7 +112,7 @@ extension ServiceRequest {
             case .tooDeep:
                 RequestFailure(
                     .tooDeep,
-                    "Arrays and objects can be nested \(depthMax) levels deep."
+                    "Arrays and objects can be nested at most \(depthMax) levels deep."
                 )
             case .outOfMemory:
                 RequestFailure(.outOfMemory)

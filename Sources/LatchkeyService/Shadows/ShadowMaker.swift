@@ -8,12 +8,12 @@ struct ShadowMaker: StrategyVisitor {
     let meters: ContentionMeters
     let servingUsage: @Sendable () -> StoreUsage
 
-    func visit<Guard: NamedStrategy>(_ strategy: Guard.Type) -> AnyShadowStore {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> AnyShadowStore {
         make(strategy, overhead: nil)
     }
 
-    func visitBlocking<Guard: NamedStrategy & BlockingStrategy>(
-        _ strategy: Guard.Type
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
     ) -> AnyShadowStore {
         make(
             strategy,
@@ -21,8 +21,8 @@ struct ShadowMaker: StrategyVisitor {
         )
     }
 
-    private func make<Guard: NamedStrategy>(
-        _ strategy: Guard.Type,
+    private func make<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type,
         overhead: MeteringOverhead?
     ) -> AnyShadowStore {
         let backlogMax = configuration.backlogMax
@@ -32,7 +32,7 @@ struct ShadowMaker: StrategyVisitor {
         let store = PropertyStore(
             limits: configuration.storeLimits,
             stripeCount: stripeCount,
-            strategy: { meter.metered(Guard(backlogMax: backlogMax)) }
+            strategy: { meter.metered(ChosenStrategy(backlogMax: backlogMax)) }
         )
         let refusals = RefusalCount()
         meter.observeBacklog { store.backlogCount }
@@ -50,7 +50,7 @@ struct ShadowMaker: StrategyVisitor {
 
 extension ServiceConfiguration {
     /// An actor has one stripe, because holding several actors costs a task for each.
-    func stripeCount<Guard: Strategy>(_ strategy: Guard.Type) -> Int {
+    func stripeCount<ChosenStrategy: Strategy>(_ strategy: ChosenStrategy.Type) -> Int {
         strategy.name == StrategyKind.actor.rawValue ? 1 : stripeCount
     }
 }

@@ -14,8 +14,8 @@ internal import Synchronization
 /// the backlog's bound are in progress; further ones are refused and counted. A queue that submits
 /// only writes has its own bound for them, and its reads wait for the writes before them, as in the
 /// serving store.
-struct ShadowStore<Guard: Strategy>: Sendable {
-    private let store: PropertyStore<Guard>
+struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
+    private let store: PropertyStore<ChosenStrategy>
     private let servingUsage: @Sendable () -> StoreUsage
     private let stripeCount: Int
     private let pending: PendingOperations?
@@ -30,7 +30,7 @@ struct ShadowStore<Guard: Strategy>: Sendable {
     ///   - backlogMax: The maximum number of operations in progress, where none blocks its caller.
     ///   - refusals: Where refused operations are counted.
     init(
-        _ store: PropertyStore<Guard>,
+        _ store: PropertyStore<ChosenStrategy>,
         servingUsage: @escaping @Sendable () -> StoreUsage,
         stripeCount: Int,
         backlogMax: Int,
@@ -40,7 +40,7 @@ struct ShadowStore<Guard: Strategy>: Sendable {
         self.servingUsage = servingUsage
         self.stripeCount = stripeCount
         self.refusals = refusals
-        pending = Guard.traits.blocksCaller ? nil : PendingOperations(countMax: backlogMax)
+        pending = ChosenStrategy.traits.blocksCaller ? nil : PendingOperations(countMax: backlogMax)
     }
 
     /// The store without its type.

@@ -6,6 +6,8 @@ struct ShadowedStore<Base: CommittingStore>: CommittingStore {
     let base: Base
     let shadows: Shadows?
 
+    /// Always inlined: else the completion of each `GET` is allocated.
+    @inline(__always)
     func look(
         _ name: PropertyName,
         observer: some EntryObserver,

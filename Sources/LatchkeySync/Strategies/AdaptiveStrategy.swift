@@ -1,6 +1,4 @@
-/// `adaptive`: a lock of Latchkey's own; waiters poll for a bounded time, then sleep.
-///
-/// See ``AdaptiveLock``.
+/// `adaptive`: a futex lock of Latchkey's own.
 ///
 /// Entering again on the same thread hangs.
 ///

@@ -2,7 +2,7 @@
 /// for writes.
 ///
 /// Entering again on the same thread traps or hangs in Dispatch. Submitting a write from inside is
-/// fine. See ``QueueStrategy`` for what happens to a submitted write.
+/// fine.
 ///
 /// - *Guarantees:* those of `barrier-queue`, and a bounded backlog.
 /// - *Use it when* reads are long and shared, writes are rare, and writers must not block.

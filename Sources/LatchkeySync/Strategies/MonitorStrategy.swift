@@ -1,9 +1,9 @@
 /// `monitor`: a recursive lock from a hashed table, found by an object's identity.
 ///
-/// What `@synchronized(object)` is in Objective-C. See ``Monitor``.
+/// Objective-C's `@synchronized(object)` does the same.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build: see ``NestedReadLock``.
+/// write, stop the process in every build.
 ///
 /// - *Guarantees:* re-entry for reading.
 /// - *Use it when* the object to lock cannot have a lock of its own.

@@ -1,10 +1,11 @@
 /// `mutex`: `Synchronization.Mutex`, what Swift ships.
 ///
-/// Never tried before waiting: in the toolchains where it is a priority-inheriting futex, a failed
-/// `withLockIfAvailable` is a system call and makes the holder's unlock another one. So the
-/// observer never hears ``EntryObserver/isBlocked(_:)`` and has to judge by sampling the wait.
-///
 /// Entering again on the same thread stops or hangs, as the toolchain's `Mutex` does.
+///
+/// **Design.** Never tried before waiting: in the toolchains where it is a priority-inheriting
+/// futex, a failed `withLockIfAvailable` is a system call and makes the holder's unlock another
+/// one. So the observer never hears ``EntryObserver/isBlocked(_:)`` and has to judge by sampling
+/// the wait.
 ///
 /// - *Guarantees:* nothing beyond the common ones.
 /// - *Use it when* threads do not outnumber processors.

@@ -1,7 +1,6 @@
 /// `read-write-lock`: `pthread_rwlock_t`.
 ///
-/// Readers share, writers exclude, and a waiting writer goes before new readers. See
-/// ``ReadWriteLock``.
+/// Readers share, writers exclude, and a waiting writer goes before new readers.
 ///
 /// Entering again on the same thread fails or hangs. A read inside a read hangs only while a writer
 /// waits, so a test without contention does not find it.

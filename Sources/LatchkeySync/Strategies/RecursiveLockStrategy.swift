@@ -1,7 +1,7 @@
 /// `recursive-lock`: `NSRecursiveLock` around every access.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
-/// write, stop the process in every build: see ``NestedReadLock``.
+/// write, stop the process in every build.
 ///
 /// - *Guarantees:* re-entry for reading.
 /// - *Use it when* calls come back to the same state and cannot be untangled.

@@ -1,9 +1,9 @@
 /// `serial-queue-async`: a private serial queue, `sync` for reads, `async` for writes.
 ///
-/// Entering again on the same thread traps or hangs in Dispatch. Submitting a write from inside is
-/// fine. See ``QueueStrategy`` for what happens to a submitted write.
-///
 /// The caller's thread never waits for a write.
+///
+/// Entering again on the same thread traps or hangs in Dispatch. Submitting a write from inside is
+/// fine.
 ///
 /// - *Guarantees:* accesses enter in the order in which they asked; an accepted write is applied;
 ///   the backlog is bounded.

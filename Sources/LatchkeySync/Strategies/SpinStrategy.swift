@@ -1,10 +1,6 @@
-/// `spin`: an atomic word that waiters poll.
-///
-/// See ``SpinLock``.
+/// `spin`: an atomic word; waiters poll it with pauses, and call `sched_yield` after a bound.
 ///
 /// Entering again on the same thread spins for ever.
-///
-/// Test-and-test-and-set on an atomic word, with pauses, bounded, then `sched_yield`.
 ///
 /// - *Guarantees:* no system call but `sched_yield`.
 /// - *Use it when* there are fewer threads than processors and sections of nanoseconds.

@@ -1,14 +1,14 @@
-/// `ticket`: a fair spin lock; threads enter in the order in which they asked.
+/// `ticket`: a spin lock; each thread draws a number and polls until its turn.
 ///
-/// See ``TicketLock``. Entering again on the same thread spins for ever.
+/// Entering again on the same thread spins for ever.
 ///
 /// - *Guarantees:* first come, first served: no thread enters twice while another one waits.
 /// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
 ///   thread has to get its share.
 /// - *Not when* threads outnumber processors.
-/// - *Trap:* the order never changes. If the thread with the next number has no processor, all
-///   others wait for it, although the lock is free. Without contention it is as fast as `spin`.
-///   With more threads than processors, each hand-over waits for the scheduler.
+/// - *Trap:* without contention it is as fast as `spin`. With more threads than processors, the
+///   thread with the next number often has no processor, and all others wait for it, although the
+///   lock is free.
 ///
 /// ```sh
 /// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8

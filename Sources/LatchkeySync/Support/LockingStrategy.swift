@@ -77,6 +77,7 @@ extension LockingStrategy {
 
     /// Runs `body` while the calling thread shares the lock.
     @inlinable
+    @inline(__always)
     public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
@@ -87,6 +88,7 @@ extension LockingStrategy {
 
     /// Runs `body` while the calling thread shares the lock.
     @inlinable
+    @inline(__always)
     public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
@@ -99,6 +101,7 @@ extension LockingStrategy {
 
     /// Runs `body` while the calling thread holds the lock.
     @inlinable
+    @inline(__always)
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
