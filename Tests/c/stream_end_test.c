@@ -72,9 +72,12 @@ static void lets_requests_wait(void) {
 enum { LARGE_BYTES = 24 << 20 };
 
 // Begins a stream, and ends it while most of its body is in the buffer.
-static producer *end_a_large_stream(client *one, uint32_t index, const char *body) {
+static producer *end_a_large_stream(client *one, const char *request, uint32_t index,
+                                    const char *body) {
     CHECK(client_open_small(one, s.port, 4096));
-    producer *p = ask_for_stream(one, index);
+    client_send(one, request);
+    CHECK(client_read(one, true)->status == 200);
+    producer *p = producer_at(index);
     CHECK(latchkey_http_stream_write(p->stream, body, LARGE_BYTES) == LATCHKEY_HTTP_WRITE_ACCEPTED);
     latchkey_http_stream_end(p->stream);
     // Until the kernel takes nothing more.
@@ -92,7 +95,7 @@ static void sends_the_rest_to_a_half_closed_client(void) {
         body[i] = (char)('a' + i % 23);
     }
     static client one;
-    producer *p = end_a_large_stream(&one, 0, body);
+    producer *p = end_a_large_stream(&one, GET("/stream"), 0, body);
     int large = 1 << 20;
     setsockopt(one.socket, SOL_SOCKET, SO_RCVBUF, &large, sizeof(large));
     client_end(&one);
@@ -105,9 +108,10 @@ static void sends_the_rest_to_a_half_closed_client(void) {
     client_close(&one);
     // A client that is really gone does not stay.
     void (*const ways[])(client *) = {client_close, client_reset};
-    for (uint32_t i = 0; i < 2; i++) {
-        p = end_a_large_stream(&one, 1 + i, body);
-        ways[i](&one);
+    const char *const requests[] = {GET("/stream"), "GET /stream HTTP/1.0\r\n\r\n"};
+    for (uint32_t i = 0; i < 4; i++) {
+        p = end_a_large_stream(&one, requests[i / 2], 1 + i, body);
+        ways[i % 2](&one);
         CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_ENDED));
         CHECK(subject_await_connections(&s, 1));
     }
