@@ -45,6 +45,7 @@ extension StrategyLaws {
     /// - Parameters:
     ///   - make: Makes a strategy for one value.
     ///   - seconds: How long a try may take.
+    /// - Returns: A sentence for each way in which the law was broken.
     public static func triesAreRefused<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
         seconds: Double = 20

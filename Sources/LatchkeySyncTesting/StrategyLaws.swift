@@ -251,8 +251,9 @@ extension StrategyLaws {
     /// Runs every law that applies to a strategy which blocks; nothing if it keeps them all.
     ///
     /// Two laws are left out, because they do not apply to every strategy. Call them yourself where
-    /// they do: ``backlogIsBounded(_:bound:)`` needs a strategy with a bound, and is given the bound; ``observerHearsOfWaiting(_:_:)`` needs one that finds out whether it
-    /// has to wait, which a lock with ``RawLock/isTriedBeforeWaiting`` false does not.
+    /// they do. ``backlogIsBounded(_:bound:)`` needs a strategy whose backlog has a bound that the
+    /// law can choose. ``observerHearsOfWaiting(_:_:)`` needs a strategy that finds out whether it
+    /// has to wait; a lock with ``RawLock/isTriedBeforeWaiting`` false does not.
     ///
     /// Takes some seconds. Call it on a thread that may block, which a thread of the cooperative
     /// pool may not.
