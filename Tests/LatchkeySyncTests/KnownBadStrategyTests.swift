@@ -25,6 +25,27 @@ struct KnownBadStrategyTests {
         #expect(isCaught { laws.readsAreWhole() })
     }
 
+    @Test func `readers that only wait for writers do not keep them out`() {
+        let laws = StrategyLaws(blocking: { RawLockStrategy<PassingReadersLock>() })
+        #expect(laws.readersExcludeWriters() != [])
+    }
+
+    @Test func `a try that always succeeds goes in while others are inside`() {
+        #expect(StrategyLaws.triesAreRefused { RawLockStrategy<YesLock>() } != [])
+    }
+
+    @Test func `a try that waits is reported`() {
+        let violations = StrategyLaws.triesAreRefused(
+            { RawLockStrategy<WaitingTryLock>() },
+            seconds: 0.2
+        )
+        #expect(violations != [])
+    }
+
+    @Test func `a strategy whose hold does nothing lets writers meet`() {
+        #expect(StrategyLaws.severalValuesAreHeld { HoldlessStrategy() } != [])
+    }
+
     /// Whether a law is broken in one of some attempts: these faults need two threads to meet.
     private func isCaught(_ law: () -> [StrategyLaws.Violation]) -> Bool {
         (0..<50).contains { _ in law() != [] }

@@ -34,6 +34,23 @@ struct StrategyLawTests {
     }
 
     @Test(arguments: StrategyKind.allCases)
+    func `a reader keeps writers out`(kind: StrategyKind) async {
+        for laws in kind.laws {
+            #expect(await TestThread.result { laws.readersExcludeWriters() } == [])
+        }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `a try is refused while somebody is inside`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(TriesAreRefused()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `several values are held at once`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(SeveralValuesAreHeld()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
     func `no wake-up is lost`(kind: StrategyKind) async {
         for laws in kind.laws {
             #expect(await TestThread.result { laws.noWakeUpIsLost() } == [])
@@ -113,6 +130,18 @@ private struct WritesApplyInOrder: StrategyVisitor {
 private struct CompletionsRunOutside: StrategyVisitor {
     func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.completionsRunOutside { ChosenStrategy() }
+    }
+}
+
+private struct TriesAreRefused: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.triesAreRefused { ChosenStrategy() }
+    }
+}
+
+private struct SeveralValuesAreHeld: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.severalValuesAreHeld { ChosenStrategy() }
     }
 }
 

@@ -1,0 +1,112 @@
+import Dispatch
+public import LatchkeySync
+
+// Locks that look right and are not, for the laws to catch. A semaphore lets any thread release.
+
+/// Its readers wait for a writer and do not keep writers out.
+public final class PassingReadersLock: RawLock {
+    private let free = DispatchSemaphore(value: 1)
+
+    /// Readers overlap.
+    public static let traits = StrategyTraits(allowsConcurrentReaders: true)
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free.
+    public func lock() { free.wait() }
+
+    /// Takes the lock if it is free.
+    public func tryLock() -> Bool { free.wait(timeout: .now()) == .success }
+
+    /// Releases the lock.
+    public func unlock() { free.signal() }
+
+    /// Waits until the lock is free, and leaves it free.
+    public func lockShared() {
+        lock()
+        unlock()
+    }
+
+    /// Leaves the lock free.
+    public func tryLockShared() -> Bool {
+        let isFree = tryLock()
+        if isFree {
+            unlock()
+        }
+        return isFree
+    }
+
+    /// Does nothing.
+    public func unlockShared() {}
+}
+
+/// Its try always succeeds.
+public final class YesLock: RawLock {
+    private let free = DispatchSemaphore(value: 1)
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free.
+    public func lock() { free.wait() }
+
+    /// True, even while the lock is held.
+    public func tryLock() -> Bool { true }
+
+    /// Releases the lock.
+    public func unlock() { free.signal() }
+}
+
+/// Its try waits.
+public final class WaitingTryLock: RawLock {
+    private let free = DispatchSemaphore(value: 1)
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free.
+    public func lock() { free.wait() }
+
+    /// Waits until the lock is free.
+    public func tryLock() -> Bool {
+        lock()
+        return true
+    }
+
+    /// Releases the lock.
+    public func unlock() { free.signal() }
+}
+
+/// Its form for several values does nothing.
+public struct HoldlessStrategy: LockingStrategy {
+    /// The strategy's name in messages.
+    public static let name = "holdless"
+
+    /// Nothing beyond what every strategy promises.
+    public static let traits = StrategyTraits()
+
+    /// The lock.
+    public let rawLock = FoundationLock()
+
+    /// Makes a strategy for one value.
+    public init() {}
+
+    /// Does not enter.
+    public func hold<Observer: EntryObserver>(
+        _ mode: AccessMode,
+        observer: Observer
+    ) -> Release {
+        {}
+    }
+
+    /// Does not enter.
+    public static func holding<Observer: EntryObserver, Result, Failure: Error>(
+        _ mode: AccessMode,
+        _ strategies: [Self],
+        observers: [Observer],
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body()
+    }
+}
