@@ -86,7 +86,7 @@ unit: build-tests ## unit tests, laws, and the real process on loopback
 	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests
 
 .PHONY: test-c
-test-c: ## the C wrapper under AddressSanitizer, LeakSanitizer and valgrind
+test-c: ## the C wrapper under AddressSanitizer, ThreadSanitizer and valgrind, and its memory
 	scripts/require test
 	Tests/c/run.sh
 

@@ -1,4 +1,6 @@
 // Streams while they last: order, bounds, and clients that go.
+//
+// Length: a list of cases, which share their producers.
 
 #include <pthread.h>
 #include <stdlib.h>
