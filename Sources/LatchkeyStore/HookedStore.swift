@@ -3,8 +3,8 @@ public import LatchkeySync
 /// A store whose commits all pass a hook, and which shows no commit before the hook releases it.
 ///
 /// **Design.** A type of its own, not a branch in each operation of ``PropertyStore``: a completion
-/// that may have to wait is kept, so it must be allocated. A store without a hook, compiled for its
-/// strategy, allocates nothing for a read.
+/// that may have to wait is kept, so it must be allocated. A store without a hook, compiled for
+/// most locks, keeps the completion of a read on the stack.
 @usableFromInline
 package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     private let base: PropertyStore<ChosenStrategy>
