@@ -182,7 +182,7 @@ struct PropertyTableTests {
         #expect(values() == ["a=5@1", "b=2@1"])
         let refused: [(Refusal, [Change.Step])] = [
             (.missing, [.put("a", "6"), .delete("c")]),
-            (.preconditionFailed, [.put("a", "6"), .check("b", Conditions(ifMatch: .oneOf([7])))]),
+            (.preconditionFailed, [.put("a", "6"), .get("b", Conditions(ifMatch: .oneOf([7])))]),
             // Conditions are about what was before, whatever step comes first.
             (.preconditionFailed, [.put("c", "6"), .increment("c", Conditions(ifMatch: .any))]),
             (.missing, [.put("a", "6"), .delete("c", Conditions(ifMatch: .any))]),
@@ -202,7 +202,7 @@ struct PropertyTableTests {
         #expect(values() == ["a=9@2", "c=1@2", "d=1@2"])
         #expect(table.get(Self.name("a"))?.created == 2)
         #expect(table.run(.put("e", "1"), .delete("e"), .delete("d")) == .deleted(3))
-        #expect(table.run(.check("a", Conditions(ifMatch: .any))) == .unchanged(4))
+        #expect(table.run(.get("a", Conditions(ifMatch: .any))) == .unchanged(4))
         #expect(values() == ["a=9@2", "c=1@2"])
     }
 

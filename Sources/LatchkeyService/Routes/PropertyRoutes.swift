@@ -68,7 +68,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         }
         try commit(change, request) { decision in
             if let commit = request.committed(decision) {
-                request.respond(commit.first?.former == nil ? .created : .noContent) {
+                request.respond(commit.first?.isCreation == true ? .created : .noContent) {
                     $0.add("ETag", quoted: commit.revision)
                 }
             }
@@ -137,31 +137,6 @@ extension ServiceRequest {
             answer.add("Content-Type", "application/json")
             answer.add("ETag", quoted: property.revision)
             fields(&answer)
-        }
-    }
-}
-
-extension Refusal {
-    fileprivate var failure: RequestFailure {
-        switch self {
-        case .missing:
-            RequestFailure(.notFound)
-        case .preconditionFailed:
-            RequestFailure(.preconditionFailed)
-        case .notAnInteger:
-            RequestFailure(.notAnInteger)
-        case .overflow:
-            RequestFailure(.overflow)
-        case .full(.properties):
-            RequestFailure(
-                .storeFull,
-                "The number of properties has reached its bound, --max-properties."
-            )
-        case .full(.bytes):
-            RequestFailure(
-                .storeFull,
-                "The bytes of names and values have reached their bound, --max-bytes."
-            )
         }
     }
 }
