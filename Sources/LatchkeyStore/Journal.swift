@@ -36,19 +36,15 @@ package final class Journal: Sendable {
         case gone
     }
 
-    /// The bounds of the history.
-    package let commitCountMax: Int
-    private let byteCountMax: Int
+    private let limits: HistoryLimits
     private let lastRevision: Atomic<Revision>
     private let state: Synchronized<State, AdaptiveStrategy>
 
     /// - Parameters:
-    ///   - commitCountMax: How many commits are held.
-    ///   - byteCountMax: How many bytes only the history may keep.
+    ///   - limits: The bounds of the history.
     ///   - revision: The revision before the first commit.
-    package init(commitCountMax: Int, byteCountMax: Int, after revision: Revision = 0) {
-        self.commitCountMax = commitCountMax
-        self.byteCountMax = byteCountMax
+    package init(_ limits: HistoryLimits, after revision: Revision = 0) {
+        self.limits = limits
         lastRevision = Atomic(revision)
         state = Synchronized(State(last: revision))
     }
@@ -105,7 +101,8 @@ package final class Journal: Sendable {
         state.last = commit.revision
         state.byteCount += commit.historyByteCount
         var dropped: [Commit] = []
-        while state.history.count > commitCountMax || state.byteCount > byteCountMax,
+        while state.history.count > limits.commitCountMax
+            || state.byteCount > limits.byteCountMax,
             let oldest = state.history.popFirst()
         {
             state.byteCount -= oldest.historyByteCount

@@ -26,6 +26,8 @@ package struct PageRequest: Sendable {
 @usableFromInline
 package struct Page: Sendable {
     package let revision: Revision
+    /// When the page was taken.
+    package let time: Timestamp
     package let properties: [Property]
     /// Whether more properties follow.
     package let hasMore: Bool
@@ -36,11 +38,12 @@ extension Page {
     /// listed properties outlives the call.
     @usableFromInline
     init(_ request: PageRequest, tables: [PropertyTable], context: CommitContext) {
+        let time = context.clock.now()
         var walk = MergedWalk(
             tables.lazy.filter { $0.count > 0 }.map(\.order),
             prefix: request.prefix,
             after: request.after,
-            at: context.clock.now()
+            at: time
         )
         var properties: [Property] = []
         while properties.count < request.limit, let property = walk.next() {
@@ -48,6 +51,7 @@ extension Page {
         }
         self.init(
             revision: context.revisions.last,
+            time: time,
             properties: properties,
             hasMore: walk.next() != nil
         )

@@ -16,7 +16,7 @@ package struct Timestamp: Sendable, Hashable {
 /// Where a store gets the time from.
 @usableFromInline
 package struct StoreClock: Sendable {
-    @usableFromInline let now: @Sendable () -> Timestamp
+    package let now: @Sendable () -> Timestamp
 
     package init(_ now: @escaping @Sendable () -> Timestamp) {
         self.now = now

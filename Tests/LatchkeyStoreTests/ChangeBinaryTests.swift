@@ -4,12 +4,13 @@ import Testing
 
 /// The binary form of changes.
 struct ChangeBinaryTests {
+    private static let one = OwnedBytes([0x31])
     private static let change = Change.transaction(
         Transaction(
             if: [
                 Transaction.Condition(.owning("c"), .revision(300)),
                 Transaction.Condition(.owning("d"), .exists(true)),
-                Transaction.Condition(.owning("e"), unsafe .equals(OwnedBytes([0x31]).bytes)),
+                Transaction.Condition(.owning("e"), unsafe .equals(one.bytes)),
             ],
             [
                 .put("a", "[1]", Conditions(ifMatch: .oneOf([1, 300]), ifNoneMatch: .any)),
