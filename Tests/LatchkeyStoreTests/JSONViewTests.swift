@@ -155,7 +155,7 @@ struct JSONViewTests {
 }
 
 /// Connections are served on stacks of 512 KiB and more.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(2)))
 struct DeepJSONTests {
     private static func nested(_ open: String, _ inner: String, _ close: String) -> String {
         String(repeating: open, count: 10_000) + inner + String(repeating: close, count: 10_000)
