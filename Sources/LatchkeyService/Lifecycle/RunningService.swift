@@ -31,7 +31,10 @@ package final class RunningService: Sendable {
             StoreRouteMaker(
                 configuration: configuration,
                 meters: meters,
-                table: RouteTable(metrics: metrics)
+                table: RouteTable(
+                    metrics: metrics,
+                    repetition: Repetition(configuration.idempotency, registry)
+                )
             )
         )
         OperatingRoutes(
