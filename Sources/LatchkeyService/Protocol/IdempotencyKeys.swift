@@ -126,7 +126,7 @@ extension IdempotencyKeys {
         private(set) var entries: [[UInt8]: Entry] = [:]
         private(set) var byteCount = 0
         private var waitingCount = 0
-        /// The finished keys. The first `droppedCount` are dropped.
+        /// The finished keys, of which the first `droppedCount` are dropped.
         private var expiring: [(key: [UInt8], expires: UInt64)] = []
         private var droppedCount = 0
 
@@ -149,7 +149,11 @@ extension IdempotencyKeys {
             return true
         }
 
-        mutating func add(_ key: [UInt8], _ fingerprint: RequestFingerprint, _ now: UInt64) -> Bool {
+        mutating func add(
+            _ key: [UInt8],
+            _ fingerprint: RequestFingerprint,
+            _ now: UInt64
+        ) -> Bool {
             let added = Self.entryByteCount + key.count
             guard makeRoom(added, now) else {
                 return false

@@ -17,7 +17,10 @@ extension KeptAnswer {
     /// not known. It is kept, because a repeat must not run: the change could be made twice.
     ///
     /// - Parameters:
-    ///   - fields: nil if the answer could not be made. Its request has had its effect then.
+    ///   - status: Of the answer.
+    ///   - fields: Its header fields; nil if the answer could not be made. Its request has had its
+    ///     effect then.
+    ///   - body: Its body.
     init?(_ status: HTTPStatus, fields: [UInt8]?, body: [UInt8]) {
         switch (status.rawValue, fields) {
         case (429, _), (501..., _):

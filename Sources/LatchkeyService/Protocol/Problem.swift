@@ -163,8 +163,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooManyConnectionsPerAddress:
             "Use your open connections again, or raise --max-connections-per-address."
         case .outcomeUnknown:
-            "The request was accepted and may take effect, but it was not finished in time. Read "
-                + "the property before you send the request again."
+            "The request was accepted and may take effect, but it was not finished in time. Repeat "
+                + "it if it had an Idempotency-Key. Otherwise read the property before you send "
+                + "the request again."
         case .unsupportedTransferCoding:
             "Send the body with a Content-Length, or chunked."
         case .outOfMemory:

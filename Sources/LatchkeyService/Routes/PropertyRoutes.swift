@@ -13,9 +13,13 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
             request,
             match throws(RequestFailure) in try get(request, match)
         }
-        table.add(.put, property, statuses: [201, 204, 400, 412, 415, 503, 507], isRepeatable: true) {
-            request,
-            match throws(RequestFailure) in try put(request, match)
+        table.add(
+            .put,
+            property,
+            statuses: [201, 204, 400, 412, 415, 503, 507],
+            isRepeatable: true
+        ) { request, match throws(RequestFailure) in
+            try put(request, match)
         }
         table.add(.delete, property, statuses: [204, 400, 404, 412, 503], isRepeatable: true) {
             request,

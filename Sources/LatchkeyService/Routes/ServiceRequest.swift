@@ -114,7 +114,7 @@ extension ResponseBody {
     var copied: [UInt8] {
         switch self {
         case .none: []
-        case .text(let text): unsafe Array(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        case .text(let text): Array(Bytes(text))
         case .bytes(let bytes): bytes
         case .owned(let bytes, _): unsafe Array(bytes)
         }
