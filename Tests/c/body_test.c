@@ -289,14 +289,25 @@ static void reports_clients_that_go(void) {
 
 // A client that has closed its half behind its body gets its answer.
 static void answers_half_closed_uploads(void) {
-    start_reading(subject_options(threads));
+    latchkey_http_options options = subject_options(threads);
+    options.threads = 1;
+    start_reading(options);
+    // An older connection, because libmicrohttpd goes on with the oldest of a loop before it reads.
+    static client older;
+    CHECK(client_open(&older, s.port));
+    send_head(&older, "/take", 10, false, false);
+    pause_milliseconds(50);
+    reopen();
     send_head(&c, "/hold", 10, false, false);
+    // Until the library waits for the body.
+    pause_milliseconds(50);
     send_part(&c, 0, 10, false);
     client_end(&c);
     latchkey_http_request *request = await_held();
     pause_milliseconds(20);
     latchkey_http_body_go_on(request);
     CHECK(body_is(client_read(&c, false), "10 in pieces, 0 whole") && gones == 0);
+    client_close(&older);
     stop_reading(1000);
 }
 
@@ -311,10 +322,12 @@ static void bounds_the_time(void) {
     CHECK(await(&gones, 1) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
     reopen();
     send_head(&c, "/take", 5000, false, false);
-    for (int i = 0; i < 100 && latchkey_http_measure(s.server).timed_out_total < 2; i++) {
-        send_part(&c, (size_t)i, 1, false);
+    int trickled = 0;
+    for (; trickled < 100 && latchkey_http_measure(s.server).timed_out_total < 2; trickled++) {
+        send_part(&c, (size_t)trickled, 1, false);
         pause_milliseconds(30);
     }
+    CHECK(trickled < 100);
     CHECK(client_read(&c, false)->status == 408);
     CHECK(await(&gones, 2) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
     reopen();
@@ -410,6 +423,22 @@ static void ends_uploads_at_stop(void) {
     }
 }
 
+// A reader has let its client go on, or has answered, and nothing more comes.
+static void stops_behind_a_word(void) {
+    for (int answers = 0; answers <= 1; answers++) {
+        start_reading(subject_options(threads));
+        send_head(&c, "/hold", 100, false, false);
+        send_part(&c, 0, 10, false);
+        latchkey_http_request *request = await_held();
+        CHECK(subject_await_suspended(&s, 1));
+        answers ? respond(request, 400, "bad") : latchkey_http_body_go_on(request);
+        CHECK(subject_await_suspended(&s, 0));
+        CHECK(latchkey_http_measure(s.server).receiving == 1);
+        CHECK(stop_reading(100).requests == (answers ? 0 : 1));
+        CHECK(gones == (answers ? 0 : 1) && handled == 0);
+    }
+}
+
 static void *upload_again_and_again(void *argument) {
     unsigned seed = (unsigned)(uintptr_t)argument;
     client *one = malloc(sizeof(client));
@@ -459,6 +488,7 @@ const test_case body_cases[] = {
     {"bounds the time of a body", bounds_the_time},
     {"refuses trailers out of bounds behind a reader", refuses_trailers_out_of_bounds},
     {"ends uploads at stop", ends_uploads_at_stop},
+    {"stops behind a word", stops_behind_a_word},
     {"stops amid uploads", stops_amid_uploads},
     {NULL, NULL},
 };
