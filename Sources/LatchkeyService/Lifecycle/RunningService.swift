@@ -13,6 +13,7 @@ internal import LatchkeySync
 /// used only at start and at the end.
 package final class RunningService: Sendable {
     private let server: HTTPServer
+    private let watches: WatchHub
     private let drainTime: Duration
 
     /// The port that the service listens on.
@@ -49,9 +50,11 @@ package final class RunningService: Sendable {
             handle: { router.handle($0) }
         )
         self.server = server
+        self.watches = watches
         drainTime = configuration.drainTime
         meters.register(in: registry)
         ServiceMetrics.register(server: server, usage: usage, in: registry)
+        WatchMetrics.register(journal: journal, watches: watches, in: registry)
         ProcessMetrics.register(in: registry)
     }
 
@@ -62,7 +65,9 @@ package final class RunningService: Sendable {
     ///
     /// - Returns: How many requests and how many answers were cut off because the time was over.
     package func drain() -> (requestCount: Int, answerCount: Int) {
-        server.stop(within: drainTime)
+        watches.drain()
+        defer { watches.stop() }
+        return server.stop(within: drainTime)
     }
 }
 

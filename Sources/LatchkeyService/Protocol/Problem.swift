@@ -32,6 +32,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case tooManyConnections = "too-many-connections"
     case outOfMemory = "out-of-memory"
     case backlogFull = "backlog-full"
+    case tooManyWatchers = "too-many-watchers"
     case timedOut = "timed-out"
     case draining = "draining"
     case storeFull = "store-full"
@@ -56,7 +57,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .headersTooLarge: 431
         case .outcomeUnknown: 500
         case .unsupportedTransferCoding: 501
-        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining: 503
+        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining,
+            .tooManyWatchers:
+            503
         case .storeFull: 507
         }
     }
@@ -92,6 +95,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooManyConnections: "The server has too many connections."
         case .outOfMemory: "The server has no memory for the request."
         case .backlogFull: "Too many writes are waiting."
+        case .tooManyWatchers: "There are too many watches and long polls."
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
@@ -171,6 +175,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .backlogFull:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
                 + "at once. The bound is --backlog."
+        case .tooManyWatchers:
+            "Try again after the time in Retry-After, or raise --max-watchers."
         case .timedOut:
             "Nothing was changed. Try again after the time in Retry-After. The bound is "
                 + "--answer-timeout-seconds."
@@ -188,7 +194,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .timedOut, .draining:
+            .timedOut, .draining, .tooManyWatchers:
             1
         default: nil
         }
