@@ -18,7 +18,6 @@ package struct ServiceConfiguration: Sendable {
     /// One operation in this many is applied to the shadows, on average.
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
-    package var journalLimits = JournalLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
     package var http = HTTPServerConfiguration()
@@ -42,7 +41,6 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
-        + JournalLimits.settings.map { $0.contained(in: \.journalLimits) }
         + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
