@@ -28,11 +28,18 @@ package final class RunningService: Sendable {
             registry,
             sendsServerTiming: configuration.sendsServerTiming
         )
+        let journal = Journal(configuration.historyLimits)
+        let expiries = ExpiryQueue()
+        let evictor = Evictor()
+        var limited = configuration
+        limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         var (table, usage) = configuration.strategy.accept(
             StoreRouteMaker(
-                configuration: configuration,
+                configuration: limited,
                 meters: meters,
-                journal: Journal(configuration.historyLimits),
+                journal: journal,
+                expiries: expiries,
+                evictor: evictor,
                 table: RouteTable(metrics: metrics)
             )
         )
@@ -76,6 +83,8 @@ private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
     let meters: ContentionMeters
     let journal: Journal
+    let expiries: ExpiryQueue
+    let evictor: Evictor
     let table: RouteTable
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
@@ -121,7 +130,12 @@ private struct StoreRouteMaker: StrategyVisitor {
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
         let serving = ShadowedStore(
-            base: JournaledStore(store, journal: journal),
+            base: JournaledStore(
+                store,
+                journal: journal,
+                expiries: expiries,
+                evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+            ),
             shadows: shadows(of: store)
         )
         let depthMax = configuration.storeLimits.depthMax

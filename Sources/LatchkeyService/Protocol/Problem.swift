@@ -1,3 +1,5 @@
+internal import LatchkeyStore
+
 /// The problems that a request can be answered with (RFC 9457): status, title, and the text of the
 /// page at `type`.
 ///
