@@ -31,6 +31,11 @@ package final class RunningService: Sendable {
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
+        let watches = WatchHub(
+            journal: journal,
+            limits: configuration.watchLimits,
+            counters: WatchCounters(registry)
+        )
         var limited = configuration
         limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         var (table, usage) = configuration.strategy.accept(
@@ -40,6 +45,7 @@ package final class RunningService: Sendable {
                 journal: journal,
                 expiries: expiries,
                 evictor: evictor,
+                watches: watches,
                 table: RouteTable(metrics: metrics)
             )
         )
@@ -85,6 +91,7 @@ private struct StoreRouteMaker: StrategyVisitor {
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor: Evictor
+    let watches: WatchHub
     let table: RouteTable
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
@@ -129,19 +136,26 @@ private struct StoreRouteMaker: StrategyVisitor {
 
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
-        let serving = ShadowedStore(
-            base: JournaledStore(
-                store,
-                journal: journal,
-                expiries: expiries,
-                evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
-            ),
-            shadows: shadows(of: store)
+        let journaled = JournaledStore(
+            store,
+            journal: journal,
+            expiries: expiries,
+            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+        )
+        let serving = ShadowedStore(base: journaled, shadows: shadows(of: store))
+        let watched = WatchedStore(
+            journal: journal,
+            usage: { store.usage },
+            look: { journaled.look($0, observer: NoObserver(), completion: $1) },
+            snapshot: { journaled.snapshot(completion: $0) }
         )
         let depthMax = configuration.storeLimits.depthMax
-        PropertyRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        let history = HistoryRoutes(store: watched, hub: watches)
+        PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
         TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
         ListRoutes(store: serving).add(to: &table)
+        history.add(to: &table)
+        WatchRoutes(store: watched, hub: watches).add(to: &table)
         return (table, { store.usage })
     }
 

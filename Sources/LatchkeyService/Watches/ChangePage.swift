@@ -1,4 +1,4 @@
-internal import Glibc
+internal import Foundation
 internal import LatchkeyStore
 
 /// A page of the journal's commits as JSON.
@@ -127,16 +127,9 @@ extension Commit.Reason {
 extension Timestamp {
     /// The time in UTC as ISO 8601 has it, such as `2026-01-02T03:04:05.678Z`.
     var calendarText: String {
-        var seconds = time_t(milliseconds / 1000)
-        var parts = tm()
-        unsafe gmtime_r(&seconds, &parts)
-        func digits(_ value: some BinaryInteger, _ count: Int) -> String {
-            let text = String(value)
-            return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-        }
-        return digits(parts.tm_year + 1900, 4) + "-" + digits(parts.tm_mon + 1, 2) + "-"
-            + digits(parts.tm_mday, 2) + "T" + digits(parts.tm_hour, 2) + ":"
-            + digits(parts.tm_min, 2) + ":" + digits(parts.tm_sec, 2) + "."
-            + digits(milliseconds % 1000, 3) + "Z"
+        // The fraction is added by hand, because a Date has binary fractions.
+        let whole = Date(timeIntervalSince1970: TimeInterval(milliseconds / 1000))
+        let fraction = String(milliseconds % 1000 + 1000).dropFirst()
+        return "\(whole.formatted(Date.ISO8601FormatStyle()).dropLast()).\(fraction)Z"
     }
 }

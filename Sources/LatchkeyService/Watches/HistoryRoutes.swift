@@ -23,16 +23,13 @@ struct HistoryRoutes: Sendable {
         let query = try request.query(["revision", "after", "wait"])
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
-        if let text = query["revision"] {
+        if query["revision"] != nil {
             guard query.count == 1 else {
-                throw RequestFailure(.invalidQuery, "revision stands alone.")
+                throw RequestFailure(.invalidQuery, "Give revision alone.")
             }
-            let revision = try Self.revision(text, "revision")
+            let revision = try Self.revision(query["revision"], "revision")
             readPast(request, name, conditions, revision)
             return
-        }
-        guard let after = query["after"] else {
-            throw RequestFailure(.invalidQuery, "wait needs after.")
         }
         let wait = try Self.wait(query["wait"])
         // The server must not take the request away before the time is up.
@@ -43,7 +40,7 @@ struct HistoryRoutes: Sendable {
             request: request,
             name: name,
             conditions: conditions,
-            after: try Self.revision(after, "after"),
+            after: try Self.revision(query["after"], "after"),
             deadlineNanoseconds: latchkey_system_nanoseconds() + nanoseconds,
             store: store,
             hub: hub
@@ -68,9 +65,7 @@ struct HistoryRoutes: Sendable {
 
     private func changes(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["after", "limit", "prefix"])
-        let after = try query["after"].map { (text) throws(RequestFailure) in
-            try Self.revision(text, "after")
-        }
+        let after = query["after"] == nil ? nil : try Self.revision(query["after"], "after")
         let limit = try ServiceRequest.limit(query["limit"], default: 100, max: Self.changesMax)
         let filter = WatchFilter.prefix(try ServiceRequest.prefix(query["prefix"]))
         store.whenCaughtUp { latest in
@@ -84,9 +79,11 @@ struct HistoryRoutes: Sendable {
         }
     }
 
-    private static func revision(_ text: String, _ name: String) throws(RequestFailure) -> Revision
-    {
-        guard let place = WatchPlace(text), place.effectCount == 0, !text.contains(".") else {
+    private static func revision(
+        _ text: String?,
+        _ name: String
+    ) throws(RequestFailure) -> Revision {
+        guard let text, let place = WatchPlace(text), !text.contains(".") else {
             throw RequestFailure(.invalidQuery, "\(name) must be a revision.")
         }
         return place.revision

@@ -44,8 +44,8 @@ final class WatchHub: Sendable {
                 journal: journal,
                 keepAliveNanoseconds: UInt64(limits.keepAlive / .nanoseconds(1)),
                 counters: counters,
-                arm: { [weak self] revision in
-                    journal.whenReached(revision) { self?.post(.journalMoved) }
+                arm: { [self] revision in
+                    journal.whenReached(revision) { [self] in post(.journalMoved) }
                 }
             )
             run(pump)

@@ -1,4 +1,5 @@
 internal import LatchkeyHTTP
+internal import LatchkeyMetrics
 internal import LatchkeyStore
 
 extension WatchPump {

@@ -64,11 +64,9 @@ struct WatchRoutes: Sendable {
         _ request: ServiceRequest,
         _ query: [String: String]
     ) throws(RequestFailure) -> Cursor {
-        let after = try query["after"].map { (text) throws(RequestFailure) in
-            guard let place = WatchPlace(text) else {
-                throw RequestFailure(.invalidQuery, "after must be a revision or an event's id.")
-            }
-            return place
+        let after = query["after"].flatMap { WatchPlace($0) }
+        guard after != nil || query["after"] == nil else {
+            throw RequestFailure(.invalidQuery, "after must be a revision or an event's id.")
         }
         let isInitial = try Query.flag(query["initial"], name: "initial", default: false)
         guard after == nil || !isInitial else {
@@ -87,15 +85,13 @@ struct WatchRoutes: Sendable {
         guard query["prefix"] == nil else {
             throw RequestFailure(.invalidQuery, "Give prefix or name, not both.")
         }
-        let bytes = Array(name.utf8)
+        let owned = OwnedBytes(Array(name.utf8))
         do {
-            try unsafe bytes.withUnsafeBytes { (bytes) throws(InvalidName) in
-                try unsafe PropertyName.check(bytes)
-            }
+            try unsafe PropertyName.check(owned.bytes)
         } catch {
-            throw RequestFailure(.invalidName)
+            throw RequestFailure(.invalidName, error.detail)
         }
-        return .name(bytes)
+        return .name(Array(name.utf8))
     }
 
     private static func observer(_ text: String?) throws(RequestFailure) -> String? {
