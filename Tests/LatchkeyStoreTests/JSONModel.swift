@@ -127,7 +127,10 @@ extension JSONModel {
                 text.unicodeScalars.append(character)
             } else {
                 for unit in String(character).utf16 {
-                    text += String(format: Bool.random(using: &random) ? "\\u%04x" : "\\u%04X", unit)
+                    text += String(
+                        format: Bool.random(using: &random) ? "\\u%04x" : "\\u%04X",
+                        unit
+                    )
                 }
             }
         }
