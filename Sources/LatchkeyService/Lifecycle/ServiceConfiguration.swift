@@ -19,6 +19,7 @@ package struct ServiceConfiguration: Sendable {
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
     package var idempotency = IdempotencyLimits()
+    package var historyLimits = HistoryLimits()
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -40,6 +41,7 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
+        + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 
