@@ -6,7 +6,7 @@ struct KeptAnswer: Sendable {
     let fields: [ResponseField]
     let body: [UInt8]
 
-    /// How much memory it takes. A short value is inside its field, so a field takes less.
+    /// How much memory it takes at most.
     var byteCount: Int {
         fields.reduce(body.count) {
             $0 + MemoryLayout<ResponseField>.stride + $1.value.utf8.count
