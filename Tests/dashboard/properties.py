@@ -12,6 +12,12 @@ HOSTILE_VALUE = {"<script>document.title='owned'</script>": "</script><img src=x
 LARGE = "9007199254740993"
 
 
+# Answers the question whether a change may be discarded.
+DISCARD = """
+    if (document.getElementById("confirm").open) document.getElementById("confirm-yes").click();
+"""
+
+
 def path(name):
     return "/v1/properties/" + urllib.parse.quote(name, safe="")
 
@@ -70,7 +76,7 @@ def open_property(browser, name):
           .find(row => row.querySelector(".name").textContent === arguments[0]);
         if (found) found.click();
         return found !== undefined""", name)
-    browser.wait_for(f"{name} in the editor", "return document.getElementById('editor-title')"
+    browser.wait_for(f"{name} in the editor", DISCARD + "return document.getElementById('editor-title')"
                      ".textContent === arguments[0] && "
                      "document.getElementById('editor-facts').textContent !== ''", name)
 
@@ -177,13 +183,23 @@ def check_follow(service, browser):
 
 
 def check_create(service, browser):
+    browser.type("#value", "unsaved")
     browser.click("#create")
+    browser.wait_for_text("#confirm-text", "not saved")
+    browser.click("#confirm button[value=no]")
+    if value(browser) != "unsaved":
+        raise Failure("a change was discarded without consent")
+    browser.click("#create")
+    browser.click("#confirm-yes")
+    browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
     browser.type("#name", "shared")
     browser.type("#value", "1")
     browser.click("#save")
     browser.wait_for_text("#conflict-text", "exists already")
-    browser.click("#close")
+    browser.click("#take-theirs")
+    browser.wait_for_text("#editor-title", "shared")
     browser.click("#create")
+    browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
     browser.type("#name", "..")
     browser.type("#value", "1")
     browser.click("#save")

@@ -4,8 +4,8 @@ const colors = 7;
 const shapes = ["M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", "M-3.5,-3.5h7v7h-7z", "M0,-4.5L4.5,3.5h-9z",
   "M0,-5L5,0L0,5L-5,0z", "M0,4.5L4.5,-3.5h-9z", "M-4.5,-1.5h9v3h-9z", "M-1.5,-4.5h3v9h-3z"];
 const dashes = [undefined, "6 3", "2 3"];
-const mark = (index, x, y) => make("path",
-  {class: "mark", d: shapes[index % colors], transform: `translate(${x.toFixed(1)},${y.toFixed(1)})`});
+const mark = (index, x, y) => make("path", {class: "mark", d: shapes[index % colors],
+  transform: `translate(${x.toFixed(1)},${y.toFixed(1)})`});
 const stroke = (index, d) => make("path",
   {class: "line", d, "stroke-dasharray": dashes[Math.floor(index / colors) % dashes.length]});
 const spanSeconds = 120;
@@ -25,7 +25,7 @@ function logarithmicAxis(least, greatest) {
     share: value => (Math.log10(Math.max(value, least)) - low) / (high - low)};
 }
 
-/// Draws `lines`, each {name, index, points: [{time, value}]}; a value that is not a number is a gap.
+/// Draws `lines`, each {name, index, points: [{time, value}]}. A value that is no number is a gap.
 function drawChart(element, title, lines, axis, text) {
   const [width, height] = [Math.max(element.clientWidth, 200), Math.max(element.clientHeight, 120)];
   const [left, right, top, bottom] = [58, width - 8, 8, height - 22];
@@ -39,18 +39,21 @@ function drawChart(element, title, lines, axis, text) {
     .map(([ago, label, anchor]) =>
       make("text", {x: x(end - ago), y: height - 4, "text-anchor": anchor}, label));
   const drawn = lines.map(({name, index, points}) => {
-    let [d, isPen, marked] = ["", false, -Infinity];
+    let [d, isPen, marked] = ["", false, undefined];
     const marks = [];
     points.forEach(({time, value}, place) => {
       if (!Number.isFinite(value) || time < end - spanSeconds) return void (isPen = false);
       d += `${isPen ? "L" : "M"}${x(time).toFixed(1)},${y(value).toFixed(1)}`;
       isPen = true;
-      if (time - marked >= markSeconds || place === points.length - 1) {
+      // Marks move with the line, because they stand at fixed times.
+      const period = Math.floor(time / markSeconds);
+      if (marked !== undefined && period !== marked || place === points.length - 1) {
         marks.push(mark(index, x(time), y(value)));
-        marked = time;
       }
+      marked = period;
     });
-    return make("g", {class: `c${index % colors}`}, make("title", null, name), stroke(index, d), marks);
+    return make("g", {class: `c${index % colors}`},
+      make("title", null, name), stroke(index, d), marks);
   });
   const latest = lines.map(({name, points}) => `${name} ${text(points.at(-1)?.value)}`).join(", ");
   element.replaceChildren(make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img",

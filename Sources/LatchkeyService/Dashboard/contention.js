@@ -1,6 +1,9 @@
 // Contention. Counts are differences of /v1/contention. Quantiles over time come from the buckets
 // of /metrics, because those of /v1/contention are since counting began.
 
+const columns = ["Strategy", "Per second", "Contended", "Wait p50", "Wait p90", "Wait p99",
+  "Waiting", "Acquisitions", "Metering", "Overhead"];
+
 const contention = {
   strategies: new Map(), timer: 0, isPaused: false, windowSeconds: 10, shownMax: 6,
 
@@ -40,10 +43,10 @@ const contention = {
     box.addEventListener("change", () => this.draw());
     const key = make("svg", {class: `key c${index % colors}`, viewBox: "0 0 34 14",
       "aria-hidden": "true"}, stroke(index, "M1,7H33"), mark(index, 17, 7));
-    const head = make("th", {scope: "row"}, make("label", {class: "inline"}, box, key,
-      make("span", null, row.strategy), row.role === "serving" ? "" : ` (${row.role})`));
-    const cells = Array.from({length: 9}, () => make("td"));
-    return {name, index, box, cells, line: make("tr", null, head, cells), points: []};
+    const head = make("th", {role: "rowheader"}, make("label", {class: "inline"}, box, key,
+      make("span", null, row.strategy, " ", make("span", {class: "soft"}, row.role))));
+    const cells = columns.slice(1).map(name => make("td", {role: "cell", "data-name": name}));
+    return {name, index, box, cells, line: make("tr", {role: "row"}, head, cells), points: []};
   },
 
   /// Adds a point with what happened since the last one, or with gaps if there is none.
@@ -69,14 +72,14 @@ const contention = {
 
   draw() {
     const entries = [...this.strategies.values()].filter(({row}) => row);
-    $("figures").querySelector("table").hidden = entries.length === 0;
+    $("figures").querySelector(".wide").hidden = entries.length === 0;
     $("no-figures").hidden = entries.length > 0;
     if (entries.length > 0) write($("since"), time(entries[0].row.since));
     for (const {row, cells, points} of entries) {
       const {acquisitions, contendedRatio, contendedIsExact, wait, waiters, level} = row;
       const mean = row.samplingMean > 1 ? ` 1/${row.samplingMean}` : "";
-      [count(points.at(-1).rate),
-        (contendedIsExact || contendedRatio === null ? "" : "≈ ") + percent(contendedRatio ?? NaN),
+      const isEstimate = !contendedIsExact && contendedRatio !== null;
+      [count(points.at(-1).rate), (isEstimate ? "≈ " : "") + percent(contendedRatio ?? NaN),
         duration(wait.all?.p50Nanoseconds), duration(wait.all?.p90Nanoseconds),
         duration(wait.all?.p99Nanoseconds), count(waiters), count(acquisitions.all), level + mean,
         duration(row.overhead?.overheadNanoseconds),
@@ -89,7 +92,8 @@ const contention = {
     const greatest = (lines, least) => Math.max(least,
       ...lines.flatMap(({points}) => points.map(({value}) => value ?? 0)).filter(Number.isFinite));
     const [rates, ratios] = [lines("rate"), lines("ratio")];
-    drawChart($("chart-rate"), "Acquisitions per second", rates, linearAxis(greatest(rates, 4)), count);
+    drawChart($("chart-rate"), "Acquisitions per second", rates, linearAxis(greatest(rates, 4)),
+      count);
     drawChart($("chart-ratio"), "Contended share", ratios,
       linearAxis(Math.min(1, greatest(ratios, 0.01))), percent);
     const which = document.querySelector("[name=quantile]:checked").value;
@@ -125,6 +129,7 @@ function quantile(buckets, before, share) {
   return 1e9 * (Number.isFinite(high) ? low + (high - low) * (rank - below) / (upTo - below) : low);
 }
 
+$("columns").append(...columns.map(name => make("th", {role: "columnheader"}, name)));
 $("quantiles").addEventListener("change", () => contention.draw());
 $("pause").addEventListener("click", () => {
   contention.isPaused = !contention.isPaused;

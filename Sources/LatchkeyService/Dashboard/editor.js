@@ -25,7 +25,13 @@ const editor = {
     $("name").removeAttribute("aria-invalid");
   },
 
-  create() {
+  /// Whether what is in the fields may be replaced.
+  async mayLeave() {
+    return !this.isDirty || isConfirmed("Your change is not saved. Discard it?", "Discard");
+  },
+
+  async create() {
+    if (!await this.mayLeave()) return;
     Object.assign(this, {name: undefined, isNew: true, etag: undefined, revision: 0});
     this.fill("", "", undefined);
     $("name").value = $("prefix").value;
@@ -34,7 +40,11 @@ const editor = {
   },
 
   async open(name) {
+    if (!await this.mayLeave()) return;
+    this.wanted = name;
     const answer = await ask("GET", propertyPath(name));
+    // Another one was opened meanwhile.
+    if (this.wanted !== name) return;
     Object.assign(this, {name, isNew: false});
     this.show(name);
     this.take(answer);
@@ -45,6 +55,7 @@ const editor = {
   /// Fills the fields with a value that was read.
   take(answer) {
     if (!answer.ok) {
+      Object.assign(this, {etag: undefined, revision: 0});
       this.fill("", "", undefined);
       return note("editor-note", reason(answer), "bad");
     }
@@ -78,7 +89,8 @@ const editor = {
   },
 
   close() {
-    Object.assign(this, {name: undefined, isNew: false, deadline: undefined});
+    Object.assign(this, {name: undefined, isNew: false, wanted: undefined});
+    this.fill("", "", undefined);
     $("editor").hidden = true;
     $("no-selection").hidden = false;
     list.render();
@@ -86,7 +98,7 @@ const editor = {
 
   /// Called with what the list learns about the open property.
   check(revision, isGone = false) {
-    if (this.name === undefined || this.isNew || this.isSaving || !(revision > this.revision)) return;
+    if (this.name === undefined || this.isSaving || !(revision > this.revision)) return;
     this.refreshTimer ||= setTimeout(async () => {
       this.refreshTimer = undefined;
       const name = this.name;
@@ -108,7 +120,7 @@ const editor = {
     const isExisting = this.isNew && !isGone;
     write($("conflict-text"), isExisting ? `“${this.name ?? $("name").value}” exists already.`
       : isGone ? "Deleted meanwhile. Your text is not saved."
-        : `Changed meanwhile: you started from revision ${this.revision}; the service has ${found}.`);
+        : `Changed meanwhile: you started from revision ${this.revision}; now there is ${found}.`);
     $("conflict-value").hidden = isGone;
     write($("conflict-value"), cut(answer.text, 2000));
     write($("take-theirs"), isGone ? "Close" : `Load ${found}`);
@@ -144,28 +156,26 @@ const editor = {
       field.setAttribute("aria-invalid", "true");
       return field.focus();
     }
-    this.isSaving = true;
+    const ttlText = $("ttl").value.trim();
     const condition = this.etag === undefined ? {"If-None-Match": "*"} : {"If-Match": this.etag};
-    const path = withQuery(propertyPath(name), {ttl: $("ttl").value.trim()});
-    const saved = await ask("PUT", path,
+    this.isSaving = true;
+    const saved = await ask("PUT", withQuery(propertyPath(name), {ttl: ttlText}),
       {headers: {"Content-Type": "application/json", ...condition}, body: text});
-    const found = saved.ok || saved.status === 412 ? await ask("GET", propertyPath(name)) : undefined;
+    const found = saved.status === 412 ? await ask("GET", propertyPath(name)) : undefined;
     this.isSaving = false;
-    if (saved.status === 412) return this.showConflict(found);
+    if (found) return this.showConflict(found);
     if (!saved.ok) return note("editor-note", reason(saved), "bad");
-    Object.assign(this, {name, isNew: false});
+    Object.assign(this, {name, isNew: false, etag: saved.headers.get("etag"), text, ttlText,
+      revision: revisionOf(saved), deadline: ttlText === "" ? undefined : now() + Number(ttlText)});
     this.show(name);
-    this.take(found);
-    note("editor-note", `Saved as revision ${revisionOf(saved)}.`);
+    this.showExpiry();
+    write($("editor-facts"), `revision ${this.revision}`);
+    note("editor-note", `Saved as revision ${this.revision}.`);
     if (!hasRoute("/v1/watch")) list.load();
   },
 
   async delete() {
-    write($("confirm-text"), `Delete “${this.name}” at revision ${this.revision}?`);
-    $("confirm").returnValue = "no";
-    $("confirm").showModal();
-    await new Promise(done => $("confirm").addEventListener("close", done, {once: true}));
-    if ($("confirm").returnValue !== "yes") return;
+    if (!await isConfirmed(`Delete “${this.name}” at revision ${this.revision}?`, "Delete")) return;
     this.isSaving = true;
     const answer = await ask("DELETE", propertyPath(this.name), {headers: {"If-Match": this.etag}});
     this.isSaving = false;
@@ -200,11 +210,24 @@ const editor = {
   },
 };
 
+async function isConfirmed(text, yes) {
+  write($("confirm-text"), text);
+  write($("confirm-yes"), yes);
+  $("confirm").returnValue = "no";
+  $("confirm").showModal();
+  await new Promise(done => $("confirm").addEventListener("close", done, {once: true}));
+  return $("confirm").returnValue === "yes";
+}
+
 const revisionOf = ({headers}) => Number((headers.get("etag") ?? "").replace(/^W\/|"/g, ""));
 
 $("editor").addEventListener("submit", event => { event.preventDefault(); editor.save(); });
 $("create").addEventListener("click", () => editor.create());
-$("close").addEventListener("click", () => { editor.close(); $("create").focus(); });
+$("close").addEventListener("click", async () => {
+  if (!await editor.mayLeave()) return;
+  editor.close();
+  $("create").focus();
+});
 $("delete").addEventListener("click", () => editor.delete());
 $("earlier").addEventListener("click", () => editor.showEarlier());
 $("take-theirs").addEventListener("click", () => editor.takeTheirs());

@@ -103,7 +103,7 @@ const list = {
 
   put(property) {
     const row = this.rows.get(property.name) ?? this.row(property.name);
-    Object.assign(row, property, {deadline: now() + property.ttl});
+    Object.assign(row, {ttl: undefined}, property, {deadline: now() + property.ttl});
     row.isChanged = true;
     this.rows.set(property.name, row);
   },
@@ -125,7 +125,7 @@ const list = {
     clearTimeout(this.renderTimer);
     this.renderTimer = 0;
     const rows = [...this.rows.values()].sort((a, b) => comparesBefore(a.name, b.name) ? -1 : 1);
-    if (rows.length > this.pageSize) this.again(0);
+    if (rows.length > this.pageSize) this.again(1000);
     this.rows = new Map(rows.slice(0, this.pageSize).map(row => [row.name, row]));
     for (const row of this.rows.values()) {
       const {face, value, revision} = row.parts;
@@ -154,7 +154,8 @@ const list = {
 /// The arrows go from row to row. So does the Tab key, which takes longer to leave a full page.
 $("rows").addEventListener("keydown", event => {
   const line = document.activeElement.closest("#rows > li");
-  const next = {ArrowDown: line?.nextElementSibling, ArrowUp: line?.previousElementSibling}[event.key];
+  const next = event.key === "ArrowDown" ? line?.nextElementSibling
+    : event.key === "ArrowUp" ? line?.previousElementSibling : undefined;
   if (!next) return;
   event.preventDefault();
   next.firstElementChild.focus();

@@ -60,8 +60,8 @@ const operations = {
 
   card(id) {
     const parts = {title: make("strong"), state: make("span", {class: "state", role: "status"}),
-      bar: make("progress", {max: 1, "aria-label": "Progress"}), facts: make("span", {class: "soft"}),
-      result: make("pre", {hidden: ""}),
+      bar: make("progress", {max: 1, "aria-label": "Progress"}),
+      facts: make("span", {class: "soft"}), result: make("pre", {hidden: ""}),
       cancel: button("Cancel", () => this.cancel(id))};
     const element = make("article", {class: "operation"},
       make("div", {class: "bar"}, parts.title, parts.state, parts.cancel), parts.bar, parts.facts,
@@ -76,7 +76,8 @@ const operations = {
     card.isFinal = isFinal(operation);
     const {id, name, state, priority, progress, step, steps, created, dependsOn} = operation;
     write(card.title, name ?? `Operation ${id}`);
-    write(card.state, state, `state ${{finished: "good", failed: "bad"}[state] ?? ""}`);
+    const kinds = {executing: "busy", finished: "good", failed: "bad", cancelled: "off"};
+    write(card.state, state, `state ${kinds[state] ?? ""}`);
     card.bar.value = progress;
     const done = Math.round(progress * 100);
     write(card.facts, [`${done} %`, `step ${step} of ${steps}`, `priority ${priority}`,

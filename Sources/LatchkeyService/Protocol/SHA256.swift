@@ -2,8 +2,9 @@
 ///
 /// The toolchain has none on Linux. It hashes the parts of a page at start, so it is short, not
 /// fast. Names are those of the standard.
-enum SHA256 {
-    static func digest(_ message: [UInt8]) -> [UInt8] {
+package enum SHA256 {
+    /// The hash of `message`, 32 bytes.
+    package static func digest(_ message: [UInt8]) -> [UInt8] {
         var hash = initial
         let padded = padded(message)
         for start in stride(from: 0, to: padded.count, by: blockByteCount) {
