@@ -35,7 +35,8 @@ CONTRAST = """
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     const text = walker.currentNode.textContent.trim();
-    if (!text || !element.checkVisibility() || element.closest(":disabled, title, option")) continue;
+    if (!text || !element.checkVisibility()) continue;
+    if (element.closest(":disabled, title, option")) continue;
     const style = getComputedStyle(element);
     const color = element.ownerSVGElement ? style.fill : style.color;
     const [a, b] = [luminance(channels(color)), luminance(ground(element))];

@@ -34,7 +34,7 @@ class Browser(Server):
             # Chromium's sandbox does not run as root, as in a container.
             arguments.append("--no-sandbox")
         try:
-            self.session = self.command_("POST", "/session", {"capabilities": {"alwaysMatch": {
+            self.session = self.tell("POST", "/session", {"capabilities": {"alwaysMatch": {
                 "browserName": "chrome",
                 "goog:chromeOptions": {"args": arguments},
                 "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
@@ -49,16 +49,17 @@ class Browser(Server):
             self.here("DELETE", "")
         self.ask("GET", "/shutdown")
 
-    def command_(self, method, path, body=None):
-        status, _, text = self.ask(method, path, json.dumps(body or {}) if method == "POST" else None,
-                                   {"Content-Type": "application/json"}, expect=None)
+    def tell(self, method, path, body=None):
+        text = json.dumps(body or {}) if method == "POST" else None
+        status, _, text = self.ask(
+            method, path, text, {"Content-Type": "application/json"}, expect=None)
         value = json.loads(text)["value"]
         if status != 200:
             raise Failure(f"{path.rsplit('/', 1)[-1]}: {value['error']}: {value['message'][:300]}")
         return value
 
     def here(self, method, path, body=None):
-        return self.command_(method, f"/session/{self.session}{path}", body)
+        return self.tell(method, f"/session/{self.session}{path}", body)
 
     def open(self, url):
         self.here("POST", "/url", {"url": url})

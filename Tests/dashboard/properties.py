@@ -76,8 +76,9 @@ def open_property(browser, name):
           .find(row => row.querySelector(".name").textContent === arguments[0]);
         if (found) found.click();
         return found !== undefined""", name)
-    browser.wait_for(f"{name} in the editor", DISCARD + "return document.getElementById('editor-title')"
-                     ".textContent === arguments[0] && "
+    browser.wait_for(f"{name} in the editor", DISCARD +
+                     "return document.getElementById('editor-title').textContent "
+                     "=== arguments[0] && "
                      "document.getElementById('editor-facts').textContent !== ''", name)
 
 

@@ -95,7 +95,8 @@ def step(name, action, *arguments):
 
 def check_policy(service):
     _, headers, body = service.ask("GET", "/")
-    rules = dict(rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";"))
+    policy = headers["Content-Security-Policy"].split(";")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy)
     for name, expected in (("default-src", "'none'"), ("connect-src", "'self'"),
                            ("base-uri", "'none'"), ("frame-ancestors", "'none'"),
                            ("form-action", "'none'"), ("img-src", "data:")):

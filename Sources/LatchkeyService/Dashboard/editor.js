@@ -175,7 +175,8 @@ const editor = {
   },
 
   async delete() {
-    if (!await isConfirmed(`Delete “${this.name}” at revision ${this.revision}?`, "Delete")) return;
+    const question = `Delete “${this.name}” at revision ${this.revision}?`;
+    if (!await isConfirmed(question, "Delete")) return;
     this.isSaving = true;
     const answer = await ask("DELETE", propertyPath(this.name), {headers: {"If-Match": this.etag}});
     this.isSaving = false;

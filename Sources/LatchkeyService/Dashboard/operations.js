@@ -7,10 +7,7 @@ const operations = {
   pageSize: 20, sourcesMax: 2, pollMilliseconds: 2000,
   shown: new Map(), sources: new Map(), older: [], next: undefined, timer: 0,
 
-  start() {
-    this.poll();
-    state("operations-state", "");
-  },
+  start() { this.poll(); },
 
   stop() {
     clearTimeout(this.timer);

@@ -13,9 +13,13 @@ struct Dashboard: Sendable {
     init(version: String, strategy: StrategyKind) {
         // In the order of use. All share one scope.
         let script = Self.text(
-            PackageResources.elements_js, PackageResources.charts_js,
-            PackageResources.contention_js, PackageResources.list_js, PackageResources.editor_js,
-            PackageResources.operations_js, PackageResources.parts_js
+            PackageResources.elements_js,
+            PackageResources.charts_js,
+            PackageResources.contention_js,
+            PackageResources.list_js,
+            PackageResources.editor_js,
+            PackageResources.operations_js,
+            PackageResources.parts_js
         )
         let style = Self.text(PackageResources.style_css)
         html = Array(
