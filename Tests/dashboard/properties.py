@@ -232,6 +232,16 @@ def check_live(service, browser):
     search(browser, "live/")
     browser.wait_for_text("#watch-state", "Live")
     check_changes(service, browser)
+    # A new name that belongs on page 1 does not come to page 2.
+    search(browser, "page/")
+    browser.wait_for_text("#page-facts", "Page 1, 50 shown")
+    browser.click("#next")
+    browser.wait_for_text("#page-facts", "Page 2, 10 shown")
+    put(service, "page/0000", "1")
+    put(service, "page/055", '"seen"')
+    browser.wait_for_text("#rows .value", '"seen"')
+    if row(browser, "page/0000"):
+        raise Failure("a page shows a property of another page")
     requests = [url for url in browser.requests() if "/v1/properties?" in url
                 and "prefix=live" in url]
     if len(requests) > 1:

@@ -23,7 +23,13 @@ from process import Failure, Latchkey, Server  # noqa: E402
 import accessibility  # noqa: E402
 import operations  # noqa: E402
 import properties  # noqa: E402
-from browser import Browser  # noqa: E402
+from browser import WAIT_SECONDS_MAX, Browser  # noqa: E402
+
+
+DRAWN = """
+    return ["rate", "ratio", "wait"].every(chart =>
+      [...document.querySelectorAll(`#chart-${chart} g`)]
+        .filter(line => line.querySelector(".mark")).length === arguments[0])"""
 
 
 class Running(Server):
@@ -51,7 +57,8 @@ def main():
 
     with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile("w+") as log:
         started = Running(arguments.url) if arguments.url else Latchkey(
-            arguments.binary, "--shadow", "spin,actor", "--shadow-sample", "1/2", log=log)
+            arguments.binary, "--shadow", "spin,actor", "--shadow-sample", "1/2",
+            "--metering", "full", log=log)
         try:
             with started as service, Browser(profile) as browser:
                 run(service, browser, arguments.screenshots)
@@ -123,12 +130,13 @@ def check_contention(service, browser):
     expected = {row["strategy"] for row in service.ask_json("/v1/contention")["rows"]}
     if len(rows) != len(expected):
         raise Failure(f"rows: {rows}")
-    # Two points make a line.
-    for _ in range(5):
-        service.ask("POST", "/v1/properties/load/increment")
-    for chart in ("rate", "ratio"):
-        browser.wait_for(f"a line in the chart of the {chart}", "return document.querySelector("
-            "`#chart-${arguments[0]} .line[d*=L], #chart-${arguments[0]} .mark`)", chart)
+    # What is drawn is between two polls, so the load goes on until it is.
+    end = time.monotonic() + WAIT_SECONDS_MAX
+    while not browser.run(DRAWN, len(expected)):
+        if time.monotonic() > end:
+            raise Failure("the charts do not have a line for each strategy")
+        for _ in range(10):
+            service.ask("POST", "/v1/properties/load/increment")
     labels = browser.run("return [...document.querySelectorAll('#view-contention svg[role=img]')]"
                          ".map(chart => chart.getAttribute('aria-label'))")
     if len(labels) != 3 or not all("now:" in label for label in labels):

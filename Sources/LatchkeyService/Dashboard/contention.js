@@ -31,7 +31,7 @@ const contention = {
       const key = `${row.strategy} ${row.role}`;
       if (!this.strategies.has(key)) this.strategies.set(key, this.entry(key, row));
       const entry = this.strategies.get(key);
-      this.add(entry, row, row.role === "comparison" ? undefined : waits.get(row.strategy));
+      this.add(entry, row, waits.get(key));
     }
     this.draw();
   },
@@ -61,8 +61,8 @@ const contention = {
       point.ratio = entries === 0 ? undefined
         : Math.min(1, Math.max(0, (point.contended - last.contended) / entries));
     } else if (last) entry.points.push({time: point.time});
-    const before = entry.points.findLast(each =>
-      each.buckets && each.time <= point.time - this.windowSeconds);
+    const timed = entry.points.filter(each => each.buckets);
+    const before = timed.findLast(each => each.time <= point.time - this.windowSeconds) ?? timed[0];
     for (const [name, share] of [["p50", 0.5], ["p90", 0.9], ["p99", 0.99]]) {
       point[name] = quantile(buckets, before?.buckets, share);
     }
@@ -103,14 +103,17 @@ const contention = {
   },
 };
 
-/// The cumulative buckets of the waits: for each strategy, from the upper bound to the count.
+/// The cumulative buckets of the waits: for each strategy and role, from the upper bound to the
+/// count. Only the serving strategy has no label for its role.
 function bucketsOf(metrics) {
-  const sample =
-    /^latchkey_lock_wait_seconds_bucket\{strategy="([^"]+)",mode="[^"]+",le="([^"]+)"\} (\S+)$/gm;
   const result = new Map();
-  for (const [, strategy, bound, value] of metrics.matchAll(sample)) {
-    if (!result.has(strategy)) result.set(strategy, new Map());
-    const buckets = result.get(strategy);
+  for (const [, labels, value] of metrics.matchAll(
+      /^latchkey_lock_wait_seconds_bucket\{(.*)\} (\S+)$/gm)) {
+    const label = name => labels.match(`(?:^|,)${name}="([^"]*)"`)?.[1];
+    const key = `${label("strategy")} ${label("role") ?? "serving"}`;
+    const bound = label("le");
+    if (!result.has(key)) result.set(key, new Map());
+    const buckets = result.get(key);
     buckets.set(bound, (buckets.get(bound) ?? 0) + Number(value));
   }
   return result;

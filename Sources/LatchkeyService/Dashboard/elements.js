@@ -121,7 +121,8 @@ function scaled(value, units) {
 }
 const count = value => scaled(value, [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]);
 const duration = value => scaled(value, [[" ns", 1], [" µs", 1e3], [" ms", 1e6], [" s", 1e9]]);
-const percent = value => Number.isFinite(value) ? scaled(value * 100, [["", 1]]) + " %" : "–";
+const percent = value => Number.isFinite(value)
+  ? scaled(Number((value * 100).toPrecision(3)), [["", 1]]) + " %" : "–";
 const time = text => new Date(text).toLocaleTimeString();
 const seconds = value => value < 120 ? `${Math.max(0, value).toFixed(value < 10 ? 1 : 0)} s`
   : value < 7200 ? `${Math.round(value / 60)} min` : value < 172800

@@ -19,7 +19,7 @@ const operations = {
   async poll() {
     clearTimeout(this.timer);
     if (!hasRoute("/v1/operations")) {
-      for (const field of $("start").elements) field.disabled = true;
+      $("start").hidden = $("state-filter").parentElement.hidden = true;
       return state("operations-state", "This service has no operations");
     }
     const run = this.run = {};
