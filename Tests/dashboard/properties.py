@@ -53,6 +53,7 @@ def checks(has_watch, has_expiry):
         check_live if has_watch else check_asking
     if has_expiry:
         yield "expiry is set and shown", check_expiry
+    if has_watch:
         yield "earlier values", check_history
 
 

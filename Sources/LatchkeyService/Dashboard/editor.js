@@ -99,6 +99,7 @@ const editor = {
   /// Called with what the list learns about the open property.
   check(revision, isGone = false) {
     if (this.name === undefined || this.isSaving || !(revision > this.revision)) return;
+    if (!$("conflict").hidden && this.theirs.isGone) return;
     this.refreshTimer ||= setTimeout(async () => {
       this.refreshTimer = undefined;
       const name = this.name;

@@ -45,7 +45,10 @@ const list = {
     page.properties.forEach(property => this.put(property));
     this.next = page.next;
     this.render();
-    editor.check(this.rows.get(editor.name)?.revision);
+    // What is open and belongs on this page, but is not there, was removed.
+    const isRemoved = editor.name?.startsWith(this.prefix) && !this.rows.has(editor.name)
+      && !this.isOutside(editor.name);
+    editor.check(isRemoved ? page.revision : this.rows.get(editor.name)?.revision);
     this.watch(page.revision);
   },
 
