@@ -15,7 +15,8 @@ const markSeconds = 20;
 function linearAxis(greatest) {
   const power = 10 ** Math.floor(Math.log10(greatest / 4));
   const step = [1, 2, 2.5, 5, 10].map(each => each * power).find(each => each * 4 >= greatest);
-  return {ticks: [0, 1, 2, 3, 4].map(each => Number((each * step).toPrecision(3))), share: value => value / (4 * step)};
+  return {ticks: [0, 1, 2, 3, 4].map(each => Number((each * step).toPrecision(3))),
+    share: value => value / (4 * step)};
 }
 
 function logarithmicAxis(least, greatest) {
