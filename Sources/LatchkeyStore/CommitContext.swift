@@ -3,10 +3,19 @@
 final class CommitContext: Sendable {
     let revisions: RevisionSequence
     let room: StoreRoom
+    let limits: StoreLimits
+    let clock: StoreClock
     /// The hook of a ``HookedStore``.
     let hook: CommitHook?
 
-    init(limits: StoreLimits, ordersPublication: Bool = false, hook: CommitHook? = nil) {
+    init(
+        limits: StoreLimits,
+        clock: StoreClock = .system,
+        ordersPublication: Bool = false,
+        hook: CommitHook? = nil
+    ) {
+        self.limits = limits
+        self.clock = clock
         revisions = RevisionSequence(ordersPublication: ordersPublication)
         room = StoreRoom(limits: limits)
         self.hook = hook

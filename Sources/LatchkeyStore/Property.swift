@@ -11,12 +11,13 @@ package typealias Revision = UInt64
 /// reader may keep it, and hand its bytes to the network, without any lock.
 ///
 /// SAFETY: `@unchecked Sendable` because the only write after `init` is that of
-/// ``assign(revision:created:)``, inside the guarded section that publishes the property.
+/// ``assign(revision:created:expiry:)``, inside the guarded section that publishes the property.
 @usableFromInline
 package struct Property: @unchecked Sendable {
     private struct Header {
         var revision: Revision
         var created: Revision
+        var expiry = Timestamp.never
         let valueCount: UInt32
         let nameCount: UInt16
     }
@@ -56,6 +57,23 @@ package struct Property: @unchecked Sendable {
     /// The revision at which the property came into being, or came back after a deletion.
     package var created: Revision { header.created }
 
+    /// When the property expires.
+    package var expiry: Timestamp { header.expiry }
+
+    /// Whether the property expires at all.
+    package var isMortal: Bool { expiry != .never }
+
+    /// Whether the time of the property is over.
+    ///
+    /// The clock is read only for a property that expires.
+    func isExpired(_ clock: StoreClock) -> Bool {
+        isMortal && isExpired(at: clock.now())
+    }
+
+    package func isExpired(at time: Timestamp) -> Bool {
+        expiry.milliseconds <= time.milliseconds
+    }
+
     /// The length of name and value together: what counts towards the store's bound on bytes.
     var byteCount: Int { Int(header.nameCount) + Int(header.valueCount) }
 
@@ -90,7 +108,8 @@ package struct Property: @unchecked Sendable {
         func add(_ byte: UInt8) {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
         }
-        for number in [revision, created, UInt64(header.nameCount)] {
+        let expiry = UInt64(bitPattern: expiry.milliseconds)
+        for number in [revision, created, expiry, UInt64(header.nameCount)] {
             for shift in stride(from: 0, to: 64, by: 8) {
                 add(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
             }
@@ -103,10 +122,11 @@ package struct Property: @unchecked Sendable {
     }
 
     /// Stamps a property that nobody else can see yet.
-    func assign(revision: Revision, created: Revision) {
+    func assign(revision: Revision, created: Revision, expiry: Timestamp) {
         unsafe memory.withUnsafeMutablePointerToHeader { header in
             unsafe header.pointee.revision = revision
             unsafe header.pointee.created = created
+            unsafe header.pointee.expiry = expiry
         }
     }
 }

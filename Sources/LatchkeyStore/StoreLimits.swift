@@ -8,6 +8,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var byteCountMax: Int
     /// How deep arrays and objects of a value can nest.
     package var depthMax: Int
+    /// How long a value can become by a merge patch.
+    package var valueByteCountMax = 1 << 30
 
     package init(
         propertyCountMax: Int = 10_000_000,

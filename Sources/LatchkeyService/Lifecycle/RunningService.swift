@@ -31,6 +31,7 @@ package final class RunningService: Sendable {
             StoreRouteMaker(
                 configuration: configuration,
                 meters: meters,
+                journal: Journal(configuration.historyLimits),
                 table: RouteTable(metrics: metrics)
             )
         )
@@ -69,6 +70,7 @@ package final class RunningService: Sendable {
 private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
     let meters: ContentionMeters
+    let journal: Journal
     let table: RouteTable
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
@@ -113,10 +115,14 @@ private struct StoreRouteMaker: StrategyVisitor {
 
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
-        let shadowed = ShadowedStore(base: store, shadows: shadows(of: store))
-        PropertyRoutes(store: shadowed, depthMax: configuration.storeLimits.depthMax)
-            .add(to: &table)
-        ListRoutes(store: shadowed).add(to: &table)
+        let serving = ShadowedStore(
+            base: JournaledStore(store, journal: journal),
+            shadows: shadows(of: store)
+        )
+        let depthMax = configuration.storeLimits.depthMax
+        PropertyRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        ListRoutes(store: serving).add(to: &table)
         return (table, { store.usage })
     }
 

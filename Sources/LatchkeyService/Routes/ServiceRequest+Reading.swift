@@ -89,6 +89,10 @@ extension ServiceRequest {
         {
             throw RequestFailure(.unsupportedMediaType)
         }
+        try noContentCoding()
+    }
+
+    private func noContentCoding() throws(RequestFailure) {
         if let coding = exchange.header(named: "content-encoding"),
             String(decoding: coding, as: UTF8.self).lowercased() != "identity"
         {
@@ -99,6 +103,24 @@ extension ServiceRequest {
     /// Checks that the body is valid JSON.
     func jsonBody(depthMax: Int) throws(RequestFailure) {
         try bodyIsJSON()
+        try checkJSON(depthMax: depthMax)
+    }
+
+    /// Checks that the body is a merge patch: valid JSON with the media type for it.
+    func mergePatchBody(depthMax: Int) throws(RequestFailure) {
+        guard let type = exchange.header(named: "content-type"), MediaType.isMergePatch(type),
+            exchange.headerCount(named: "content-type") == 1
+        else {
+            throw RequestFailure(
+                .unsupportedMediaType,
+                "Send Content-Type: \(MediaType.mergePatch)."
+            )
+        }
+        try noContentCoding()
+        try checkJSON(depthMax: depthMax)
+    }
+
+    private func checkJSON(depthMax: Int) throws(RequestFailure) {
         do {
             try unsafe exchange.body.withUnsafeBytes { (bytes) throws(InvalidJSON) in
                 try unsafe JSONText.check(bytes, depthMax: depthMax)
