@@ -18,7 +18,7 @@ package struct OperationClock: Sendable {
         self.after = after
     }
 
-    package static let system = OperationClock(now: { StoreClock.system.read() }) { delay, body in
+    package static let system = OperationClock(now: { StoreClock.system.now() }) { delay, body in
         let timer = DispatchSource.makeTimerSource(queue: timers)
         let (seconds, attoseconds) = delay.components
         let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)

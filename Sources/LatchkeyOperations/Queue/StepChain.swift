@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import LatchkeySync
 
 /// The steps of one operation, made one after the other: a chain of promises.
 ///
@@ -67,13 +66,14 @@ final class StepChain: @unchecked Sendable {
                 return end(.cancelled)
             }
             show(0)
-            let handoff = Handoff()
+            let handoff = Handoff<StepResult>()
             StepExecution(
                 step: position.steps[position.index],
                 previous: position.value,
                 environment: environment,
                 cancellation: cancellation,
-                report: { [weak self] in self?.show($0) }
+                report: { [weak self] in self?.show($0) },
+                resume: { [queue] in queue.async(execute: $0) }
             ).make { result in
                 if handoff.complete(result) == .later {
                     self.take(result) { self.start() }
@@ -118,36 +118,3 @@ final class StepChain: @unchecked Sendable {
 
 /// What a step led to.
 typealias StepResult = Result<OperationValue?, OperationFailure>
-
-/// Finds out whether a step completed before the call that began it returned.
-///
-/// **Design.** The one of the two that comes second goes on: so steps that complete at once are
-/// made in a loop, and not one inside the other.
-private final class Handoff: Sendable {
-    enum Order {
-        case atOnce
-        case later
-    }
-
-    private struct Contents {
-        var result: StepResult?
-        var hasLeft = false
-    }
-
-    private let contents = Synchronized<Contents, LockStrategy>(Contents())
-
-    func complete(_ result: StepResult) -> Order {
-        contents.write { contents in
-            contents.result = result
-            return contents.hasLeft ? .later : .atOnce
-        }
-    }
-
-    /// The result, if it is there already.
-    func leave() -> StepResult? {
-        contents.write { contents in
-            contents.hasLeft = true
-            return contents.result
-        }
-    }
-}

@@ -56,8 +56,6 @@ package struct OperationEnvironment: Sendable {
         @Sendable (Change, @escaping @Sendable (Decision) -> Void) throws(BacklogFull) -> Void
     /// Finds a property.
     let look: @Sendable (PropertyName, @escaping @Sendable (Property?) -> Void) -> Void
-    /// The answer of a transaction that was committed.
-    let answer: @Sendable (Commit) -> [UInt8]
     /// An error as the JSON text that the first step of `catch` is given.
     let describe: @Sendable (OperationFailure) -> [UInt8]
     let compare: Compare?
@@ -74,7 +72,6 @@ package struct OperationEnvironment: Sendable {
             @escaping @Sendable (Change, @escaping @Sendable (Decision) -> Void)
             throws(BacklogFull) -> Void,
         look: @escaping @Sendable (PropertyName, @escaping @Sendable (Property?) -> Void) -> Void,
-        answer: @escaping @Sendable (Commit) -> [UInt8],
         describe: @escaping @Sendable (OperationFailure) -> [UInt8]
     ) {
         self.clock = clock
@@ -83,7 +80,6 @@ package struct OperationEnvironment: Sendable {
         self.compare = compare
         self.commit = commit
         self.look = look
-        self.answer = answer
         self.describe = describe
     }
 }

@@ -9,6 +9,8 @@ struct StepExecution: Sendable {
     let cancellation: Cancellation
     /// Says how much of the step is done, from 0 to 1; not after its completion.
     let report: @Sendable (Double) -> Void
+    /// Calls a closure on the operation's own thread.
+    let resume: @Sendable (@escaping @Sendable () -> Void) -> Void
 
     /// Makes the step and calls `completion` once, at once or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
@@ -37,7 +39,11 @@ struct StepExecution: Sendable {
             submit(.transaction(transaction)) { decision in
                 withExtendedLifetime(owner) {
                     completion(
-                        decision.map { OperationValue(environment.answer($0)) }
+                        decision.map { commit in
+                            var json = JSONWriter()
+                            json.transaction(transaction, commit)
+                            return OperationValue(json.bytes)
+                        }
                     )
                 }
             }
