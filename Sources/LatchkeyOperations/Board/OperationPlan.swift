@@ -1,6 +1,9 @@
+package import LatchkeyStore
+
 /// What a client asks for: the steps of an operation, and when they are made.
 ///
-/// A class, so that a plan is freed as a whole when its operation has ended.
+/// The names and values of the steps borrow the plan's source, which lives as long as the plan. A
+/// class, so that a plan is freed as a whole when its operation has ended.
 package final class OperationPlan: Sendable {
     package static let stepCountMax = 128
     package static let dependencyCountMax = 128
@@ -15,8 +18,11 @@ package final class OperationPlan: Sendable {
     package let steps: [OperationStep]
     /// The steps that are made after one of `steps` has failed.
     package let recovery: [OperationStep]
-    /// The memory that the plan takes, for the bound on bytes.
-    package let byteCount: Int
+    /// The text that the steps were read from.
+    let source: OwnedBytes?
+
+    /// The memory that counts towards the bound.
+    var byteCount: Int { source.map { unsafe $0.bytes.count } ?? 0 }
 
     package init(
         id: OperationID? = nil,
@@ -26,7 +32,7 @@ package final class OperationPlan: Sendable {
         delay: Duration = .zero,
         steps: [OperationStep],
         recovery: [OperationStep] = [],
-        byteCount: Int = 0
+        source: OwnedBytes? = nil
     ) {
         self.id = id
         self.name = name
@@ -35,6 +41,6 @@ package final class OperationPlan: Sendable {
         self.delay = delay
         self.steps = steps
         self.recovery = recovery
-        self.byteCount = byteCount
+        self.source = source
     }
 }

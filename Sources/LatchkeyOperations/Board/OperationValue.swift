@@ -1,4 +1,4 @@
-package import LatchkeyStore
+internal import LatchkeyStore
 
 /// A valid JSON text that one step passes on to the next one.
 ///

@@ -18,20 +18,9 @@ package struct OperationClock: Sendable {
         self.after = after
     }
 
-    package static let system = OperationClock(now: { StoreClock.system.now() }) { delay, body in
-        let timer = DispatchSource.makeTimerSource(queue: timers)
-        let (seconds, attoseconds) = delay.components
-        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-        timer.schedule(
-            deadline: .now() + .nanoseconds(nanoseconds),
-            leeway: .milliseconds(1)
-        )
-        timer.setEventHandler {
-            timer.cancel()
-            body()
-        }
-        timer.activate()
-        return OperationTimer { timer.cancel() }
+    package static let system = OperationClock(now: StoreClock.system.now) { delay, body in
+        let timer = KernelTimer(delay, on: timers, body)
+        return OperationTimer { timer.stop() }
     }
 
     private static let timers = DispatchQueue(label: "latchkey.operations.timers")
@@ -44,5 +33,29 @@ package struct OperationTimer: Sendable {
 
     package init(stop: @escaping @Sendable () -> Void) {
         self.stop = stop
+    }
+}
+
+/// A timer of the kernel, which is freed when it has called or was stopped.
+///
+/// SAFETY: `@unchecked Sendable` because libdispatch's objects can be used by any thread.
+private final class KernelTimer: @unchecked Sendable {
+    private let source: any DispatchSourceTimer
+
+    init(_ delay: Duration, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        let (seconds, attoseconds) = delay.components
+        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
+        source = DispatchSource.makeTimerSource(queue: queue)
+        source.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(1))
+        // The source keeps the handler, and so this object, until it is cancelled.
+        source.setEventHandler {
+            self.stop()
+            body()
+        }
+        source.activate()
+    }
+
+    func stop() {
+        source.cancel()
     }
 }

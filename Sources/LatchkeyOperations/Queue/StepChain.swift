@@ -27,7 +27,8 @@ final class StepChain: @unchecked Sendable {
     }
 
     private let cancellation: Cancellation
-    private let recovery: [OperationStep]
+    /// Keeps what the steps borrow.
+    private let plan: OperationPlan
     private let environment: OperationEnvironment
     private let advance: @Sendable (Int, Int, Double) -> Void
     private let end: @Sendable (OperationBoard.Outcome) -> Void
@@ -47,7 +48,7 @@ final class StepChain: @unchecked Sendable {
         advance: @escaping @Sendable (Int, Int, Double) -> Void,
         end: @escaping @Sendable (OperationBoard.Outcome) -> Void
     ) {
-        recovery = plan.recovery
+        self.plan = plan
         self.environment = environment
         self.cancellation = cancellation
         self.advance = advance
@@ -97,10 +98,10 @@ final class StepChain: @unchecked Sendable {
             goOn()
         case .failure(.cancelled):
             end(.cancelled)
-        case .failure(let failure) where position.caught == nil && !recovery.isEmpty:
+        case .failure(let failure) where position.caught == nil && !plan.recovery.isEmpty:
             position.offset = position.done + 1
             position.index = 0
-            position.steps = recovery
+            position.steps = plan.recovery
             position.value = OperationValue(environment.describe(failure))
             position.caught = failure
             goOn()

@@ -1,19 +1,18 @@
 package import LatchkeyStore
+internal import LatchkeySync
 
 /// One step of an operation.
-///
-/// Names and texts own their bytes, or the plan's maker gives them an owner. Where a step takes the
-/// previous step's value, its own is nil.
 package enum OperationStep: Sendable {
-    case put(PropertyName, OperationValue?, ttl: TimeToLive?)
-    case delete(PropertyName)
-    case increment(PropertyName, by: Int64, ttl: TimeToLive?)
-    case merge(PropertyName, OperationValue?, ttl: TimeToLive?)
-    case get(PropertyName)
-    case transaction(Transaction, owner: OwnedBytes)
+    /// Changes or reads one property.
+    ///
+    /// If it takes the previous step's value, its own is not used.
+    case change(Change.Step, takesPrevious: Bool)
+    case transaction(Transaction)
     /// Waits, and passes the previous step's value on.
     case wait(Duration)
     /// Puts the properties of lines: of a text in NDJSON, or of an array of the objects.
+    ///
+    /// Nil takes the previous step's value.
     case importing(OperationValue?)
     case compare(ComparisonRequest)
     /// Reads a JSON text from this URL.
@@ -51,9 +50,8 @@ package struct OperationEnvironment: Sendable {
         ) -> Result<[UInt8], ComparisonFailure>
 
     let clock: OperationClock
-    /// Makes a change. Throws if the store accepts no more.
-    let commit:
-        @Sendable (Change, @escaping @Sendable (Decision) -> Void) throws(BacklogFull) -> Void
+    /// Makes a change, or says why not.
+    let commit: @Sendable (Change, @escaping @Sendable (CommitResult) -> Void) -> Void
     /// Finds a property.
     let look: @Sendable (PropertyName, @escaping @Sendable (Property?) -> Void) -> Void
     /// An error as the JSON text that the first step of `catch` is given.
@@ -64,25 +62,35 @@ package struct OperationEnvironment: Sendable {
     let depthMax: Int
 
     package init(
+        store: some CommittingStore,
         clock: OperationClock = .system,
-        depthMax: Int = 64,
+        depthMax: Int = StoreLimits.standard.depthMax,
         fetching: FetchLimits = .standard,
         compare: Compare? = nil,
-        commit:
-            @escaping @Sendable (Change, @escaping @Sendable (Decision) -> Void)
-            throws(BacklogFull) -> Void,
-        look: @escaping @Sendable (PropertyName, @escaping @Sendable (Property?) -> Void) -> Void,
         describe: @escaping @Sendable (OperationFailure) -> [UInt8]
     ) {
         self.clock = clock
         self.depthMax = depthMax
         self.fetching = fetching
         self.compare = compare
-        self.commit = commit
-        self.look = look
         self.describe = describe
+        commit = { change, completion in
+            do {
+                try store.commit(change, observer: NoObserver()) { decision in
+                    completion(decision.mapError { .refused($0) })
+                }
+            } catch {
+                completion(.failure(.backlogFull))
+            }
+        }
+        look = { name, completion in
+            store.look(name, observer: NoObserver(), completion: completion)
+        }
     }
 }
+
+/// What a change led to.
+typealias CommitResult = Result<Commit, OperationFailure>
 
 /// Why a comparison was not made.
 package struct ComparisonFailure: Error, Sendable {

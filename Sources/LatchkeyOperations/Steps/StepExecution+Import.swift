@@ -29,8 +29,8 @@ extension StepExecution {
                 return completion(.failure(error))
             }
             guard !steps.isEmpty else { return completion(.success(lines.summary)) }
-            let handoff = Handoff<Result<Commit, OperationFailure>>()
-            submit(.transaction(Transaction(steps))) { decision in
+            let handoff = Handoff<CommitResult>()
+            environment.commit(.transaction(Transaction(steps))) { decision in
                 if handoff.complete(decision) == .later {
                     resume {
                         guard take(decision, lines, completion) else { return }
@@ -44,7 +44,7 @@ extension StepExecution {
 
     /// Whether the import goes on.
     private func take(
-        _ decision: Result<Commit, OperationFailure>,
+        _ decision: CommitResult,
         _ lines: ImportedLines,
         _ completion: @escaping @Sendable (StepResult) -> Void
     ) -> Bool {
@@ -68,16 +68,15 @@ private final class ImportedLines: @unchecked Sendable {
     static let batchLinesMax = 128
 
     private enum Source {
-        /// The rest of a text, whose lines are checked one by one.
-        case text(Slice<UnsafeRawBufferPointer>)
+        /// A text from this byte on, whose lines are checked one by one.
+        case text(from: Int)
         /// The rest of an array, which is valid JSON.
         case array(JSONView.Elements)
     }
 
     private let depthMax: Int
-    /// What keeps the bytes of the source in their place.
-    private let owner: AnyObject
-    private let byteCount: Int
+    /// The text or the array, and what keeps it in its place.
+    private let value: OperationValue
     private var source: Source
     private var line = 0
     private var readByteCount = 0
@@ -91,13 +90,10 @@ private final class ImportedLines: @unchecked Sendable {
         let view = unsafe JSONView(value.bytes)
         switch view.kind {
         case .string:
-            let text = OwnedBytes(view.unescaped() ?? [])
-            owner = text
-            byteCount = unsafe text.bytes.count
-            unsafe source = .text(text.bytes[...])
+            self.value = OperationValue(view.unescaped() ?? [])
+            source = .text(from: 0)
         case .array:
-            owner = value.owner
-            byteCount = unsafe value.bytes.count
+            self.value = value
             source = .array(view.elements)
         default:
             return nil
@@ -105,7 +101,9 @@ private final class ImportedLines: @unchecked Sendable {
     }
 
     /// How much of the source is imported.
-    var share: Double { byteCount == 0 ? 1 : Double(readByteCount) / Double(byteCount) }
+    var share: Double {
+        Double(readByteCount) / Double(max(1, unsafe value.bytes.count))
+    }
 
     /// The value of the step.
     var summary: OperationValue {
@@ -141,14 +139,16 @@ private final class ImportedLines: @unchecked Sendable {
             line += 1
             readByteCount += unsafe element.bytes.count + 1
             return element
-        case .text(var rest):
-            while unsafe !rest.isEmpty {
+        case .text(var start):
+            let text = unsafe value.bytes
+            while start < text.count {
+                let rest = unsafe text[start...]
                 let end = unsafe rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
                 let bytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<end])
-                unsafe rest = rest[min(end + 1, rest.endIndex)...]
-                unsafe source = .text(rest)
+                start = end + 1
+                source = .text(from: start)
                 line += 1
-                readByteCount += bytes.count + 1
+                readByteCount = start
                 let isBlank = unsafe bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
                 if !isBlank { return try unsafe checked(bytes) }
             }

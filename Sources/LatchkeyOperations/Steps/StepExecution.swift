@@ -15,37 +15,17 @@ struct StepExecution: Sendable {
     /// Makes the step and calls `completion` once, at once or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
         switch step {
-        case .put(let name, let value, let ttl):
-            guard let value = value ?? previous else {
-                return completion(.failure(.noPreviousValue))
-            }
-            commit(unsafe .put(name, value: value.bytes, ttl: ttl), keeping: value, completion)
-        case .merge(let name, let patch, let ttl):
-            guard let patch = patch ?? previous else {
-                return completion(.failure(.noPreviousValue))
-            }
-            commit(unsafe .merge(name, patch: patch.bytes, ttl: ttl), keeping: patch, completion)
-        case .increment(let name, let by, let ttl):
-            commit(.increment(name, by: by, ttl: ttl), keeping: nil, completion)
-        case .delete(let name):
-            delete(name, completion)
-        case .get(let name):
-            environment.look(name) { property in
+        case .change(let step, let takesPrevious):
+            change(step, takesPrevious: takesPrevious, completion)
+        case .transaction(let transaction):
+            environment.commit(.transaction(transaction)) { result in
                 completion(
-                    property.map { .success(OperationValue(of: $0)) } ?? .failure(.missingProperty)
+                    result.map { commit in
+                        var json = JSONWriter()
+                        json.transaction(transaction, commit)
+                        return OperationValue(json.bytes)
+                    }
                 )
-            }
-        case .transaction(let transaction, let owner):
-            submit(.transaction(transaction)) { decision in
-                withExtendedLifetime(owner) {
-                    completion(
-                        decision.map { commit in
-                            var json = JSONWriter()
-                            json.transaction(transaction, commit)
-                            return OperationValue(json.bytes)
-                        }
-                    )
-                }
             }
         case .wait(let duration):
             wait(duration, completion)
@@ -58,46 +38,47 @@ struct StepExecution: Sendable {
         }
     }
 
-    /// Makes a change of one property, whose new value is the step's value.
-    private func commit(
-        _ change: Change,
-        keeping value: OperationValue?,
+    /// Changes or reads one property, whose value is then the step's value.
+    private func change(
+        _ step: Change.Step,
+        takesPrevious: Bool,
         _ completion: @escaping @Sendable (StepResult) -> Void
     ) {
-        submit(change) { decision in
-            // The change borrows the bytes until now.
-            withExtendedLifetime(value) {
+        if case .get = step.action {
+            return environment.look(step.name) { property in
                 completion(
-                    decision.map { commit in
-                        (commit.first?.property).map { OperationValue(of: $0) }
-                    }
+                    property.map { .success(OperationValue(of: $0)) } ?? .failure(.missingProperty)
                 )
             }
         }
-    }
-
-    /// Deletes a property; nothing happens if there is none.
-    private func delete(
-        _ name: PropertyName,
-        _ completion: @escaping @Sendable (StepResult) -> Void
-    ) {
-        submit(.delete(name)) { decision in
-            switch decision {
-            case .success, .failure(.refused(.missing)): completion(.success(.null))
-            case .failure(let failure): completion(.failure(failure))
+        guard let step = takesPrevious ? replacingContent(of: step) : step else {
+            return completion(.failure(.noPreviousValue))
+        }
+        environment.commit(.step(step)) { result in
+            switch result {
+            case .success(let commit):
+                let property = commit.first?.property
+                completion(.success(property.map { OperationValue(of: $0) } ?? .null))
+            case .failure(.refused(.missing)):
+                // There was nothing to delete.
+                completion(.success(.null))
+            case .failure(let failure):
+                completion(.failure(failure))
             }
         }
     }
 
-    func submit(
-        _ change: Change,
-        _ completion: @escaping @Sendable (Result<Commit, OperationFailure>) -> Void
-    ) {
-        do {
-            try environment.commit(change) { completion($0.mapError { .refused($0) }) }
-        } catch {
-            completion(.failure(.backlogFull))
-        }
+    /// The step with the previous step's value, which the chain keeps meanwhile; nil if there is
+    /// none.
+    private func replacingContent(of step: Change.Step) -> Change.Step? {
+        guard let previous else { return nil }
+        let action: Change.Action =
+            if case .put = step.action {
+                unsafe .put(previous.bytes)
+            } else {
+                unsafe .merge(previous.bytes)
+            }
+        return Change.Step(step.name, action, ttl: step.ttl)
     }
 
     /// Completes after a time, or when the operation is to stop.
