@@ -54,7 +54,7 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CYajl", "LatchkeySettings", "LatchkeySync"]
+            dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
         ),
         .target(name: "CLatchkeyFetch", dependencies: ["CCurl"]),
         .target(
@@ -89,8 +89,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeySync",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeySync",
             ]
         ),
         .executableTarget(

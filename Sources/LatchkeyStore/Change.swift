@@ -51,18 +51,14 @@ package enum Change: Sendable {
     }
 
     /// Removes a property whose time is over, unless it has another revision by now.
-    package static func expire(_ property: Property) -> Change {
-        remove(property, .expire)
+    static func expire(_ name: PropertyName, at revision: Revision) -> Change {
+        .step(Step(name, .expire, Conditions(ifMatch: .oneOf([revision]))))
     }
 
     /// Removes a property to make room, unless it has another revision by now.
-    package static func evict(_ property: Property) -> Change {
-        remove(property, .evict)
-    }
-
-    private static func remove(_ property: Property, _ action: Action) -> Change {
+    static func evict(_ property: Property) -> Change {
         let conditions = Conditions(ifMatch: .oneOf([property.revision]))
-        return .step(Step(PropertyName(of: property), action, conditions))
+        return .step(Step(PropertyName(of: property), .evict, conditions))
     }
 }
 
@@ -227,7 +223,7 @@ extension Change.Step {
             return try sum(current, step)
         case .merge(let patch):
             let target = current.map { unsafe JSONView($0.valueBytes) }
-            let value = unsafe MergePatch.apply(JSONView(patch), to: target)
+            let value = unsafe MergePatch.apply(patch: JSONView(patch), to: target)
             guard value.count <= valueByteCountMax else {
                 throw .valueTooLarge
             }

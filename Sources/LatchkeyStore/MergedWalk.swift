@@ -1,9 +1,9 @@
 /// A walk through the properties of several tables in the order of their names: one walk for each
-/// table, the smallest name first from a binary heap.
+/// table, the smallest name first from a heap.
 ///
 /// Properties whose time is over are left out.
 package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
-    private var heap: [Head] = []
+    private var heap = BinaryHeap<Head>()
     private let prefix: OwnedBytes
     private let time: Timestamp
 
@@ -22,9 +22,8 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
         self.time = time
         for order in orders {
             var walk = Self.walk(order, prefix, after)
-            if let property = next(of: &walk) {
-                heap.append(Head(property: property, walk: walk))
-                heap.siftUp()
+            if let property = Self.next(of: &walk, prefix, time) {
+                heap.insert(Head(property: property, walk: walk))
             }
         }
     }
@@ -33,17 +32,26 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
         guard let first = heap.first?.property else {
             return nil
         }
-        if let next = next(of: &heap[0].walk) {
-            heap[0].property = next
-        } else {
-            heap.swapAt(0, heap.count - 1)
-            heap.removeLast()
+        var isAtEnd = false
+        let (prefix, time) = (prefix, time)
+        heap.updateFirst { head in
+            if let next = Self.next(of: &head.walk, prefix, time) {
+                head.property = next
+            } else {
+                isAtEnd = true
+            }
         }
-        heap.siftDown()
+        if isAtEnd {
+            heap.removeFirst()
+        }
         return first
     }
 
-    private func next(of walk: inout NameOrder.Walk) -> Property? {
+    private static func next(
+        of walk: inout NameOrder.Walk,
+        _ prefix: OwnedBytes,
+        _ time: Timestamp
+    ) -> Property? {
         while let property = walk.next() {
             guard unsafe property.nameBytes.begins(with: prefix.bytes) else {
                 return nil
@@ -70,40 +78,11 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
 }
 
 /// The next property of one table, and the walk that yields those behind it.
-private struct Head {
+private struct Head: Precedable, Sendable {
     var property: Property
     var walk: NameOrder.Walk
 
     func precedes(_ other: Head) -> Bool {
         unsafe property.nameBytes.precedes(other.property.nameBytes)
-    }
-}
-
-extension [Head] {
-    /// Restores the heap after an append.
-    fileprivate mutating func siftUp() {
-        var child = count - 1
-        while child > 0, self[child].precedes(self[(child - 1) / 2]) {
-            swapAt(child, (child - 1) / 2)
-            child = (child - 1) / 2
-        }
-    }
-
-    /// Restores the heap after the first one has changed.
-    fileprivate mutating func siftDown() {
-        var parent = 0
-        while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2] where child < count {
-                if self[child].precedes(self[least]) {
-                    least = child
-                }
-            }
-            guard least != parent else {
-                return
-            }
-            swapAt(parent, least)
-            parent = least
-        }
     }
 }

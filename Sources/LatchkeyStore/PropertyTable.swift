@@ -32,6 +32,7 @@ package struct PropertyTable: Sendable {
         guard let property = byName.find(name), !property.isExpired(context.clock) else {
             return nil
         }
+        context.noteUse(property)
         return property
     }
 
@@ -123,6 +124,7 @@ package struct PropertyTable: Sendable {
     ) {
         if let property {
             property.assign(revision: revision, created: created, expiry: expiry)
+            context.noteUse(property)
         } else {
             noteDeletion(name, revision)
         }

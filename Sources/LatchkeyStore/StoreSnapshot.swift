@@ -22,4 +22,11 @@ package struct StoreSnapshot: Sendable {
     package func walk(prefix: OwnedBytes, after: OwnedBytes? = nil) -> MergedWalk {
         MergedWalk(orders, prefix: prefix, after: after, at: time)
     }
+
+    /// Calls `body` with each property, also one whose time is over, in no order.
+    func forEach(_ body: (Property) -> Void) {
+        for order in orders {
+            order.forEach(body)
+        }
+    }
 }

@@ -8,14 +8,14 @@ struct ImportLineTests {
             #" { "created" : 1 , "ttl":1.5,"value":{"x":[1]},"name":"a","revision":7 } "#,
             #"{"name":"b","\u006eame":"a","value":1,"value":{"x":[1]},"ttl":2,"ttl":1.5}"#,
         ] {
-            try withJSON(text) { view in
+            _ = try withJSON(text) { view in
                 let line = try ImportLine(view)
                 #expect(line.name.isString("a"))
                 #expect(line.value.spelling == #"{"x":[1]}"#)
                 #expect(line.ttl?.integer(timesTenTo: 3) == 1500)
             }
         }
-        try withJSON(#"{"name":"a","value":null}"#) { view in
+        _ = try withJSON(#"{"name":"a","value":null}"#) { view in
             let line = try ImportLine(view)
             #expect(line.value.kind == .null)
             #expect(line.ttl == nil)
@@ -32,7 +32,7 @@ struct ImportLineTests {
         text: String,
         reason: InvalidImportLine
     ) throws {
-        try withJSON(text) { view in
+        _ = try withJSON(text) { view in
             #expect(throws: reason) { try ImportLine(view) }
         }
     }

@@ -113,10 +113,10 @@ struct JSONViewTests {
                 #expect(unsafe Array(name.bytes) == Array("aé/b".utf8))
             }
         }
-        try withJSON(#""""#) { view in
+        _ = try withJSON(#""""#) { view in
             #expect(throws: InvalidName.empty) { try PropertyName(view) }
         }
-        try withJSON(#""a\n""#) { view in
+        _ = try withJSON(#""a\n""#) { view in
             #expect(throws: InvalidName.controlCharacter) { try PropertyName(view) }
         }
     }

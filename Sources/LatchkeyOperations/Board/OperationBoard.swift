@@ -235,7 +235,7 @@ extension OperationBoard {
         case .failed(let failure):
             end(id, .failed, failure, at: time, &actions)
         case .cancelled:
-            end(id, .cancelled, .cancelled, at: time, &actions)
+            end(id, .cancelled, nil, at: time, &actions)
         }
         return actions
     }
@@ -248,7 +248,7 @@ extension OperationBoard {
         var actions: [Action] = []
         switch state {
         case .pending, .ready:
-            end(id, .cancelled, .cancelled, at: time, &actions)
+            end(id, .cancelled, nil, at: time, &actions)
         case .executing:
             actions.append(.interrupt(id))
         case .finished, .failed, .cancelled:

@@ -21,7 +21,9 @@ package enum OperationFailure: Error, Sendable {
     case comparison(String)
     /// This operation, on which the failed one depends, failed or was cancelled.
     case dependency(OperationID)
-    /// The client or the end of the service cancelled the operation.
+    /// The step was asked to stop.
+    ///
+    /// This ends the operation as cancelled, and is not shown as its failure.
     case cancelled
 }
 

@@ -1,3 +1,4 @@
+internal import LatchkeyStore
 internal import Foundation
 
 /// The event log: one line for each event, on standard error.

@@ -3,6 +3,7 @@ internal import LatchkeyContention
 package import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
+internal import LatchkeyOperations
 internal import LatchkeyStore
 internal import LatchkeySync
 
@@ -13,6 +14,7 @@ internal import LatchkeySync
 /// used only at start and at the end.
 package final class RunningService: Sendable {
     private let server: HTTPServer
+    private let operations: Operations
     private let drainTime: Duration
 
     /// The port that the service listens on.
@@ -27,11 +29,18 @@ package final class RunningService: Sendable {
             registry,
             sendsServerTiming: configuration.sendsServerTiming
         )
-        var (table, usage) = configuration.strategy.accept(
+        let journal = Journal(configuration.historyLimits)
+        let expiries = ExpiryQueue()
+        let evictor = Evictor()
+        var limited = configuration
+        limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
+        var (table, usage, operations) = configuration.strategy.accept(
             StoreRouteMaker(
-                configuration: configuration,
+                configuration: limited,
                 meters: meters,
-                journal: Journal(configuration.historyLimits),
+                journal: journal,
+                expiries: expiries,
+                evictor: evictor,
                 table: RouteTable(metrics: metrics)
             )
         )
@@ -49,9 +58,11 @@ package final class RunningService: Sendable {
             handle: { router.handle($0) }
         )
         self.server = server
+        self.operations = operations
         drainTime = configuration.drainTime
         meters.register(in: registry)
         ServiceMetrics.register(server: server, usage: usage, in: registry)
+        OperationMetrics.register(operations, in: registry)
         ProcessMetrics.register(in: registry)
     }
 
@@ -62,7 +73,9 @@ package final class RunningService: Sendable {
     ///
     /// - Returns: How many requests and how many answers were cut off because the time was over.
     package func drain() -> (requestCount: Int, answerCount: Int) {
-        server.stop(within: drainTime)
+        // Before the server stops, so that streams of events still get the last one.
+        operations.drain(within: min(drainTime, .milliseconds(200)))
+        return server.stop(within: drainTime)
     }
 }
 
@@ -71,9 +84,13 @@ private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
     let meters: ContentionMeters
     let journal: Journal
+    let expiries: ExpiryQueue
+    let evictor: Evictor
     let table: RouteTable
 
-    typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
+    typealias Output = (
+        table: RouteTable, usage: @Sendable () -> StoreUsage, operations: Operations
+    )
 
     func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
         make(strategy, overhead: nil)
@@ -116,14 +133,26 @@ private struct StoreRouteMaker: StrategyVisitor {
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
         let serving = ShadowedStore(
-            base: JournaledStore(store, journal: journal),
+            base: JournaledStore(
+                store,
+                journal: journal,
+                expiries: expiries,
+                evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+            ),
             shadows: shadows(of: store)
         )
         let depthMax = configuration.storeLimits.depthMax
         PropertyRoutes(store: serving, depthMax: depthMax).add(to: &table)
         TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
         ListRoutes(store: serving).add(to: &table)
-        return (table, { store.usage })
+        let operations = Operations(configuration, store: serving)
+        OperationRoutes(
+            operations: operations,
+            fetching: configuration.fetching,
+            canCompare: configuration.compare != nil,
+            depthMax: depthMax
+        ).add(to: &table)
+        return (table, { store.usage }, operations)
     }
 
     private func shadows<ChosenStrategy: Strategy>(

@@ -1,5 +1,6 @@
 package import LatchkeyContention
 package import LatchkeyHTTP
+package import LatchkeyOperations
 package import LatchkeySettings
 package import LatchkeyStore
 package import LatchkeySync
@@ -19,6 +20,10 @@ package struct ServiceConfiguration: Sendable {
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
     package var historyLimits = HistoryLimits()
+    package var operationLimits = OperationLimits()
+    package var fetching = FetchLimits()
+    /// Makes the comparisons of operations; nil if the program makes none.
+    package var compare: OperationEnvironment.Compare?
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -40,6 +45,8 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
+        + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }
+        + FetchLimits.settings.map { $0.contained(in: \.fetching) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 

@@ -70,7 +70,7 @@ extension OperationFailure {
         case .dependency:
             RequestFailure(.dependencyFailed)
         case .cancelled:
-            RequestFailure(.operationCancelled)
+            preconditionFailure("A step that is cancelled ends its operation without an error.")
         }
     }
 }
@@ -95,7 +95,7 @@ extension FetchFailure {
         case .unreachable(let reason):
             RequestFailure(.fetchFailed, "\(reason).")
         case .cancelled:
-            RequestFailure(.operationCancelled)
+            preconditionFailure("A fetch that is cancelled ends its operation without an error.")
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import LatchkeyStore
 internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyHTTP

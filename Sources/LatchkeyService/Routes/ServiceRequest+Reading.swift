@@ -60,6 +60,17 @@ extension ServiceRequest {
         }
     }
 
+    /// The parameter `ttl` of a write, which takes no other one.
+    func ttl() throws(RequestFailure) -> TimeToLive? {
+        guard !exchange.query.isEmpty, let text = try query(["ttl"])["ttl"] else {
+            return nil
+        }
+        guard let ttl = TimeToLiveText.milliseconds(text.utf8) else {
+            throw RequestFailure(.invalidQuery, "ttl \(TimeToLiveText.rule).")
+        }
+        return ttl
+    }
+
     /// The conditions of `If-Match` and `If-None-Match`, for the store to check.
     func conditions() throws(RequestFailure) -> Conditions {
         Conditions(
@@ -139,17 +150,6 @@ extension ServiceRequest {
             case .outOfMemory:
                 RequestFailure(.outOfMemory)
             }
-        }
-    }
-}
-
-extension InvalidName {
-    fileprivate var detail: String {
-        switch self {
-        case .empty: "The name is empty."
-        case .tooLong: "The name has more than \(PropertyName.byteCountMax) bytes."
-        case .notUTF8: "The name is not UTF-8."
-        case .controlCharacter: "The name has a control character."
         }
     }
 }

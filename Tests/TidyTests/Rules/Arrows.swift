@@ -18,7 +18,7 @@ extension Rule {
         "LatchkeyContention": [
             "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
         ],
-        "LatchkeyStore": ["CYajl", "LatchkeySettings", "LatchkeySync"],
+        "LatchkeyStore": ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"],
         "LatchkeyOperations": [
             "CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
         ],
@@ -35,8 +35,8 @@ extension Rule {
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
-            "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-            "LatchkeySettings", "LatchkeySync",
+            "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
+            "LatchkeyService", "LatchkeySettings", "LatchkeySync",
         ],
     ]
 
@@ -46,7 +46,7 @@ extension Rule {
         broken: [
             Tree(["Sources/LatchkeySync/A.swift": "import LatchkeyStore\n"]),
             Tree(["Sources/LatchkeyHTTP/A.swift": "package import struct LatchkeyStore.A\n"]),
-            Tree(["Sources/LatchkeyStore/A.swift": "import CLatchkeySystem\n"]),
+            Tree(["Sources/LatchkeyStore/A.swift": "import CLatchkeyHTTP\n"]),
             Tree(["Sources/LatchkeyNew/A.swift": "import Foundation\n"]),
         ],
         kept: [

@@ -1,17 +1,14 @@
-internal import LatchkeyHTTP
-internal import LatchkeyStore
-
 /// Times to live as seconds with up to three decimals, such as `0.25`.
-enum TimeToLiveText {
+package enum TimeToLiveText {
     /// Ten years of 365 days, in milliseconds.
-    static let millisecondsMax: TimeToLive = 315_360_000_000
+    package static let millisecondsMax: TimeToLive = 315_360_000_000
 
     /// The bounds, for messages.
-    static let rule =
+    package static let rule =
         "must be a number of seconds above 0, with at most 3 decimals and at most 315360000"
 
     /// Parses digits and at most three decimals; nil for anything else and out of bounds.
-    static func milliseconds(_ text: some Sequence<UInt8>) -> TimeToLive? {
+    package static func milliseconds(_ text: some Sequence<UInt8>) -> TimeToLive? {
         var total: TimeToLive = 0
         var decimals: Int?
         var isEmpty = true
@@ -43,30 +40,22 @@ enum TimeToLiveText {
         return (1...millisecondsMax).contains(total) ? total : nil
     }
 
+    /// The same of a JSON number, in any spelling.
+    package static func milliseconds(_ number: JSONView) -> TimeToLive? {
+        number.integer(timesTenTo: 3).flatMap { (1...millisecondsMax).contains($0) ? $0 : nil }
+    }
+
     /// The text of what is left until the expiry, never below 0.
-    static func text(until expiry: Timestamp, at time: Timestamp) -> String {
+    package static func text(until expiry: Timestamp, at time: Timestamp) -> String {
         let left = max(0, expiry.milliseconds - time.milliseconds)
         let decimals = String(left % 1000 + 1000).dropFirst()
         return "\(left / 1000).\(decimals)"
     }
 }
 
-extension ServiceRequest {
-    /// The parameter `ttl` of a write, which takes no other one.
-    func ttl() throws(RequestFailure) -> TimeToLive? {
-        guard !exchange.query.isEmpty, let text = try query(["ttl"])["ttl"] else {
-            return nil
-        }
-        guard let ttl = TimeToLiveText.milliseconds(text.utf8) else {
-            throw RequestFailure(.invalidQuery, "ttl \(TimeToLiveText.rule).")
-        }
-        return ttl
-    }
-}
-
 extension JSONWriter {
     /// Writes the member `ttl` of a property that expires.
-    mutating func ttl(until expiry: Timestamp, at time: Timestamp) {
+    package mutating func ttl(until expiry: Timestamp, at time: Timestamp) {
         if expiry != .never {
             member("ttl", raw: TimeToLiveText.text(until: expiry, at: time))
         }
