@@ -23,7 +23,7 @@ enum ComparisonStep {
             try settings.validate()
             var report = try ComparisonRun(settings, version: Latchkey.version, executable: "").run(
                 isInterrupted: isCancelled,
-                progress: { progress($0.fraction) }
+                progress: { progress(Double($0.finishedCount) / Double(max(1, $0.totalCount))) }
             ).report
             report.conclude(isForced: true)
             return .success(try report.json())

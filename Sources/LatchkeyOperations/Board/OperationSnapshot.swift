@@ -50,4 +50,9 @@ package struct OperationPage: Sendable {
     package let operations: [OperationSnapshot]
     /// Where the next page begins; nil if this is the last one.
     package let next: UInt64?
+
+    package init(operations: [OperationSnapshot], next: UInt64?) {
+        self.operations = operations
+        self.next = next
+    }
 }

@@ -32,11 +32,11 @@ struct OperationBody {
 
     /// Reads one operation, which is copied, because its plan outlives the request.
     private func plan(_ json: JSONView) throws(RequestFailure) -> OperationPlan {
-        let source = OwnedBytes(copying: unsafe json.bytes)
+        let source = unsafe OwnedBytes(copying: json.bytes)
         let names: [StaticString] = [
             "id", "name", "priority", "dependsOn", "after", "steps", "catch",
         ]
-        let found = try members(unsafe JSONView(source.bytes), names, "An operation")
+        let found = try unsafe members(JSONView(source.bytes), names, "An operation")
         guard let steps = found[5] else { throw invalid("An operation needs steps.") }
         let plan = OperationPlan(
             id: try found[0].map { (json) throws(RequestFailure) in try id(json) },

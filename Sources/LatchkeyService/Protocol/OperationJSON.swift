@@ -38,7 +38,7 @@ extension Timestamp {
     /// The time as RFC 3339 writes it, in UTC and with milliseconds.
     var text: String {
         Date(timeIntervalSince1970: Double(milliseconds) / 1000)
-            .formatted(.iso8601.time(includingFractionalSeconds: true).year().month().day())
+            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }
 

@@ -70,7 +70,7 @@ struct OperationRoutes: Sendable {
                 $0.add("Location", "/v1/operations/\(accepted[0].id.text)")
             }
         }
-        request.respond(.accepted, OperationPage(operations: accepted))
+        request.respond(.accepted, OperationPage(operations: accepted, next: nil))
     }
 
     private func list(_ request: ServiceRequest) throws(RequestFailure) {
