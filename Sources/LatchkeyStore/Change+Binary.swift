@@ -8,7 +8,8 @@
 /// | of a transaction: steps of both branches | number as varint, steps; twice |
 /// | test | 1: `revision` 0, `exists` 1, `equals` 2 |
 /// | operand | revision as varint; 0 or 1; value |
-/// | step: action | 1: `get` 0, `put` 1, `delete` 2, `increment` 3, `merge` 4, `expire` 5, `evict` 6 |
+/// | step: action | 1: `get` 0, `put` 1, `delete` 2, `increment` 3, `merge` 4 |
+/// | | or `expire` 5, `evict` 6 |
 /// | conditions | 1: `If-Match` in bits 0 and 1, `If-None-Match` from bit 2 |
 /// | name, value | length as varint, bytes |
 /// | time to live | varint, 0 for none |

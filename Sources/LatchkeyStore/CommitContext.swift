@@ -1,6 +1,8 @@
 internal import Synchronization
 
 /// What the tables of one store share.
+///
+/// **Design.** The tables are guarded one by one, so what is common to them is atomic.
 @usableFromInline
 final class CommitContext: Sendable {
     let revisions: RevisionSequence

@@ -45,8 +45,8 @@ extension StoreLimits: Configurable {
         .choice(
             "eviction",
             \.eviction,
-            "What a write does that finds no room: it is refused with status 507, or the properties "
-                + "that were not used for the longest time (least recently used) are removed."
+            "What happens to a write without room: it is refused with status 507, or the least "
+                + "recently used properties are removed."
         ),
         .integer(
             "max-json-depth",

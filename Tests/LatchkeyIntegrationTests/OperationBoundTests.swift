@@ -33,7 +33,7 @@ struct OperationBoundTests {
             (#"{"steps":[\#(one)],"priority":"urgent"}"#, 400, "invalid-body"),
             (#"{"steps":[\#(one)],"priority":1}"#, 400, "invalid-body"),
             (#"{"steps":[\#(one)],"id":"a b"}"#, 400, "invalid-body"),
-            (#"{"steps":[\#(one)],"after":0.0001}"#, 400, "invalid-body"),
+            (#"{"steps":[\#(one)],"after":-0.001}"#, 400, "invalid-body"),
             (#"{"steps":[\#(one)],"dependsOn":"a"}"#, 400, "invalid-body"),
             (#"{"steps":[\#(one)],"dependsOn":["unknown"]}"#, 422, "unknown-dependency"),
             (#"{"steps":[\#(one)],"id":"a","dependsOn":["a"]}"#, 409, "dependency-cycle"),

@@ -22,12 +22,14 @@ struct ImportLineTests {
         }
     }
 
-    @Test(arguments: [
-        ("1", .notAnObject), ("[]", .notAnObject), ("{}", .noName), (#"{"value":1}"#, .noName),
-        (#"{"name":1,"value":1}"#, .noName), (#"{"name":"a"}"#, .noValue),
-        (#"{"name":"a","value":1,"x":1}"#, .unknownMember),
-        (#"{"name":"a","Value":1}"#, .unknownMember),
-    ] as [(String, InvalidImportLine)])
+    @Test(
+        arguments: [
+            ("1", .notAnObject), ("[]", .notAnObject), ("{}", .noName), (#"{"value":1}"#, .noName),
+            (#"{"name":1,"value":1}"#, .noName), (#"{"name":"a"}"#, .noValue),
+            (#"{"name":"a","value":1,"x":1}"#, .unknownMember),
+            (#"{"name":"a","Value":1}"#, .unknownMember),
+        ] as [(String, InvalidImportLine)]
+    )
     func `a line that lacks something is refused`(
         text: String,
         reason: InvalidImportLine

@@ -3,10 +3,13 @@ import LatchkeyStore
 import Testing
 
 struct JSONViewTests {
-    @Test(arguments: [
-        ("null", .null), ("true", .boolean), ("false", .boolean), ("-1", .number), ("0", .number),
-        ("\"\"", .string), ("[]", .array), ("{}", .object),
-    ] as [(String, JSONView.Kind)])
+    @Test(
+        arguments: [
+            ("null", .null), ("true", .boolean), ("false", .boolean), ("-1", .number),
+            ("0", .number),
+            ("\"\"", .string), ("[]", .array), ("{}", .object),
+        ] as [(String, JSONView.Kind)]
+    )
     func `a view leaves out the white space around the value`(
         text: String,
         kind: JSONView.Kind
@@ -52,7 +55,8 @@ struct JSONViewTests {
             for escape in ["", #"\""#, #"\\"#, #"\u0022"#, "é", "\u{7F}", "!#[]"] {
                 for before in 0...length {
                     let start = String(repeating: "x", count: before)
-                    let string = "\"" + start + escape + String(repeating: "y", count: length) + "\""
+                    let string =
+                        "\"" + start + escape + String(repeating: "y", count: length) + "\""
                     try withJSON("[" + string + ",\"\"]") { view in
                         #expect(view.elements.map(\.spelling) == [string, "\"\""])
                     }
@@ -75,13 +79,16 @@ struct JSONViewTests {
         }
     }
 
-    @Test(arguments: [
-        (#""\ud800""#, [0xED, 0xA0, 0x80]), (#""\udfff""#, [0xED, 0xBF, 0xBF]),
-        (#""\ud800\ud800\udc00""#, [0xED, 0xA0, 0x80, 0xF0, 0x90, 0x80, 0x80]),
-        (#""\ud800\\udc00""#, [0xED, 0xA0, 0x80, 0x5C] + Array("udc00".utf8)),
-        (#""\ud800\n""#, [0xED, 0xA0, 0x80, 0x0A]),
-        (#""\udc00\ud800""#, [0xED, 0xB0, 0x80, 0xED, 0xA0, 0x80]),
-    ] as [(String, [UInt8])])
+    @Test(
+        arguments: [
+            (#""\ud800""#, [0xED, 0xA0, 0x80]), (#""\udfff""#, [0xED, 0xBF, 0xBF]),
+            (#""\ud800\ud800\udc00""#, [0xED, 0xA0, 0x80, 0xF0, 0x90, 0x80, 0x80]),
+            (#""\ud800\\udc00""#, [0xED, 0xA0, 0x80, 0x5C] + Array("udc00".utf8)),
+            (#""\ud800\n""#, [0xED, 0xA0, 0x80, 0x0A]),
+            (#""\ud800\ue000""#, [0xED, 0xA0, 0x80, 0xEE, 0x80, 0x80]),
+            (#""\udc00\ud800""#, [0xED, 0xB0, 0x80, 0xED, 0xA0, 0x80]),
+        ] as [(String, [UInt8])]
+    )
     func `half a surrogate pair is no text`(text: String, bytes: [UInt8]) throws {
         try withJSON(text) { view in
             #expect(view.unescaped() == bytes)
@@ -121,30 +128,35 @@ struct JSONViewTests {
         }
     }
 
-    @Test(arguments: [
-        ("0", 0), ("-0", 0), ("0e99999999999999999999", 0), ("7", 7), ("-12", -12), ("7.0", 7),
-        ("70e-1", 7), ("0.007E+3", 7), ("1.20e1", 12), ("1e18", 1_000_000_000_000_000_000),
-        ("9223372036854775807", .max), ("-9223372036854775808", .min),
-        ("-922337203685477580.8e1", .min), ("9223372036854775808", nil), ("1e19", nil),
-        ("-9223372036854775809", nil), ("0.5", nil), ("1.5e0", nil), ("1e-1", nil),
-        ("1e99999999999999999999", nil), ("1e-99999999999999999999", nil), ("\"1\"", nil),
-        ("true", nil), ("[1]", nil), ("1e00000000000000000000000001", 10), ("100e-2", 1),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("0", 0), ("-0", 0), ("0e99999999999999999999", 0), ("7", 7), ("-12", -12), ("7.0", 7),
+            ("70e-1", 7), ("0.007E+3", 7), ("1.20e1", 12), ("1e18", 1_000_000_000_000_000_000),
+            ("9223372036854775807", .max), ("-9223372036854775808", .min),
+            ("-922337203685477580.8e1", .min), ("9223372036854775808", nil), ("1e19", nil),
+            ("-9223372036854775809", nil), ("0.5", nil), ("1.5e0", nil), ("1e-1", nil),
+            ("1e99999999999999999999", nil), ("1e-99999999999999999999", nil), ("\"1\"", nil),
+            ("true", nil), ("[1]", nil), ("1e00000000000000000000000001", 10), ("100e-2", 1),
+        ] as [(String, Int64?)]
+    )
     func `an integer is read however it is spelled`(text: String, expected: Int64?) throws {
         try withJSON(text) { #expect($0.integer == expected) }
     }
 
-    @Test(arguments: [
-        ("1.5", 1500), ("0.001", 1), ("1e-3", 1), ("0.0005", nil), ("315360000", 315_360_000_000),
-        ("-1", -1000), ("9223372036854775.807", .max), ("9223372036854775.808", nil),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("1.5", 1500), ("0.001", 1), ("1e-3", 1), ("0.0005", nil),
+            ("315360000", 315_360_000_000),
+            ("-1", -1000), ("9223372036854775.807", .max), ("9223372036854775.808", nil),
+        ] as [(String, Int64?)]
+    )
     func `seconds are read as milliseconds`(text: String, expected: Int64?) throws {
         try withJSON(text) { #expect($0.integer(timesTenTo: 3) == expected) }
     }
 }
 
 /// Connections are served on stacks of 512 KiB and more.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(2)))
 struct DeepJSONTests {
     private static func nested(_ open: String, _ inner: String, _ close: String) -> String {
         String(repeating: open, count: 10_000) + inner + String(repeating: close, count: 10_000)

@@ -149,8 +149,14 @@ private struct Refusing: StrategyVisitor {
         let all: [Change.Step] = names.map { .increment($0) }
         let large = String(repeating: "1", count: 81)
         let refused: [(Refusal, [Change.Step])] = [
-            (.step(8, .then, .preconditionFailed), all + [.get("n7", Conditions(ifMatch: .oneOf([7])))]),
-            (.step(8, .then, .preconditionFailed), all + [.put("new", "1", Conditions(ifMatch: .any))]),
+            (
+                .step(8, .then, .preconditionFailed),
+                all + [.get("n7", Conditions(ifMatch: .oneOf([7])))]
+            ),
+            (
+                .step(8, .then, .preconditionFailed),
+                all + [.put("new", "1", Conditions(ifMatch: .any))]
+            ),
             (.step(8, .then, .overflow), all + [.increment("n0", by: .max)]),
             (.step(9, .then, .notAnInteger), all + [.put("n3", "[]"), .increment("n3")]),
             (.full(.properties), all + [.put("x", "1"), .put("y", "1"), .put("z", "1")]),

@@ -22,7 +22,7 @@ package enum OperationStep: Sendable {
 /// What a step of the kind `compare` measures.
 package struct ComparisonRequest: Sendable, Hashable {
     package static let threadsMax = 64
-    package static let milliseconds: ClosedRange<Int64> = 100...60_000
+    package static let seconds = 0.1...60.0
 
     /// Names of strategies; empty for all.
     package let strategies: [String]

@@ -24,6 +24,7 @@ package struct ServiceConfiguration: Sendable {
     package var fetching = FetchLimits()
     /// Makes the comparisons of operations; nil if the program makes none.
     package var compare: OperationEnvironment.Compare?
+    package var idempotency = IdempotencyLimits()
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -47,6 +48,7 @@ extension ServiceConfiguration: Configurable {
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }
         + FetchLimits.settings.map { $0.contained(in: \.fetching) }
+        + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 

@@ -100,14 +100,14 @@ struct OperationBody {
 
     /// A time in seconds, from 0 to ten years.
     private func duration(_ json: JSONView, _ name: String) throws(RequestFailure) -> Duration {
-        guard let milliseconds = json.integer(timesTenTo: 3),
-            (0...TimeToLiveText.millisecondsMax).contains(milliseconds)
-        else {
-            throw invalid(
-                "\(name) must be a number of seconds from 0 to 315360000, with at most 3 decimals."
-            )
+        guard let seconds = Self.number(json), (0...315_360_000).contains(seconds) else {
+            throw invalid("\(name) must be a number of seconds from 0 to 315360000.")
         }
-        return .milliseconds(milliseconds)
+        return .milliseconds(Int64((seconds * 1000).rounded()))
+    }
+
+    private static func number(_ json: JSONView) -> Double? {
+        json.kind == .number ? Double(unsafe String(decoding: json.bytes, as: UTF8.self)) : nil
     }
 }
 
@@ -198,14 +198,14 @@ extension OperationBody {
         guard (1...Int64(ComparisonRequest.threadsMax)).contains(threads) else {
             throw invalid("threads must be from 1 to \(ComparisonRequest.threadsMax).")
         }
-        let milliseconds = found[2].map { $0.integer(timesTenTo: 3) ?? 0 } ?? 1000
-        guard ComparisonRequest.milliseconds.contains(milliseconds) else {
-            throw invalid("seconds must be from 0.1 to 60, with at most 3 decimals.")
+        let seconds = found[2].map { Self.number($0) ?? 0 } ?? 1
+        guard ComparisonRequest.seconds.contains(seconds) else {
+            throw invalid("seconds must be from 0.1 to 60.")
         }
         return ComparisonRequest(
             strategies: strategies,
             threads: Int(threads),
-            seconds: Double(milliseconds) / 1000
+            seconds: seconds
         )
     }
 

@@ -15,9 +15,12 @@ struct OperationRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let all = "/v1/operations"
         let one = "\(all)/{id}"
-        table.add(.post, all, statuses: [202, 400, 409, 415, 422, 503]) {
-            request,
-            _ throws(RequestFailure) in
+        table.add(
+            .post,
+            all,
+            statuses: [202, 400, 409, 415, 422, 503],
+            isRepeatable: true
+        ) { request, _ throws(RequestFailure) in
             try submit(request)
         }
         table.add(.get, all, statuses: [200, 400]) { request, _ throws(RequestFailure) in
