@@ -113,6 +113,7 @@ struct OperationBoundTests {
             #expect(try site.list("") == ["e"], "values of ended operations make room")
             #expect(try run("f", byteCount: 1000) == 503)
             #expect(try site.list("") == ["e"])
+            try site.isWell()
         }
     }
 }

@@ -53,7 +53,9 @@ struct OperationTests {
             #expect(try site.ask("DELETE", "/v1/operations/\(id)").status == 202)
             #expect(try watching.rest().states == ["cancelled"])
             #expect(try site.operation(id)["state"] == "cancelled")
-            #expect(try site.ask("DELETE", "/v1/operations/\(id)").operation["state"] == "cancelled")
+            #expect(
+                try site.ask("DELETE", "/v1/operations/\(id)").operation["state"] == "cancelled"
+            )
             #expect(try site.ask("GET", "/v1/properties/a").status == 200, "what is done stays")
             #expect(try site.ask("GET", "/v1/properties/b").status == 404)
         }

@@ -67,7 +67,8 @@ final class Bench: Sendable {
     func value(_ name: String) -> String? {
         let found = Synchronized<String?, LockStrategy>(nil)
         store.look(Self.name(name)) { property in
-            found.write { $0 = property.map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) } }
+            let text = property.map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) }
+            found.write { $0 = text }
         }
         return found.read { $0 }
     }
@@ -95,14 +96,21 @@ final class ManualOperationClock: Sendable {
     private let contents = Synchronized<Contents, LockStrategy>(Contents())
 
     var clock: OperationClock {
-        OperationClock(now: { self.now }) { delay, body in
-            let key = self.contents.write { contents in
-                contents.count += 1
-                let due = contents.now + Int64(delay / .milliseconds(1))
-                contents.timers[contents.count] = (due, body)
-                return contents.count
-            }
-            return OperationTimer { self.contents.write { _ = $0.timers.removeValue(forKey: key) } }
+        OperationClock(now: { self.now }, after: { self.start($0, $1) })
+    }
+
+    private func start(
+        _ delay: Duration,
+        _ body: @escaping @Sendable () -> Void
+    ) -> OperationTimer {
+        let key = contents.write { contents in
+            contents.count += 1
+            let due = contents.now + Int64(delay / .milliseconds(1))
+            contents.timers[contents.count] = (due, body)
+            return contents.count
+        }
+        return OperationTimer { [contents] in
+            contents.write { _ = $0.timers.removeValue(forKey: key) }
         }
     }
 
@@ -169,6 +177,7 @@ extension OperationStep {
 }
 
 extension OperationID: ExpressibleByStringLiteral {
+    /// Makes an identifier of a right text.
     public init(stringLiteral text: String) {
         guard let id = OperationID(text) else { preconditionFailure("\(text) is an identifier.") }
         self = id

@@ -31,7 +31,8 @@ struct BoardTests {
         return board
     }
 
-    private static func states(_ board: OperationBoard, _ ids: OperationID...) -> [OperationState?] {
+    private static func states(_ board: OperationBoard, _ ids: OperationID...) -> [OperationState?]
+    {
         ids.map { board.operation($0)?.state }
     }
 
@@ -80,7 +81,10 @@ struct BoardTests {
         )
         _ = board.begin("a", at: Self.time)
         let actions = board.end("a", .failed(.missingProperty), at: Self.time)
-        #expect(Self.states(board, "a", "b", "c", "d") == [.failed] + Array(repeating: .cancelled, count: 3))
+        #expect(
+            Self.states(board, "a", "b", "c", "d") == [.failed]
+                + Array(repeating: .cancelled, count: 3)
+        )
         #expect(actions.contains(.stopTimer("d")))
         #expect(Self.states(board, "other") == [.ready])
         guard case .dependency("b") = board.operation("c")?.failure else {

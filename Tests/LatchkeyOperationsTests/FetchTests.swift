@@ -180,10 +180,12 @@ struct FetchTests {
         #expect(try #require(FetchAddress(literal: text)).isGlobal)
     }
 
-    @Test(arguments: [
-        ("Example.ORG", "example.org", nil), ("a-b.c:8080", "a-b.c", 8080),
-        ("127.0.0.1:1", "127.0.0.1", 1), ("[::1]", "::1", nil), ("[0:0::1]:99", "::1", 99),
-    ] as [(String, String, UInt16?)])
+    @Test(
+        arguments: [
+            ("Example.ORG", "example.org", nil), ("a-b.c:8080", "a-b.c", 8080),
+            ("127.0.0.1:1", "127.0.0.1", 1), ("[::1]", "::1", nil), ("[0:0::1]:99", "::1", 99),
+        ] as [(String, String, UInt16?)]
+    )
     func `hosts are listed with and without ports`(text: String, host: String, port: UInt16?) {
         #expect(AllowedOrigin(text) == AllowedOrigin(host: host, port: port))
     }

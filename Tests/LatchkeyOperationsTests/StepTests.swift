@@ -8,7 +8,10 @@ import Testing
 /// What each kind of step does to the store.
 @Suite(.timeLimit(.minutes(1)))
 struct StepTests {
-    private static func end(of bench: Bench, _ steps: OperationStep...) async throws
+    private static func end(
+        of bench: Bench,
+        _ steps: OperationStep...
+    ) async throws
         -> OperationSnapshot
     {
         try await bench.end(of: try bench.submit(OperationPlan(steps: steps)))

@@ -67,8 +67,10 @@ struct FetchAddress: Hashable, Sendable {
     /// What is special inside 2000::/3, outside of which nothing is global unicast.
     private static let specialVersion6 = [
         // Protocol assignments, Teredo among them; documentation; 6to4; segment routing.
-        Block(start: [0x20, 0x01, 0x00], bits: 23), Block(start: [0x20, 0x01, 0x0D, 0xB8], bits: 32),
-        Block(start: [0x20, 0x02], bits: 16), Block(start: [0x26, 0x20, 0, 0x4F, 0x80], bits: 48),
+        Block(start: [0x20, 0x01, 0x00], bits: 23),
+        Block(start: [0x20, 0x01, 0x0D, 0xB8], bits: 32),
+        Block(start: [0x20, 0x02], bits: 16),
+        Block(start: [0x26, 0x20, 0x00, 0x4F, 0x80], bits: 48),
         Block(start: [0x3F, 0xFF, 0x00], bits: 20),
     ]
 

@@ -22,9 +22,11 @@ struct OperationBody {
             guard plans.count < Self.operationCountMax else {
                 throw invalid("operations can have at most \(Self.operationCountMax) items.")
             }
-            plans.append(try inItem(plans.count + 1, of: "operations") { () throws(RequestFailure) in
-                try plan(item)
-            })
+            let number = plans.count + 1
+            let plan = try inItem(number, of: "operations") { () throws(RequestFailure) in
+                try self.plan(item)
+            }
+            plans.append(plan)
         }
         guard !plans.isEmpty else { throw invalid("operations must not be empty.") }
         return (plans, true)
@@ -121,9 +123,10 @@ extension OperationBody {
             guard steps.count < OperationPlan.stepCountMax else {
                 throw invalid("\(name) can have at most \(OperationPlan.stepCountMax) items.")
             }
-            steps.append(try inItem(steps.count + 1, of: name) { () throws(RequestFailure) in
-                try step(item)
-            })
+            let step = try inItem(steps.count + 1, of: name) { () throws(RequestFailure) in
+                try self.step(item)
+            }
+            steps.append(step)
         }
         return steps
     }
