@@ -108,6 +108,7 @@ enum stage {
 enum {
     FIELDS_INLINE = 24,
     HEAD_INLINE_BYTES = 1024,
+    AUTHORITY_KEPT_BYTES_MAX = 64,
 };
 
 // The library's memory of a connection: one half for the head, and what comes behind it in the same
@@ -168,6 +169,7 @@ struct connection {
     size_t head_capacity;
     latchkey_http_field *fields;
     size_t field_capacity;
+    size_t authority_count;  // of `authority`, which latchkey_http_request_keep_authority() has set
 
     char *body;
     size_t body_capacity;
@@ -198,8 +200,10 @@ struct connection {
     uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
     uint64_t watched_acknowledged;   // what the client had taken then, and one; 0: not asked yet
 
+    char authority[AUTHORITY_KEPT_BYTES_MAX];
     latchkey_http_field fields_inline[FIELDS_INLINE];
     char head_inline[HEAD_INLINE_BYTES];
+    char answer_inline[LATCHKEY_HTTP_SHORT_BYTES_MAX];  // the body of a short answer
 };
 
 struct latchkey_http_server {
@@ -292,6 +296,11 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
 // Copies and checks the head of the request that libmicrohttpd has parsed; sets the request's
 // method, path, query and fields, and its rejection.
 void latchkey_http_head_take(connection *c, const char *method, const char *version);
+
+// fields.c
+
+// The bit of the name of a header field, in whatever case.
+latchkey_http_known latchkey_http_field_known(const char *name, size_t count);
 
 // room.c
 

@@ -50,6 +50,17 @@ latchkey_http_response *latchkey_http_response_create_copy(const void *body, siz
         body_count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
 }
 
+latchkey_http_response *latchkey_http_response_create_short(latchkey_http_request *request,
+                                                            const void *body, size_t body_count) {
+    // The connection outlives the answer: libmicrohttpd is done with it before it closes the
+    // connection, and who answers an abandoned request holds a reference until it is discarded.
+    connection *c = (connection *)(void *)request;
+    if (body_count > 0) {
+        memcpy(c->answer_inline, body, body_count);
+    }
+    return latchkey_http_response_create(c->answer_inline, body_count, NULL, NULL);
+}
+
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value) {
     return MHD_add_response_header(mhd_response(response), name, value) == MHD_YES;
@@ -267,6 +278,15 @@ void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t byt
 
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
     request->note = note;
+}
+
+void latchkey_http_request_keep_authority(latchkey_http_request *request) {
+    connection *c = (connection *)(void *)request;
+    size_t count = request->authority.count;
+    if (count > 0 && count <= sizeof(c->authority)) {
+        memcpy(c->authority, request->authority.bytes, count);
+        c->authority_count = count;
+    }
 }
 
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds) {

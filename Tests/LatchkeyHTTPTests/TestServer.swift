@@ -116,7 +116,7 @@ final class TestServer: Sendable {
             exchange.awaitAnswer(for: nil)
             held.add(exchange)
         case "/etags":
-            let joined = exchange.headers(named: "if-none-match") ?? []
+            let joined = exchange.headers(named: .ifNoneMatch) ?? []
             let count = exchange.headerCount(named: "if-none-match")
             exchange.respond(.ok, body: .bytes(Array("\(count) ".utf8) + joined))
         case "/bad-field":

@@ -53,6 +53,22 @@ typedef struct latchkey_http_field {
     latchkey_http_bytes value;
 } latchkey_http_field;
 
+// The header fields that many requests are asked for, each a bit.
+typedef enum latchkey_http_known {
+    LATCHKEY_HTTP_KNOWN_NONE = 0,
+    LATCHKEY_HTTP_KNOWN_HOST = 1 << 0,
+    LATCHKEY_HTTP_KNOWN_EXPECT = 1 << 1,
+    LATCHKEY_HTTP_KNOWN_COOKIE = 1 << 2,
+    LATCHKEY_HTTP_KNOWN_IF_MATCH = 1 << 3,
+    LATCHKEY_HTTP_KNOWN_IF_NONE_MATCH = 1 << 4,
+    LATCHKEY_HTTP_KNOWN_CONTENT_TYPE = 1 << 5,
+    LATCHKEY_HTTP_KNOWN_CONTENT_RANGE = 1 << 6,
+    LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH = 1 << 7,
+    LATCHKEY_HTTP_KNOWN_CONTENT_ENCODING = 1 << 8,
+    LATCHKEY_HTTP_KNOWN_TRANSFER_ENCODING = 1 << 9,
+    LATCHKEY_HTTP_KNOWN_IDEMPOTENCY_KEY = 1 << 10,
+} latchkey_http_known;
+
 // Why a request must not be served. The handler is called with it and answers with an error.
 typedef enum latchkey_http_rejection {
     // Serve it.
@@ -124,6 +140,8 @@ enum {
     LATCHKEY_HTTP_RAW_BODY_BYTES_MAX = 1024,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
+    // How long the body of an answer can be that is copied into its connection.
+    LATCHKEY_HTTP_SHORT_BYTES_MAX = 256,
 };
 
 // A request, from the call of the handler until the answer. Read it from any thread; never write.
@@ -141,6 +159,11 @@ typedef struct latchkey_http_request {
     // The header lines as they came, duplicates included.
     const latchkey_http_field *fields;
     size_t field_count;
+    // The bits of the known fields that are there at least once (latchkey_http_known).
+    uint32_t known;
+    // Whether the authority is that of an earlier request of this connection for which
+    // latchkey_http_request_keep_authority() was called.
+    bool authority_is_kept;
     // When the head had arrived: CLOCK_MONOTONIC.
     uint64_t started_nanoseconds;
     // What latchkey_http_request_note() was given at the head, or 0.
@@ -316,6 +339,11 @@ latchkey_http_response *latchkey_http_response_create(const void *body, size_t b
 // The same with a copy of the bytes.
 latchkey_http_response *latchkey_http_response_create_copy(const void *body, size_t body_count);
 
+// The same with a copy that takes no memory of its own: of at most LATCHKEY_HTTP_SHORT_BYTES_MAX
+// bytes, for the answer to this request, and at most once for each.
+latchkey_http_response *latchkey_http_response_create_short(latchkey_http_request *request,
+                                                            const void *body, size_t body_count);
+
 // Adds a header line. Both are copied; both end with NUL. Returns false if there is no memory, or
 // if the line is not a header line: an empty name or value, a line feed in either. Content-Length,
 // Date and Connection are not for callers.
@@ -331,6 +359,11 @@ void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t byt
 
 // Keeps a number for the handler, which finds it in `note`. Only at the head.
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
+
+// Remembers the authority of this request for the requests behind it on its connection, so that the
+// handler need not look at it again. Only on the server's thread, before the handler or the head
+// callback has returned. An authority that is very long is not remembered.
+void latchkey_http_request_keep_authority(latchkey_http_request *request);
 
 // Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
 // milliseconds after its handler was called, or none if it is 0. For a handler that waits on

@@ -25,7 +25,7 @@ extension Exchange {
         closes: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
-        let response = unsafe Exchange.makeResponse(body)
+        let response = unsafe makeResponse(body)
         if let made = unsafe response {
             var collected = unsafe ResponseFields(made)
             fields(&collected)
@@ -39,7 +39,7 @@ extension Exchange {
     }
 
     @usableFromInline
-    static func makeResponse(_ body: consuming ResponseBody) -> OpaquePointer? {
+    func makeResponse(_ body: consuming ResponseBody) -> OpaquePointer? {
         switch body {
         case .none:
             return unsafe latchkey_http_response_create(nil, 0, nil, nil)
@@ -51,11 +51,9 @@ extension Exchange {
                 nil
             )
         case .bytes(let bytes):
-            return unsafe bytes.withUnsafeBytes { memory in
-                unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
-            }
+            return unsafe bytes.withUnsafeBytes { unsafe makeCopy($0) }
         case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
-            return unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
+            return unsafe makeCopy(memory)
         case .owned(let memory, let owner):
             return unsafe latchkey_http_response_create(
                 memory.baseAddress,
@@ -64,6 +62,13 @@ extension Exchange {
                 Unmanaged.passRetained(owner).toOpaque()
             )
         }
+    }
+
+    /// Makes an answer with a copy of the bytes, which is in the connection's memory if it is short.
+    private func makeCopy(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+        bytes.count <= Int(LATCHKEY_HTTP_SHORT_BYTES_MAX)
+            ? unsafe latchkey_http_response_create_short(request, bytes.baseAddress, bytes.count)
+            : unsafe latchkey_http_response_create_copy(bytes.baseAddress, bytes.count)
     }
 }
 

@@ -58,7 +58,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         try request.noQuery()
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
-        guard request.exchange.header(named: "content-range") == nil else {
+        guard !request.exchange.hasHeader(named: .contentRange) else {
             throw RequestFailure(.partialPut)
         }
         try request.jsonBody(depthMax: depthMax)
