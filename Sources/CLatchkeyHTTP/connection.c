@@ -178,6 +178,7 @@ void latchkey_http_connection_release(connection *c) {
         free(c->head);
     }
     free(c->body);
+    MHD_destroy_response(c->short_answer.response);
     latchkey_http_server_release(c->server);
     free(c);
 }

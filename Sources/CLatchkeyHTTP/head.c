@@ -141,18 +141,19 @@ static bool is_authority(latchkey_http_bytes text) {
     return end == text.count;
 }
 
-// Whether there are control characters other than NUL and tab. `count` is a number of blocks. To
-// the end even if the answer is known, here and below: such loops become vector instructions.
+// Whether there are control characters other than NUL and tab, up to the end of the last block. To
+// the end even if the answer is known, here and below, so that there are no branches.
 static bool has_controls(const char *bytes, size_t count) {
-    unsigned char found = 0;
+    typedef unsigned char block __attribute__((vector_size(BLOCK_BYTES)));
+    block found = {0};
     for (size_t i = 0; i < count; i += BLOCK_BYTES) {
-        for (size_t k = i; k < i + BLOCK_BYTES; k++) {
-            unsigned char byte = (unsigned char)bytes[k];
-            found |= (byte < ' ') & (byte != '\t') & (byte != 0);
-            found |= byte == 0x7f;
-        }
+        block next;
+        memcpy(&next, bytes + i, BLOCK_BYTES);
+        found |= (block)((next < ' ') & (next != '\t') & (next != 0)) | (block)(next == 0x7f);
     }
-    return found != 0;
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof(halves));
+    return (halves[0] | halves[1]) != 0;
 }
 
 // A target may hold bytes over 0x7f, although they should have been encoded: they are common.

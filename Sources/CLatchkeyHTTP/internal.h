@@ -109,6 +109,7 @@ enum {
     FIELDS_INLINE = 24,
     HEAD_INLINE_BYTES = 1024,
     AUTHORITY_KEPT_BYTES_MAX = 64,
+    SHORT_LINES_MAX = 6,
 };
 
 // The library's memory of a connection: one half for the head, and what comes behind it in the same
@@ -129,6 +130,24 @@ typedef struct address {
 } address;
 
 typedef struct connection connection;
+
+// A header line of a short answer: the name, which lives for ever, and libmicrohttpd's own copy of
+// the value.
+typedef struct short_line {
+    const char *name;
+    char *value;
+    size_t value_count;
+} short_line;
+
+// The response object of the last short answer, and how far the next one is like it (short.c).
+typedef struct short_answer {
+    struct MHD_Response *response;  // or NULL
+    size_t body_count;
+    size_t line_count;
+    size_t next;       // the line that is added next
+    bool is_reusable;  // all of its lines are in `lines`
+    short_line lines[SHORT_LINES_MAX];
+} short_answer;
 
 // A place in a list.
 typedef struct links {
@@ -179,6 +198,7 @@ struct connection {
     uint64_t consumed_bytes;  // what is known of the length of all requests before this one
     bool consumed_unknown;    // the last one was chunked: its length is not known
 
+    short_answer short_answer;
     struct MHD_Response *answer;
     uint32_t answer_status;
     bool answer_close;
@@ -203,7 +223,7 @@ struct connection {
     char authority[AUTHORITY_KEPT_BYTES_MAX];
     latchkey_http_field fields_inline[FIELDS_INLINE];
     char head_inline[HEAD_INLINE_BYTES];
-    char answer_inline[LATCHKEY_HTTP_SHORT_BYTES_MAX];  // the body of a short answer
+    char short_body[LATCHKEY_HTTP_SHORT_BYTES_MAX];
 };
 
 struct latchkey_http_server {
@@ -356,6 +376,12 @@ bool latchkey_http_response_abandon(connection *c, unsigned expected);
 
 // Lets the server's thread go on with a request that was in this state and is not any more.
 void latchkey_http_response_go_on(connection *c, unsigned state);
+
+// short.c
+
+// Gives up an answer of this connection: destroys the response object, unless the connection keeps
+// it.
+void latchkey_http_short_drop(connection *c, struct MHD_Response *response);
 
 // deadline.c
 

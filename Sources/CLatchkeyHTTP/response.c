@@ -50,17 +50,6 @@ latchkey_http_response *latchkey_http_response_create_copy(const void *body, siz
         body_count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
 }
 
-latchkey_http_response *latchkey_http_response_create_short(latchkey_http_request *request,
-                                                            const void *body, size_t body_count) {
-    // The connection outlives the answer: libmicrohttpd is done with it before it closes the
-    // connection, and who answers an abandoned request holds a reference until it is discarded.
-    connection *c = (connection *)(void *)request;
-    if (body_count > 0) {
-        memcpy(c->answer_inline, body, body_count);
-    }
-    return latchkey_http_response_create(c->answer_inline, body_count, NULL, NULL);
-}
-
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value) {
     return MHD_add_response_header(mhd_response(response), name, value) == MHD_YES;
@@ -100,7 +89,7 @@ static enum MHD_Result queue_answer(connection *c) {
     if (UNLIKELY(c->stream != NULL) && result == MHD_YES) {
         latchkey_http_stream_begin(c);
     }
-    MHD_destroy_response(response);
+    latchkey_http_short_drop(c, response);
     return result;
 }
 
@@ -209,7 +198,7 @@ static void discard(connection *c, latchkey_http_response *response, latchkey_ht
         latchkey_http_stream_abandon(c, stream);
     }
     if (response != NULL) {
-        MHD_destroy_response(mhd_response(response));
+        latchkey_http_short_drop(c, mhd_response(response));
     }
     latchkey_http_connection_release(c);
 }

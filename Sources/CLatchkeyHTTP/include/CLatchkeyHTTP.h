@@ -140,7 +140,7 @@ enum {
     LATCHKEY_HTTP_RAW_BODY_BYTES_MAX = 1024,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
-    // How long the body of an answer can be that is copied into its connection.
+    // How long the body of a short answer can be.
     LATCHKEY_HTTP_SHORT_BYTES_MAX = 256,
 };
 
@@ -339,11 +339,6 @@ latchkey_http_response *latchkey_http_response_create(const void *body, size_t b
 // The same with a copy of the bytes.
 latchkey_http_response *latchkey_http_response_create_copy(const void *body, size_t body_count);
 
-// The same with a copy that takes no memory of its own: of at most LATCHKEY_HTTP_SHORT_BYTES_MAX
-// bytes, for the answer to this request, and at most once for each.
-latchkey_http_response *latchkey_http_response_create_short(latchkey_http_request *request,
-                                                            const void *body, size_t body_count);
-
 // Adds a header line. Both are copied; both end with NUL. Returns false if there is no memory, or
 // if the line is not a header line: an empty name or value, a line feed in either. Content-Length,
 // Date and Connection are not for callers.
@@ -352,6 +347,20 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
 
 // Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
+
+// Answers with a short body, which are cheaper than others: memory is used again for each answer
+// of a connection. Begin, add header lines, respond; one thread. An answer that was begun may be
+// begun again, or another one may be given instead of it.
+//
+// Begins an answer with a copy of these bytes, at most LATCHKEY_HTTP_SHORT_BYTES_MAX. Returns false
+// if there is no memory; then another answer must be given.
+bool latchkey_http_short_begin(latchkey_http_request *request, const void *body, size_t count);
+
+// As latchkey_http_response_add(), but `name` must live for ever.
+bool latchkey_http_short_add(latchkey_http_request *request, const char *name, const char *value);
+
+// As latchkey_http_respond().
+void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close);
 
 // Bounds the body of this request, instead of `body_bytes_max`, and never above it. Only at the
 // head.

@@ -80,6 +80,7 @@ extension RouteTree {
         of pattern: String
     ) throws(RouteTableError) -> Int {
         var child = nodes[parent].firstChild
+        var last = RouteNode.noChild
         while child != RouteNode.noChild {
             let node = nodes[child]
             guard node.isCapture == (segment == nil) else { throw .ambiguous(pattern) }
@@ -87,16 +88,21 @@ extension RouteTree {
             if segment.map({ $0.elementsEqual(literal) }) ?? true {
                 return child
             }
+            last = child
             child = node.nextSibling
         }
-        var added = RouteNode(
+        let added = RouteNode(
             literalStart: literals.count,
             literalCount: segment?.count ?? 0,
             isCapture: segment == nil
         )
         literals += segment ?? []
-        added.nextSibling = nodes[parent].firstChild
-        nodes[parent].firstChild = nodes.count
+        // Behind the others, so that the routes that come first in the table are found first.
+        if last == RouteNode.noChild {
+            nodes[parent].firstChild = nodes.count
+        } else {
+            nodes[last].nextSibling = nodes.count
+        }
         nodes.append(added)
         return nodes.count - 1
     }

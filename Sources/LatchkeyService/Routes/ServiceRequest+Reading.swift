@@ -68,6 +68,7 @@ extension ServiceRequest {
         )
     }
 
+    @inline(__always)
     private func tags(
         _ name: FieldName,
         _ comparison: EntityTags.Comparison
