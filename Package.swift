@@ -49,7 +49,7 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CYajl", "LatchkeySettings", "LatchkeySync"]
+            dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
         ),
         .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP", "LatchkeySettings"]),
         .target(

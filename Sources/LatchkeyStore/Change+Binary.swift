@@ -2,13 +2,19 @@
 ///
 /// | Part | Bytes |
 /// |---|---|
-/// | version | 1, the number 1 |
-/// | number of steps | varint |
-/// | for each step: action | 1: `check` 0, `put` 1, `delete` 2, `increment` 3 |
+/// | version | 1, the number 2 |
+/// | kind | 1: one step 0, transaction 1 |
+/// | of a transaction: conditions | number as varint; for each one: test, name, operand |
+/// | of a transaction: steps of both branches | number as varint, steps; twice |
+/// | test | 1: `revision` 0, `exists` 1, `equals` 2 |
+/// | operand | revision as varint; 0 or 1; value |
+/// | step: action | 1: `get` 0, `put` 1, `delete` 2, `increment` 3, `merge` 4 |
+/// | | or `expire` 5, `evict` 6 |
 /// | conditions | 1: `If-Match` in bits 0 and 1, `If-None-Match` from bit 2 |
-/// | name | length as varint, bytes |
+/// | name, value | length as varint, bytes |
+/// | time to live | varint, 0 for none |
 /// | each list | number as varint, revisions as varints |
-/// | value of a put | length as varint, bytes |
+/// | value of a put, patch of a merge | length as varint, bytes |
 /// | addend of an increment | varint, zigzag |
 ///
 /// Conditions are 0 for none, 1 for any, 2 for a list of revisions.
@@ -16,17 +22,33 @@
 /// A varint has seven bits of the number in each byte, the low ones first, and the eighth bit set
 /// in all but the last byte.
 extension Change {
-    /// How many steps a change can have.
+    /// How many conditions a transaction can have, and how many steps each of its branches.
     package static let stepCountMax = 128
 
-    private static let version: UInt8 = 1
+    /// How many steps a binary form can have: an import commits more than a client's transaction.
+    private static let encodedCountMax: UInt64 = 1000
+
+    private static let version: UInt8 = 2
 
     /// The change in its binary form.
     package func encoded() -> [UInt8] {
         var writer = BinaryWriter(bytes: [Self.version])
-        writer.add(UInt64(1 + others.count))
-        for step in steps {
+        switch self {
+        case .step(let step):
+            writer.bytes.append(0)
             step.encode(to: &writer)
+        case .transaction(let transaction):
+            writer.bytes.append(1)
+            writer.add(UInt64(transaction.conditions.count))
+            for condition in transaction.conditions {
+                condition.encode(to: &writer)
+            }
+            for steps in [transaction.steps, transaction.otherwise] {
+                writer.add(UInt64(steps.count))
+                for step in steps {
+                    step.encode(to: &writer)
+                }
+            }
         }
         return writer.bytes
     }
@@ -39,39 +61,106 @@ extension Change {
         guard try reader.byte() == Self.version else {
             throw InvalidChange()
         }
-        let count = try reader.number()
-        guard (1...UInt64(Self.stepCountMax)).contains(count) else {
+        switch try reader.byte() {
+        case 0:
+            self = .step(try Step(decoding: &reader))
+        case 1:
+            self = .transaction(
+                Transaction(
+                    if: try Self.list(&reader) { (reader) throws(InvalidChange) in
+                        try Transaction.Condition(decoding: &reader)
+                    },
+                    try Self.list(&reader) { (reader) throws(InvalidChange) in
+                        try Step(decoding: &reader)
+                    },
+                    else: try Self.list(&reader) { (reader) throws(InvalidChange) in
+                        try Step(decoding: &reader)
+                    }
+                )
+            )
+        default:
             throw InvalidChange()
-        }
-        let first = try Step(decoding: &reader)
-        var others: [Step] = []
-        for _ in 1..<count {
-            others.append(try Step(decoding: &reader))
         }
         guard reader.isAtEnd else {
             throw InvalidChange()
         }
-        self.init(first, others)
+    }
+
+    private static func list<Element>(
+        _ reader: inout BinaryReader,
+        _ element: (inout BinaryReader) throws(InvalidChange) -> Element
+    ) throws(InvalidChange) -> [Element] {
+        let count = try reader.number()
+        guard count <= encodedCountMax else {
+            throw InvalidChange()
+        }
+        var list: [Element] = []
+        for _ in 0..<count {
+            list.append(try element(&reader))
+        }
+        return list
     }
 }
 
 /// Bytes that are not the binary form of a change.
 package struct InvalidChange: Error, Hashable {}
 
+extension Transaction.Condition {
+    fileprivate func encode(to writer: inout BinaryWriter) {
+        switch test {
+        case .revision(let revision):
+            writer.bytes.append(0)
+            unsafe writer.add(name.bytes)
+            writer.add(revision)
+        case .exists(let exists):
+            writer.bytes.append(1)
+            unsafe writer.add(name.bytes)
+            writer.bytes.append(exists ? 1 : 0)
+        case .equals(let value):
+            writer.bytes.append(2)
+            unsafe writer.add(name.bytes)
+            unsafe writer.add(value)
+        }
+    }
+
+    fileprivate init(decoding reader: inout BinaryReader) throws(InvalidChange) {
+        let code = try reader.byte()
+        let name = try reader.name()
+        switch code {
+        case 0:
+            self.init(name, .revision(try reader.number()))
+        case 1:
+            let flag = try reader.byte()
+            guard flag <= 1 else {
+                throw InvalidChange()
+            }
+            self.init(name, .exists(flag == 1))
+        case 2:
+            self.init(name, unsafe .equals(try reader.bytes()))
+        default:
+            throw InvalidChange()
+        }
+    }
+}
+
 extension Change.Step {
     fileprivate func encode(to writer: inout BinaryWriter) {
         let code: UInt8 =
             switch action {
-            case .check: 0
+            case .get: 0
             case .put: 1
             case .delete: 2
             case .increment: 3
+            case .merge: 4
+            case .expire: 5
+            case .evict: 6
             }
         writer.bytes.append(code)
         writer.bytes.append(
             Conditions.code(conditions.ifMatch) | Conditions.code(conditions.ifNoneMatch) << 2
         )
         unsafe writer.add(name.bytes)
+        writer.add(UInt64(ttl ?? 0))
         for case .oneOf(let revisions) in [conditions.ifMatch, conditions.ifNoneMatch] {
             writer.add(UInt64(revisions.count))
             for revision in revisions {
@@ -79,11 +168,11 @@ extension Change.Step {
             }
         }
         switch action {
-        case .put(let value):
+        case .put(let value), .merge(let value):
             unsafe writer.add(value)
         case .increment(let step):
             writer.add(UInt64(bitPattern: (step << 1) ^ (step >> 63)))
-        case .check, .delete:
+        case .get, .delete, .expire, .evict:
             break
         }
     }
@@ -91,10 +180,9 @@ extension Change.Step {
     fileprivate init(decoding reader: inout BinaryReader) throws(InvalidChange) {
         let code = try reader.byte()
         let conditionCodes = try reader.byte()
-        let name: PropertyName
-        do {
-            name = try unsafe PropertyName(borrowing: try reader.bytes(), owner: reader.owner)
-        } catch {
+        let name = try reader.name()
+        let ttl = try reader.number()
+        guard let ttl = TimeToLive(exactly: ttl) else {
             throw InvalidChange()
         }
         let conditions = Conditions(
@@ -103,21 +191,21 @@ extension Change.Step {
         )
         let action: Change.Action
         switch code {
-        case 0:
-            action = .check
-        case 1:
-            action = unsafe .put(try reader.bytes())
-        case 2:
-            action = .delete
+        case 0: action = .get
+        case 1: action = unsafe .put(try reader.bytes())
+        case 2: action = .delete
         case 3:
             let number = try reader.number()
             action = .increment(
                 by: Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
             )
+        case 4: action = unsafe .merge(try reader.bytes())
+        case 5: action = .expire
+        case 6: action = .evict
         default:
             throw InvalidChange()
         }
-        self.init(name, action, conditions)
+        self.init(name, action, ttl: ttl == 0 ? nil : ttl, conditions)
     }
 }
 
@@ -191,6 +279,14 @@ private struct BinaryReader {
         }
         defer { offset += Int(count) }
         return unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[offset..<offset + Int(count)])
+    }
+
+    mutating func name() throws(InvalidChange) -> PropertyName {
+        do {
+            return try unsafe PropertyName(borrowing: try bytes(), owner: owner)
+        } catch {
+            throw InvalidChange()
+        }
     }
 
     mutating func tags(_ code: UInt8) throws(InvalidChange) -> Conditions.Tags? {

@@ -1,51 +1,64 @@
-/// A change of state: steps on one or several properties, each with its conditions.
+/// A change of state: one step, or a transaction of several.
 ///
-/// A plain value. It is decided as a whole: first the conditions of all steps, against the
-/// properties as they were, then the steps in their order, each on the result of those before it.
-/// If one step cannot be made, none is.
+/// A plain value. It is decided as a whole. If one step cannot be made, none is.
 ///
 /// The names and values usually borrow the memory of a request: the maker of a change keeps them in
 /// place until the completion has been called. See ``unconditionalCopy()`` and
 /// ``init(decoding:)`` for changes that own their memory.
 @usableFromInline
-package struct Change: Sendable {
-    @usableFromInline package let first: Step
-    /// The steps after the first one.
-    ///
-    /// Empty for a change of one step, so that such a change allocates nothing.
-    @usableFromInline package let others: [Step]
-
-    @usableFromInline
-    package init(_ first: Step, _ others: [Step] = []) {
-        self.first = first
-        self.others = others
-    }
-
-    package var steps: [Step] { [first] + others }
+package enum Change: Sendable {
+    /// A case of its own, so that such a change allocates nothing.
+    case step(Step)
+    case transaction(Transaction)
 
     /// Creates or replaces a property, whose value must be a valid JSON text.
     package static func put(
         _ name: PropertyName,
         value: UnsafeRawBufferPointer,
+        ttl: TimeToLive? = nil,
         conditions: Conditions = .none
     ) -> Change {
-        Change(Step(name, unsafe .put(value), conditions))
+        .step(Step(name, unsafe .put(value), ttl: ttl, conditions))
     }
 
     package static func delete(
         _ name: PropertyName,
         conditions: Conditions = .none
     ) -> Change {
-        Change(Step(name, .delete, conditions))
+        .step(Step(name, .delete, conditions))
     }
 
     /// Adds to an integer; a property that does not exist counts from 0.
     package static func increment(
         _ name: PropertyName,
         by step: Int64,
+        ttl: TimeToLive? = nil,
         conditions: Conditions = .none
     ) -> Change {
-        Change(Step(name, .increment(by: step), conditions))
+        .step(Step(name, .increment(by: step), ttl: ttl, conditions))
+    }
+
+    /// Applies a JSON merge patch (RFC 7396), which must be a valid JSON text.
+    ///
+    /// A property that does not exist is made.
+    package static func merge(
+        _ name: PropertyName,
+        patch: UnsafeRawBufferPointer,
+        ttl: TimeToLive? = nil,
+        conditions: Conditions = .none
+    ) -> Change {
+        .step(Step(name, unsafe .merge(patch), ttl: ttl, conditions))
+    }
+
+    /// Removes a property whose time is over, unless it has another revision by now.
+    static func expire(_ name: PropertyName, at revision: Revision) -> Change {
+        .step(Step(name, .expire, Conditions(ifMatch: .oneOf([revision]))))
+    }
+
+    /// Removes a property to make room, unless it has another revision by now.
+    static func evict(_ property: Property) -> Change {
+        let conditions = Conditions(ifMatch: .oneOf([property.revision]))
+        return .step(Step(PropertyName(of: property), .evict, conditions))
     }
 }
 
@@ -55,11 +68,22 @@ extension Change {
     package struct Step: Sendable {
         @usableFromInline package let name: PropertyName
         package let action: Action
+        /// How long the property lives from the commit on.
+        ///
+        /// Without one, a put makes a property that lives for ever, and the other actions keep the
+        /// time that it has.
+        package let ttl: TimeToLive?
         package let conditions: Conditions
 
-        package init(_ name: PropertyName, _ action: Action, _ conditions: Conditions = .none) {
+        package init(
+            _ name: PropertyName,
+            _ action: Action,
+            ttl: TimeToLive? = nil,
+            _ conditions: Conditions = .none
+        ) {
             self.name = name
             self.action = action
+            self.ttl = ttl
             self.conditions = conditions
         }
     }
@@ -70,42 +94,104 @@ extension Change {
     /// the step's name keeps them in place, or the maker of the change does.
     @safe
     package enum Action: @unchecked Sendable {
-        /// Nothing: only the step's conditions count.
-        case check
+        /// Nothing: the property is only read.
+        case get
         /// Creates or replaces the property, whose value is these bytes of a JSON text.
         case put(UnsafeRawBufferPointer)
+        /// Removes the property.
+        ///
+        /// If there is none, a change of one step is refused, and a transaction goes on.
         case delete
         case increment(by: Int64)
+        /// Applies this JSON merge patch.
+        case merge(UnsafeRawBufferPointer)
+        /// Removes the property if its time is over.
+        case expire
+        /// Removes the property to make room.
+        case evict
+
+        /// The bytes of a value or a patch.
+        fileprivate var content: UnsafeRawBufferPointer? {
+            switch self {
+            case .put(let bytes), .merge(let bytes): unsafe bytes
+            case .get, .delete, .increment, .expire, .evict: nil
+            }
+        }
+    }
+
+    /// All steps that can be made: of a transaction, those of both branches.
+    package var steps: [Step] {
+        switch self {
+        case .step(let step): [step]
+        case .transaction(let transaction): transaction.steps + transaction.otherwise
+        }
     }
 
     /// Whether the change can make the store larger.
     package var canGrow: Bool {
-        first.canGrow || others.contains(where: \.canGrow)
+        switch self {
+        case .step(let step): step.canGrow
+        case .transaction: steps.contains(where: \.canGrow)
+        }
     }
 
-    /// The same steps without their conditions, in memory of their own.
+    /// The steps without their conditions, in memory of their own.
+    ///
+    /// Of a transaction these are the steps that are made if its conditions hold.
     package func unconditionalCopy() -> Change {
-        Change(first.copy(.none), others.map { $0.copy(.none) })
+        switch self {
+        case .step(let step):
+            .step(step.copy(.none))
+        case .transaction(let transaction):
+            .transaction(Transaction(transaction.steps.map { $0.copy(.none) }))
+        }
     }
 }
+
+/// How long a property lives, in milliseconds.
+package typealias TimeToLive = Int64
 
 extension Change.Step {
     fileprivate var canGrow: Bool {
         switch action {
-        case .check, .delete: false
-        case .put, .increment: true
+        case .get, .delete, .expire, .evict: false
+        case .put, .increment, .merge: true
         }
     }
 
     /// The same step under other conditions, in memory of its own.
     package func copy(_ conditions: Conditions) -> Self {
+        guard let content = unsafe action.content else {
+            return Self(name.copy(), action, ttl: ttl, conditions)
+        }
+        let owner = unsafe OwnedBytes(copying: name.bytes, content)
+        let copy = unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[name.bytes.count...])
+        let action: Change.Action =
+            if case .put = action { unsafe .put(copy) } else { unsafe .merge(copy) }
+        return Self(PropertyName(name, in: owner), action, ttl: ttl, conditions)
+    }
+
+    /// The property that the step starts from, if `former` is in the table: none if its time is
+    /// over.
+    func current(_ former: Property?, at time: Timestamp) throws(Refusal) -> Property? {
+        guard let former else {
+            return nil
+        }
+        let isExpired = former.isExpired(at: time)
         switch action {
-        case .put(let value):
-            let owner = unsafe OwnedBytes(copying: name.bytes, value)
-            let copy = unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[name.bytes.count...])
-            return Self(PropertyName(name, in: owner), unsafe .put(copy), conditions)
-        case .check, .delete, .increment:
-            return Self(name.copy(), action, conditions)
+        case .evict: return former
+        case .expire where !isExpired: throw .preconditionFailed
+        case .expire: return former
+        default: return isExpired ? nil : former
+        }
+    }
+
+    /// Why the step has its effect.
+    var reason: Commit.Reason {
+        switch action {
+        case .evict: .evicted
+        case .expire: .expired
+        case .get, .put, .delete, .increment, .merge: .requested
         }
     }
 
@@ -123,33 +209,54 @@ extension Change.Step {
     /// The property that the step leaves of `current`; `prepared` is that of a put.
     func property(
         from current: Property?,
-        prepared: Property?
+        prepared: Property?,
+        valueByteCountMax: Int
     ) throws(Refusal) -> Property? {
         switch action {
-        case .check:
+        case .get:
             return current
         case .put:
             return prepared
-        case .delete where current == nil:
-            throw .missing
-        case .delete:
+        case .delete, .expire, .evict:
             return nil
         case .increment(let step):
-            var number: Int64 = 0
-            if let current {
-                guard let integer = unsafe JSONInteger.parse(current.valueBytes) else {
-                    throw .notAnInteger
-                }
-                number = integer
+            return try sum(current, step)
+        case .merge(let patch):
+            let target = current.map { unsafe JSONView($0.valueBytes) }
+            let value = unsafe MergePatch.apply(patch: JSONView(patch), to: target)
+            guard value.count <= valueByteCountMax else {
+                throw .valueTooLarge
             }
-            let (sum, overflows) = number.addingReportingOverflow(step)
-            guard !overflows else {
-                throw .overflow
-            }
-            return unsafe JSONInteger.withBytes(of: sum) { bytes in
-                unsafe Property(name: name, value: bytes)
-            }
+            return unsafe value.withUnsafeBytes { unsafe Property(name: name, value: $0) }
         }
+    }
+
+    private func sum(_ current: Property?, _ step: Int64) throws(Refusal) -> Property {
+        var number: Int64 = 0
+        if let current {
+            guard let integer = unsafe JSONInteger.parse(current.valueBytes) else {
+                throw .notAnInteger
+            }
+            number = integer
+        }
+        let (sum, overflows) = number.addingReportingOverflow(step)
+        guard !overflows else {
+            throw .overflow
+        }
+        return unsafe JSONInteger.withBytes(of: sum) { bytes in
+            unsafe Property(name: name, value: bytes)
+        }
+    }
+
+    /// When the property that the step leaves of `current` expires.
+    func expiry(from current: Timestamp?, at time: Timestamp) -> Timestamp {
+        if let ttl {
+            return Timestamp(milliseconds: time.milliseconds + ttl)
+        }
+        if case .put = action {
+            return .never
+        }
+        return current ?? .never
     }
 
     /// The property of a put.

@@ -1,12 +1,10 @@
-internal import Glibc
-
 /// A change that has been decided: its revision, and what it does to which property.
 ///
 /// A plain value. Its properties never change and own their bytes.
 @usableFromInline
 package struct Commit: Sendable {
     package let revision: Revision
-    /// When the change was submitted, by the submitter's clock.
+    /// When the change was decided, by the store's clock.
     ///
     /// The order of the times can differ from that of the revisions.
     package let time: Timestamp
@@ -14,21 +12,42 @@ package struct Commit: Sendable {
     package let first: Effect?
     /// What it does to the others, each once.
     package let others: [Effect]
+    /// What the steps of a transaction did; nil for a change of one step.
+    package let outcome: Transaction.Outcome?
+
+    /// Whether the change had no effect.
+    ///
+    /// Then it took no revision, and ``revision`` is the latest one.
+    package var isEmpty: Bool { first == nil }
 
     package var effects: [Effect] { (first.map { [$0] } ?? []) + others }
 
     @usableFromInline var names: [PropertyName] { effects.map { PropertyName(of: $0.some) } }
 
-    package init(revision: Revision, time: Timestamp, first: Effect?, others: [Effect] = []) {
+    package init(
+        revision: Revision,
+        time: Timestamp,
+        first: Effect?,
+        others: [Effect] = [],
+        outcome: Transaction.Outcome? = nil
+    ) {
         self.revision = revision
         self.time = time
         self.first = first
         self.others = others
+        self.outcome = outcome
+    }
+
+    /// The commit as a history keeps it.
+    package var withoutOutcome: Commit {
+        outcome == nil ? self : Commit(revision: revision, time: time, first: first, others: others)
     }
 
     /// What a commit does to one property.
     package struct Effect: Sendable {
         /// The property before, if there was one.
+        ///
+        /// Its time may have been over: then it was not served any more.
         package let former: Property?
         /// The property after, if there is one.
         package let property: Property?
@@ -42,6 +61,11 @@ package struct Commit: Sendable {
             self.former = former
             self.property = property
             self.reason = reason
+        }
+
+        /// Whether the property came into being, or came back.
+        package var isCreation: Bool {
+            property.map { $0.created == $0.revision } ?? false
         }
 
         /// The name's bytes.
@@ -66,6 +90,8 @@ package struct Commit: Sendable {
         case requested
         /// The property was removed to make room.
         case evicted
+        /// The time of the property was over.
+        case expired
     }
 }
 
@@ -73,7 +99,7 @@ package struct Commit: Sendable {
 ///
 /// Nothing of it is applied, now or later.
 @usableFromInline
-package enum Refusal: Error, Hashable, Sendable {
+package indirect enum Refusal: Error, Hashable, Sendable {
     /// There is no property to delete.
     case missing
     case preconditionFailed
@@ -81,37 +107,12 @@ package enum Refusal: Error, Hashable, Sendable {
     case notAnInteger
     /// The sum is not an integer of at most 64 bits.
     case overflow
+    /// The value would be longer than a value can be.
+    case valueTooLarge
     case full(StoreFull)
+    /// This step of the branch that a transaction took, counted from 0, cannot be made.
+    case step(Int, Transaction.Branch, Refusal)
 }
 
 /// The result of a change.
 @usableFromInline package typealias Decision = Result<Commit, Refusal>
-
-/// A moment of the calendar: milliseconds since the start of 1970, UTC.
-@usableFromInline
-package struct Timestamp: Sendable, Hashable {
-    package var milliseconds: Int64
-
-    package init(milliseconds: Int64) {
-        self.milliseconds = milliseconds
-    }
-}
-
-/// Where a store gets the time from.
-@usableFromInline
-package struct StoreClock: Sendable {
-    @usableFromInline let now: @Sendable () -> Timestamp
-
-    package init(_ now: @escaping @Sendable () -> Timestamp) {
-        self.now = now
-    }
-
-    /// The system's calendar clock, exact to a few milliseconds: the coarse one, which is read in a
-    /// few nanoseconds (clock_gettime(2)).
-    package static let system = StoreClock {
-        var time = timespec()
-        let status = unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time)
-        precondition(status == 0, "clock_gettime failed for the coarse clock.")
-        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-    }
-}

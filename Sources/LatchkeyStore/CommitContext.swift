@@ -1,15 +1,40 @@
+internal import Synchronization
+
 /// What the tables of one store share.
+///
+/// **Design.** The tables are guarded one by one, so what is common to them is atomic.
 @usableFromInline
 final class CommitContext: Sendable {
     let revisions: RevisionSequence
     let room: StoreRoom
+    let limits: StoreLimits
+    let clock: StoreClock
+    /// The number of the latest use of a property, where uses are numbered.
+    private let uses = Atomic<UInt64>(0)
     /// The hook of a ``HookedStore``.
     let hook: CommitHook?
 
-    init(limits: StoreLimits, ordersPublication: Bool = false, hook: CommitHook? = nil) {
+    init(
+        limits: StoreLimits,
+        clock: StoreClock = .system,
+        ordersPublication: Bool = false,
+        hook: CommitHook? = nil
+    ) {
+        self.limits = limits
+        self.clock = clock
         revisions = RevisionSequence(ordersPublication: ordersPublication)
         room = StoreRoom(limits: limits)
         self.hook = hook
+    }
+
+    /// Numbers a use of the property, if properties are evicted in the order of their use.
+    ///
+    /// Relaxed: the numbers order nothing but uses.
+    @inline(__always)
+    func noteUse(_ property: Property) {
+        if limits.eviction == .lru {
+            property.lastUse = uses.add(1, ordering: .relaxed).newValue
+        }
     }
 
     /// How full the store is, and the latest revision that may be shown.

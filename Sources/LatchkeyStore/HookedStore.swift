@@ -56,39 +56,40 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        try execute(change, at: base.clock.now(), observer: observer, completion: completion)
+        try execute(change, at: nil, observer: observer, completion: completion)
     }
 
     /// As ``PropertyStore/execute(_:at:observer:completion:)``.
     package func execute(
         _ change: Change,
-        at time: Timestamp,
+        at time: Timestamp?,
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         let answer = { @Sendable [hook] (answer: Withheld<Decision>) in
-            if case .success(let commit) = answer.value {
+            if case .success(let commit) = answer.value, !commit.isEmpty {
                 hook.pass(commit)
             }
             hook.whenReleased(answer.revision) { completion(answer.value) }
         }
-        guard change.others.isEmpty else {
-            let prepared = base.prepare(change)
-            return try base.submitWrite(
+        switch change {
+        case .step(let step):
+            let property = step.prepare()
+            try base.submitWrite(
+                base.index(step.name),
+                observer: observer,
+                { $0.executeWithheld(step, property, at: time) },
+                completion: answer
+            )
+        case .transaction(let transaction):
+            let prepared = base.prepare(transaction)
+            try base.submitWrite(
                 prepared.tables,
                 observer: observer,
                 { $0.executeWithheld(prepared, at: time) },
                 completion: answer
             )
         }
-        let step = change.first
-        let property = step.prepare()
-        try base.submitWrite(
-            base.index(step.name),
-            observer: observer,
-            { $0.executeWithheld(step, property, at: time) },
-            completion: answer
-        )
     }
 
     /// As ``PropertyStore/evict(inStripeOf:observer:completion:)``.
@@ -125,6 +126,13 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     ) {
         base.list(request, observer: observer) { page in
             hook.whenReleased(page.revision) { completion(page) }
+        }
+    }
+
+    @usableFromInline
+    package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot { snapshot in
+            hook.whenReleased(snapshot.revision) { completion(snapshot) }
         }
     }
 }

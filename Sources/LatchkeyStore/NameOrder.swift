@@ -88,6 +88,12 @@ struct NameOrder: Sendable {
         }
     }
 
+    func forEach(_ body: (Property) -> Void) {
+        for chunk in chunks {
+            chunk.forEach(body)
+        }
+    }
+
     /// A walk through the names from a place on.
     ///
     /// A property of exactly the name where the walk begins belongs to it only if it is included.

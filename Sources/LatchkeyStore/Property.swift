@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import Glibc
 
 /// A revision of the store: 1 for the first commit, one more for each further one, never 0.
@@ -10,13 +11,17 @@ package typealias Revision = UInt64
 /// them. A property is never changed once other threads can see it: a write makes a new one. So a
 /// reader may keep it, and hand its bytes to the network, without any lock.
 ///
-/// SAFETY: `@unchecked Sendable` because the only write after `init` is that of
-/// ``assign(revision:created:)``, inside the guarded section that publishes the property.
+/// SAFETY: `@unchecked Sendable` because the only writes after `init` are that of
+/// ``assign(revision:created:expiry:)``, inside the guarded section that publishes the property,
+/// and those of an atomic number.
 @usableFromInline
 package struct Property: @unchecked Sendable {
     private struct Header {
-        var revision: Revision
-        var created: Revision
+        /// Read and written atomically; the first field, so that its place is that of the header.
+        var lastUse: UInt64 = 0
+        var revision: Revision = 0
+        var created: Revision = 0
+        var expiry = Timestamp.never
         let valueCount: UInt32
         let nameCount: UInt16
     }
@@ -30,12 +35,7 @@ package struct Property: @unchecked Sendable {
     package init(name: PropertyName, value: UnsafeRawBufferPointer) {
         let byteCount = unsafe name.bytes.count + value.count
         memory = .create(minimumCapacity: byteCount) { _ in
-            unsafe Header(
-                revision: 0,
-                created: 0,
-                valueCount: UInt32(value.count),
-                nameCount: UInt16(name.bytes.count)
-            )
+            unsafe Header(valueCount: UInt32(value.count), nameCount: UInt16(name.bytes.count))
         }
         unsafe memory.withUnsafeMutablePointerToElements { elements in
             let bytes = unsafe UnsafeMutableRawBufferPointer(start: elements, count: byteCount)
@@ -47,17 +47,54 @@ package struct Property: @unchecked Sendable {
 
     /// Read through a pointer, because the runtime follows each access to a stored property of a
     /// class, to find overlapping ones; what never changes has none.
-    private var header: Header {
-        unsafe memory.withUnsafeMutablePointerToHeader { unsafe $0.pointee }
+    @inline(__always)
+    private func header<Field>(_ read: (Header) -> Field) -> Field {
+        unsafe memory.withUnsafeMutablePointerToHeader { unsafe read($0.pointee) }
     }
 
-    package var revision: Revision { header.revision }
+    package var revision: Revision { header { $0.revision } }
 
     /// The revision at which the property came into being, or came back after a deletion.
-    package var created: Revision { header.created }
+    package var created: Revision { header { $0.created } }
+
+    /// When the property expires.
+    package var expiry: Timestamp { header { $0.expiry } }
+
+    private var nameCount: Int { header { Int($0.nameCount) } }
+    private var valueCount: Int { header { Int($0.valueCount) } }
+
+    /// The number of the last use, where uses are numbered.
+    ///
+    /// Readers write it at any time, and it orders nothing else.
+    var lastUse: UInt64 {
+        get {
+            unsafe memory.withUnsafeMutablePointerToHeader {
+                unsafe latchkey_system_load(UnsafeRawPointer($0))
+            }
+        }
+        nonmutating set {
+            unsafe memory.withUnsafeMutablePointerToHeader {
+                unsafe latchkey_system_store(UnsafeMutableRawPointer($0), newValue)
+            }
+        }
+    }
+
+    /// Whether the property expires at all.
+    package var isMortal: Bool { expiry != .never }
+
+    /// Whether the time of the property is over.
+    ///
+    /// The clock is read only for a property that expires.
+    func isExpired(_ clock: StoreClock) -> Bool {
+        isMortal && isExpired(at: clock.now())
+    }
+
+    package func isExpired(at time: Timestamp) -> Bool {
+        expiry.milliseconds <= time.milliseconds
+    }
 
     /// The length of name and value together: what counts towards the store's bound on bytes.
-    var byteCount: Int { Int(header.nameCount) + Int(header.valueCount) }
+    var byteCount: Int { nameCount + valueCount }
 
     /// What keeps ``nameBytes`` and ``valueBytes`` in place.
     package var owner: AnyObject { memory }
@@ -66,7 +103,7 @@ package struct Property: @unchecked Sendable {
     ///
     /// Valid while the property or its ``owner`` lives.
     package var nameBytes: UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(start: bytes, count: Int(header.nameCount))
+        unsafe UnsafeRawBufferPointer(start: bytes, count: nameCount)
     }
 
     /// The value's bytes.
@@ -74,8 +111,8 @@ package struct Property: @unchecked Sendable {
     /// Valid while the property or its ``owner`` lives.
     package var valueBytes: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(
-            start: bytes + Int(header.nameCount),
-            count: Int(header.valueCount)
+            start: bytes + nameCount,
+            count: valueCount
         )
     }
 
@@ -90,7 +127,8 @@ package struct Property: @unchecked Sendable {
         func add(_ byte: UInt8) {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
         }
-        for number in [revision, created, UInt64(header.nameCount)] {
+        let expiry = UInt64(bitPattern: expiry.milliseconds)
+        for number in [revision, created, expiry, UInt64(nameCount)] {
             for shift in stride(from: 0, to: 64, by: 8) {
                 add(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
             }
@@ -103,10 +141,11 @@ package struct Property: @unchecked Sendable {
     }
 
     /// Stamps a property that nobody else can see yet.
-    func assign(revision: Revision, created: Revision) {
+    func assign(revision: Revision, created: Revision, expiry: Timestamp) {
         unsafe memory.withUnsafeMutablePointerToHeader { header in
             unsafe header.pointee.revision = revision
             unsafe header.pointee.created = created
+            unsafe header.pointee.expiry = expiry
         }
     }
 }

@@ -34,6 +34,9 @@ package protocol CommittingStore: Sendable {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Page) -> Void
     )
+
+    /// Takes all properties as of one revision.
+    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void)
 }
 
 /// The properties, guarded by a strategy.
@@ -48,7 +51,6 @@ package protocol CommittingStore: Sendable {
 package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     @usableFromInline let stripes: Striped<PropertyTable, ChosenStrategy>
     @usableFromInline let context: CommitContext
-    @usableFromInline let clock: StoreClock
 
     /// Makes an empty store, with a strategy of its own for each stripe.
     package convenience init(
@@ -76,11 +78,11 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     ) {
         let context = CommitContext(
             limits: limits,
+            clock: clock,
             ordersPublication: ChosenStrategy.traits.readsDuringWrites,
             hook: hook
         )
         self.context = context
-        self.clock = clock
         stripes = Striped(count: stripeCount, strategy: strategy) { _ in
             PropertyTable(context: context)
         }
@@ -117,10 +119,12 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        try execute(change, at: clock.now(), observer: observer, completion: completion)
+        try execute(change, at: nil, observer: observer, completion: completion)
     }
 
     /// Decides a change as if it were this time, and makes it or refuses it.
+    ///
+    /// Without a time, the store's clock is read inside the guarded section.
     ///
     /// Deterministic: the same changes at the same times in the same order make the same store,
     /// revisions and answers included, under every strategy, with any number of stripes, and in
@@ -128,27 +132,28 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     @inlinable
     package func execute(
         _ change: Change,
-        at time: Timestamp,
+        at time: Timestamp?,
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        guard change.others.isEmpty else {
-            let prepared = prepare(change)
-            return try submitWrite(
+        switch change {
+        case .step(let step):
+            let property = step.prepare()
+            try submitWrite(
+                index(step.name),
+                observer: observer,
+                { $0.execute(step, property, at: time) },
+                completion: completion
+            )
+        case .transaction(let transaction):
+            let prepared = prepare(transaction)
+            try submitWrite(
                 prepared.tables,
                 observer: observer,
                 { $0.execute(prepared, at: time) },
                 completion: completion
             )
         }
-        let step = change.first
-        let property = step.prepare()
-        try submitWrite(
-            index(step.name),
-            observer: observer,
-            { $0.execute(step, property, at: time) },
-            completion: completion
-        )
     }
 
     /// Removes all properties whose names hash to the same stripe as this one.
@@ -160,11 +165,10 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Commit?) -> Void = { _ in }
     ) throws(BacklogFull) {
-        let time = clock.now()
         try submitWrite(
             index(name),
             observer: observer,
-            { $0.evict(at: time) },
+            { $0.evictAll() },
             completion: completion
         )
     }
@@ -239,10 +243,9 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         )
     }
 
-    /// A change of several steps, ready to be executed.
     @inlinable
-    func prepare(_ change: Change) -> PreparedChange {
-        PreparedChange(change) { index($0) }
+    func prepare(_ transaction: Transaction) -> PreparedTransaction {
+        PreparedTransaction(transaction) { index($0) }
     }
 
     @inlinable
@@ -254,6 +257,17 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         stripes.submitReadAll(
             observer: observer,
             { [context] in Page(request, tables: $0, context: context) },
+            completion: completion
+        )
+    }
+
+    /// Takes all properties as of one revision.
+    ///
+    /// All stripes are held only while references are copied, whatever their size.
+    @inlinable
+    package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        stripes.submitReadAll(
+            { [context] in StoreSnapshot(tables: $0, context: context) },
             completion: completion
         )
     }

@@ -3,9 +3,12 @@
 /// This is the value that a strategy guards.
 ///
 /// **Deciding is deterministic.** The effect of a change follows from the table, the change, the
-/// given time, and the room and revisions of the store. It uses no clock, no randomness and no
-/// order of iteration. Every operation decides first and changes afterwards, so a refusal leaves
-/// the table as it was.
+/// time, and the room and revisions of the store. It uses no randomness and no order of iteration.
+/// Every operation decides first and changes afterwards, so a refusal leaves the table as it was.
+///
+/// **Expiry.** A property whose time is over is as good as none for readers and for changes, until
+/// a commit removes it. The time is read inside the guarded section: after a reader has missed an
+/// expired property, no change finds it.
 @usableFromInline
 package struct PropertyTable: Sendable {
     private var byName = NameTable()
@@ -23,8 +26,18 @@ package struct PropertyTable: Sendable {
 
     var count: Int { byName.count }
 
+    /// Finds a property whose time is not over.
     @usableFromInline
     package func get(_ name: PropertyName) -> Property? {
+        guard let property = byName.find(name), !property.isExpired(context.clock) else {
+            return nil
+        }
+        context.noteUse(property)
+        return property
+    }
+
+    /// Finds a property, also one whose time is over.
+    func stored(_ name: PropertyName) -> Property? {
         byName.find(name)
     }
 
@@ -35,20 +48,20 @@ package struct PropertyTable: Sendable {
     @usableFromInline
     func getPublished(_ name: PropertyName) -> Property? {
         context.revisions.waitUntilPublished(sharedRevision)
-        return byName.find(name)
+        return get(name)
     }
 
     /// Decides a change of one step and makes it, or refuses it.
     ///
-    /// `prepared` is the property of a put.
+    /// `prepared` is the property of a put. Without a time it is that of the store's clock.
     @usableFromInline
     mutating func execute(
         _ step: Change.Step,
         _ prepared: Property?,
-        at time: Timestamp
+        at time: Timestamp?
     ) -> Decision {
         do throws(Refusal) {
-            return .success(try decide(step, prepared, at: time))
+            return .success(try decide(step, prepared, at: time ?? context.clock.now()))
         } catch {
             return .failure(error)
         }
@@ -60,16 +73,29 @@ package struct PropertyTable: Sendable {
         at time: Timestamp
     ) throws(Refusal) -> Commit {
         let former = byName.find(step.name)
-        try step.check(former)
-        if case .check = step.action {
-            return Commit(revision: context.revisions.next(), time: time, first: nil)
+        let current = try step.current(former, at: time)
+        try step.check(current)
+        switch step.action {
+        case .get: return Commit(revision: context.revisions.last, time: time, first: nil)
+        case .delete where current == nil: throw .missing
+        default: break
         }
-        let property = try step.property(from: former, prepared: prepared)
+        let property = try step.property(
+            from: current,
+            prepared: prepared,
+            valueByteCountMax: context.limits.valueByteCountMax
+        )
         try context.exchangeRoom(StoreSize(former), for: StoreSize(property))
         install(step.name, former, property)
         let revision = context.revisions.next()
-        stamp(step.name, property, created: former?.created ?? revision, revision)
-        let effect = Commit.Effect(from: former, to: property, .requested)
+        stamp(
+            step.name,
+            property,
+            created: current?.created ?? revision,
+            expiry: step.expiry(from: current?.expiry, at: time),
+            revision
+        )
+        let effect = Commit.Effect(from: former, to: property, step.reason)
         return Commit(revision: revision, time: time, first: effect)
     }
 
@@ -93,10 +119,12 @@ package struct PropertyTable: Sendable {
         _ name: PropertyName,
         _ property: Property?,
         created: Revision,
+        expiry: Timestamp,
         _ revision: Revision
     ) {
         if let property {
-            property.assign(revision: revision, created: created)
+            property.assign(revision: revision, created: created, expiry: expiry)
+            context.noteUse(property)
         } else {
             noteDeletion(name, revision)
         }
@@ -104,7 +132,7 @@ package struct PropertyTable: Sendable {
 
     /// Removes all properties, if there are any.
     @usableFromInline
-    mutating func evict(at time: Timestamp) -> Commit? {
+    mutating func evictAll() -> Commit? {
         guard count > 0 else {
             return nil
         }
@@ -124,7 +152,7 @@ package struct PropertyTable: Sendable {
         }
         return Commit(
             revision: revision,
-            time: time,
+            time: context.clock.now(),
             first: effects.first,
             others: Array(effects.dropFirst())
         )
@@ -186,7 +214,7 @@ extension PropertyTable {
     mutating func executeWithheld(
         _ step: Change.Step,
         _ prepared: Property?,
-        at time: Timestamp
+        at time: Timestamp?
     ) -> Withheld<Decision> {
         let decision = execute(step, prepared, at: time)
         return Withheld(decision) { revision(of: step.name) }

@@ -1,4 +1,4 @@
-// A change of several properties, decided and made over the tables that hold them.
+// A transaction, decided and made over the tables that hold its properties.
 
 /// The tables that hold some properties.
 @usableFromInline
@@ -18,62 +18,94 @@ struct TableSelection: Sendable {
     }
 }
 
-/// A change of several steps, ready to be executed.
+/// A transaction, ready to be executed.
 @usableFromInline
-struct PreparedChange: Sendable {
-    /// The properties that the steps name, each once, in the order of the steps.
+struct PreparedTransaction: Sendable {
+    /// A step, the property that it puts, and the position of its name.
+    struct Step: Sendable {
+        let step: Change.Step
+        let prepared: Property?
+        let position: Int
+    }
+
+    /// The properties that conditions and steps name, each once.
     let names: [PropertyName]
-    /// The steps; for each the property that it puts, and the position of its name.
-    let steps: [(step: Change.Step, prepared: Property?, position: Int)]
+    /// The conditions; for each the position of its name.
+    let conditions: [(test: Transaction.Test, position: Int)]
+    let steps: [Step]
+    let otherwise: [Step]
     /// The tables of `names`.
     @usableFromInline let tables: TableSelection
 
     /// - Parameters:
-    ///   - change: The change.
+    ///   - transaction: The transaction.
     ///   - stripe: The stripe of a property.
     @usableFromInline
-    init(_ change: Change, stripe: (PropertyName) -> Int) {
-        var names: [PropertyName] = []
-        steps = change.steps.map { step in
-            let position = names.firstIndex { $0 == step.name } ?? names.count
-            if position == names.count {
-                names.append(step.name)
-            }
-            return (step, step.prepare(), position)
+    init(_ transaction: Transaction, stripe: (PropertyName) -> Int) {
+        var names = DistinctNames()
+        conditions = transaction.conditions.map { ($0.test, names.position(of: $0.name)) }
+        func prepare(_ step: Change.Step) -> Step {
+            Step(step: step, prepared: step.prepare(), position: names.position(of: step.name))
         }
-        self.names = names
-        tables = TableSelection(names.map(stripe))
+        steps = transaction.steps.map(prepare)
+        otherwise = transaction.otherwise.map(prepare)
+        self.names = names.names
+        tables = TableSelection(names.names.map(stripe))
+    }
+}
+
+/// Names, each once, in the order in which they came.
+private struct DistinctNames {
+    private(set) var names: [PropertyName] = []
+    /// The positions of the names of a hash.
+    private var positions: [UInt64: [Int]] = [:]
+
+    mutating func position(of name: PropertyName) -> Int {
+        let sameHash = positions[name.hash] ?? []
+        if let position = sameHash.first(where: { names[$0] == name }) {
+            return position
+        }
+        positions[name.hash] = sameHash + [names.count]
+        names.append(name)
+        return names.count - 1
     }
 }
 
 extension [PropertyTable] {
-    /// Decides a change and makes it in all tables, or refuses it and leaves all as they were.
+    /// Decides a transaction and makes it in all tables, or refuses it and leaves all as they were.
     ///
-    /// These are the tables that the change has selected.
+    /// These are the tables that the transaction has selected. Without a time it is that of the
+    /// store's clock.
     @usableFromInline
-    mutating func execute(_ change: PreparedChange, at time: Timestamp) -> Decision {
+    mutating func execute(_ transaction: PreparedTransaction, at time: Timestamp?) -> Decision {
         do throws(Refusal) {
-            return .success(try decide(change, at: time))
+            let time = time ?? self[0].context.clock.now()
+            return .success(try decide(transaction, at: time))
         } catch {
             return .failure(error)
         }
     }
 
     private mutating func decide(
-        _ change: PreparedChange,
+        _ transaction: PreparedTransaction,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
-        let positions = change.tables.positions
-        var drafts = zip(change.names, positions).map { Draft(self[$1].get($0)) }
-        for (step, _, index) in change.steps {
-            try step.check(drafts[index].former)
-        }
-        for (step, prepared, index) in change.steps {
-            try drafts[index].take(step, prepared)
-        }
         let context = self[0].context
+        let positions = transaction.tables.positions
+        var drafts = zip(transaction.names, positions).map { name, position in
+            Draft(self[position].stored(name), at: time)
+        }
+        let succeeded = transaction.conditions.allSatisfy { test, position in
+            test.holds(drafts[position].property)
+        }
+        let results = try drafts.take(
+            succeeded ? transaction.steps : transaction.otherwise,
+            of: succeeded ? .then : .otherwise,
+            at: time,
+            context.limits
+        )
         var (former, new) = (StoreSize(), StoreSize())
-        for draft in drafts {
+        for draft in drafts where draft.isChanged {
             former += StoreSize(draft.former)
             new += StoreSize(draft.property)
         }
@@ -81,24 +113,30 @@ extension [PropertyTable] {
         let changed = drafts.indices.filter { drafts[$0].isChanged }
         for index in changed {
             let draft = drafts[index]
-            self[positions[index]].install(change.names[index], draft.former, draft.property)
+            self[positions[index]].install(transaction.names[index], draft.former, draft.property)
         }
-        let revision = context.revisions.next()
+        let effects = changed.compactMap { drafts[$0].effect }
+        let revision = effects.isEmpty ? context.revisions.last : context.revisions.next()
         for index in changed {
+            let draft = drafts[index]
             self[positions[index]].stamp(
-                change.names[index],
-                drafts[index].property,
-                created: drafts[index].created ?? revision,
+                transaction.names[index],
+                draft.property,
+                created: draft.created ?? revision,
+                expiry: draft.expiry,
                 revision
             )
             self[positions[index]].noteShared(revision)
         }
-        let effects = changed.compactMap { drafts[$0].effect }
         return Commit(
             revision: revision,
             time: time,
             first: effects.first,
-            others: [Commit.Effect](effects.dropFirst())
+            others: [Commit.Effect](effects.dropFirst()),
+            outcome: Transaction.Outcome(
+                succeeded: succeeded,
+                results: results.map { $0.result(revision) }
+            )
         )
     }
 
@@ -107,12 +145,13 @@ extension [PropertyTable] {
     /// That of the commit, or the newest one of the properties that a refusal was decided by.
     @usableFromInline
     mutating func executeWithheld(
-        _ change: PreparedChange,
-        at time: Timestamp
+        _ transaction: PreparedTransaction,
+        at time: Timestamp?
     ) -> Withheld<Decision> {
-        let decision = execute(change, at: time)
+        let decision = execute(transaction, at: time)
         return Withheld(decision) {
-            zip(change.names, change.tables.positions).map { self[$1].revision(of: $0) }.max() ?? 0
+            zip(transaction.names, transaction.tables.positions)
+                .map { self[$1].revision(of: $0) }.max() ?? 0
         }
     }
 
@@ -124,7 +163,7 @@ extension [PropertyTable] {
         let context = self[0].context
         for (effect, position) in zip(commit.effects, positions) {
             let name = PropertyName(of: effect.some)
-            let former = self[position].get(name)
+            let former = self[position].stored(name)
             context.room.giveBack(StoreSize(former))
             context.room.occupy(StoreSize(effect.property))
             self[position].install(name, former, effect.property)
@@ -138,30 +177,88 @@ extension [PropertyTable] {
     }
 }
 
-/// A property on its way through the steps of a change.
+/// A property on its way through the steps of a transaction.
 private struct Draft {
+    /// The property in the table.
     let former: Property?
     var property: Property?
     var isChanged = false
     /// The revision that the property came into being at; nil for that of the commit.
     var created: Revision?
+    var expiry: Timestamp
 
-    init(_ former: Property?) {
+    init(_ former: Property?, at time: Timestamp) {
         self.former = former
-        property = former
-        created = former?.created
+        property = former.flatMap { $0.isExpired(at: time) ? nil : $0 }
+        created = property?.created
+        expiry = property?.expiry ?? .never
     }
 
     var effect: Commit.Effect? { Commit.Effect(from: former, to: property, .requested) }
 
-    mutating func take(_ step: Change.Step, _ prepared: Property?) throws(Refusal) {
-        if case .check = step.action {
-            return
+    /// Takes a step; a deletion of nothing changes nothing.
+    mutating func take(
+        _ step: Change.Step,
+        _ prepared: Property?,
+        at time: Timestamp,
+        _ limits: StoreLimits
+    ) throws(Refusal) {
+        switch step.action {
+        case .get: return
+        case .delete where property == nil: return
+        default: break
         }
         if property == nil {
             created = nil
         }
-        property = try step.property(from: property, prepared: prepared)
+        let exists = property != nil
+        property = try step.property(
+            from: property,
+            prepared: prepared,
+            valueByteCountMax: limits.valueByteCountMax
+        )
+        expiry = step.expiry(from: exists ? expiry : nil, at: time)
         isChanged = true
+    }
+
+    /// The property as it is now, when the commit has got its revision.
+    func result(_ revision: Revision) -> Transaction.Result {
+        Transaction.Result(
+            property: property,
+            revision: property.map { isChanged ? revision : $0.revision } ?? 0,
+            created: created ?? revision,
+            expiry: expiry
+        )
+    }
+}
+
+extension [Draft] {
+    /// Takes the steps one after the other.
+    ///
+    /// - Returns: for each step its draft behind it.
+    fileprivate mutating func take(
+        _ steps: [PreparedTransaction.Step],
+        of branch: Transaction.Branch,
+        at time: Timestamp,
+        _ limits: StoreLimits
+    ) throws(Refusal) -> [Draft] {
+        for (index, step) in steps.enumerated() {
+            do throws(Refusal) {
+                try step.step.check(self[step.position].property)
+            } catch {
+                throw .step(index, branch, error)
+            }
+        }
+        var results: [Draft] = []
+        results.reserveCapacity(steps.count)
+        for (index, step) in steps.enumerated() {
+            do throws(Refusal) {
+                try self[step.position].take(step.step, step.prepared, at: time, limits)
+            } catch {
+                throw .step(index, branch, error)
+            }
+            results.append(self[step.position])
+        }
+        return results
     }
 }

@@ -6,8 +6,12 @@ package struct StoreLimits: Sendable, Hashable {
     package var propertyCountMax: Int
     /// How long all names and values can be together.
     package var byteCountMax: Int
+    /// What happens at the bounds of properties and bytes.
+    package var eviction = EvictionPolicy.refuse
     /// How deep arrays and objects of a value can nest.
     package var depthMax: Int
+    /// How long a value can become by a merge patch.
+    package var valueByteCountMax = 1 << 30
 
     package init(
         propertyCountMax: Int = 10_000_000,
@@ -28,15 +32,21 @@ extension StoreLimits: Configurable {
             "max-properties",
             \.propertyCountMax,
             1...1_000_000_000,
-            "The maximum number of properties. At the bound a new property is refused."
+            "The maximum number of properties. At the bound --eviction says what happens."
         ),
         .integer(
             "max-bytes",
             \.byteCountMax,
             1...1_125_899_906_842_624,
             unit: "bytes",
-            "The maximum length of all names and values together. At the bound a write that needs "
-                + "more room is refused."
+            "The maximum length of all names and values together. At the bound --eviction says "
+                + "what happens."
+        ),
+        .choice(
+            "eviction",
+            \.eviction,
+            "What happens to a write without room: it is refused with status 507, or the least "
+                + "recently used properties are removed."
         ),
         .integer(
             "max-json-depth",
@@ -45,4 +55,12 @@ extension StoreLimits: Configurable {
             "The maximum depth of nested arrays and objects in a value."
         ),
     ]
+}
+
+/// What a store does when it is full.
+package enum EvictionPolicy: String, CaseIterable, Sendable {
+    /// Changes that need room are refused.
+    case refuse
+    /// The properties that were not used for the longest time are removed.
+    case lru
 }

@@ -2,6 +2,7 @@ import Foundation
 import LatchkeySync
 import Testing
 
+import LatchkeyStore
 @testable import LatchkeyService
 
 /// Problems, media types, JSON text and log lines.

@@ -87,8 +87,9 @@ struct ShadowStoreTests {
         let (store, shadow) = Self.shadowOfNothing()
         var most = 0
         for number in 0..<1000 {
-            let others = try (1..<5).map { try Self.put("p\(number)/\($0)").first }
-            shadow.commit(Change(try Self.put("first").first, others))
+            let others = try (1..<5).flatMap { try Self.put("p\(number)/\($0)").steps }
+            let steps = try Self.put("first").steps + others
+            shadow.commit(.transaction(Transaction(steps)))
             most = max(most, store.usage.propertyCount)
             #expect(store.usage.propertyCount >= 5)
         }

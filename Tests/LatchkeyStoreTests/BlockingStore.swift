@@ -159,7 +159,11 @@ extension PropertyName {
 
 extension Change {
     init(_ steps: [Step]) {
-        self.init(steps[0], Array(steps.dropFirst()))
+        self = steps.count == 1 ? .step(steps[0]) : .transaction(Transaction(steps))
+    }
+
+    init(_ step: Step) {
+        self = .step(step)
     }
 }
 
@@ -186,8 +190,8 @@ extension Change.Step {
         Self(.owning(name), .increment(by: step), conditions)
     }
 
-    static func check(_ name: String, _ conditions: Conditions) -> Self {
-        Self(.owning(name), .check, conditions)
+    static func get(_ name: String, _ conditions: Conditions = .none) -> Self {
+        Self(.owning(name), .get, conditions)
     }
 }
 
@@ -223,12 +227,14 @@ extension PropertyTable {
 
     mutating func execute(_ change: Change) -> Decision {
         let now = Timestamp(milliseconds: 0)
-        guard !change.others.isEmpty else {
-            return execute(change.first, change.first.prepare(), at: now)
+        switch change {
+        case .step(let step):
+            return execute(step, step.prepare(), at: now)
+        case .transaction(let transaction):
+            var tables = [self]
+            defer { self = tables[0] }
+            return tables.execute(PreparedTransaction(transaction) { _ in 0 }, at: now)
         }
-        var tables = [self]
-        defer { self = tables[0] }
-        return tables.execute(PreparedChange(change) { _ in 0 }, at: now)
     }
 
     mutating func put(

@@ -4,25 +4,37 @@ import Testing
 
 /// The binary form of changes.
 struct ChangeBinaryTests {
-    private static let change = Change(
-        .put("a", "[1]", Conditions(ifMatch: .oneOf([1, 300]), ifNoneMatch: .any)),
-        [
-            .increment("é", by: -2, Conditions(ifNoneMatch: .oneOf([]))),
-            .delete("b"),
-            .check("c", Conditions(ifMatch: .any)),
-            .increment("m", by: .min),
-            .increment("n", by: .max),
-        ]
+    private static let one = OwnedBytes([0x31])
+    private static let change = Change.transaction(
+        Transaction(
+            if: [
+                Transaction.Condition(.owning("c"), .revision(300)),
+                Transaction.Condition(.owning("d"), .exists(true)),
+                Transaction.Condition(.owning("e"), unsafe .equals(one.bytes)),
+            ],
+            [
+                .put("a", "[1]", Conditions(ifMatch: .oneOf([1, 300]), ifNoneMatch: .any)),
+                .increment("é", by: -2, Conditions(ifNoneMatch: .oneOf([]))),
+                .delete("b"),
+                .get("c", Conditions(ifMatch: .any)),
+                .increment("m", by: .min),
+            ],
+            else: [.increment("n", by: .max)]
+        )
     )
 
     private static let bytes: [UInt8] = [
-        1, 6,
-        1, 0b0110, 1, 0x61, 2, 1, 0xAC, 0x02, 3, 0x5B, 0x31, 0x5D,
-        3, 0b1000, 2, 0xC3, 0xA9, 0, 3,
-        2, 0, 1, 0x62,
-        0, 0b0001, 1, 0x63,
-        3, 0, 1, 0x6D, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
-        3, 0, 1, 0x6E, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
+        2, 1, 3,
+        0, 1, 0x63, 0xAC, 0x02,
+        1, 1, 0x64, 1,
+        2, 1, 0x65, 1, 0x31,
+        5,
+        1, 0b0110, 1, 0x61, 0, 2, 1, 0xAC, 0x02, 3, 0x5B, 0x31, 0x5D,
+        3, 0b1000, 2, 0xC3, 0xA9, 0, 0, 3,
+        2, 0, 1, 0x62, 0,
+        0, 0b0001, 1, 0x63, 0,
+        3, 0, 1, 0x6D, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
+        1, 3, 0, 1, 0x6E, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
     ]
 
     @Test func `a change is written and read`() throws {
@@ -30,7 +42,14 @@ struct ChangeBinaryTests {
         let read = try Change(decoding: Self.bytes)
         #expect(read.encoded() == Self.bytes)
         #expect(read.steps.map(\.name.text) == ["a", "é", "b", "c", "m", "n"])
-        #expect(read.first.conditions == Self.change.first.conditions)
+        #expect(read.steps.map(\.conditions) == Self.change.steps.map(\.conditions))
+    }
+
+    @Test func `a change of one step is written and read`() throws {
+        let step = Change.Step(.owning("a"), .delete, ttl: 300)
+        let bytes: [UInt8] = [2, 0, 2, 0, 1, 0x61, 0xAC, 0x02]
+        #expect(Change.step(step).encoded() == bytes)
+        #expect(try Change(decoding: bytes).steps.map(\.ttl) == [300])
     }
 
     @Test func `what is cut off, or has more behind it, is no change`() {
@@ -46,10 +65,12 @@ struct ChangeBinaryTests {
 
     @Test(
         arguments: [
-            [2, 1, 2, 0, 1, 0x61], [1, 0], [1, 1, 4, 0, 1, 0x61], [1, 1, 2, 3, 1, 0x61],
-            [1, 1, 2, 16, 1, 0x61], [1, 1, 2, 0, 0], [1, 1, 2, 0, 1, 0x07],
-            [1, 1, 2, 0, 0x81, 0, 0x61],
-            [1, 0x81, 0x01, 2, 0, 1, 0x61],
+            [1, 0, 2, 0, 1, 0x61, 0], [2, 2, 2, 0, 1, 0x61, 0], [2, 0, 7, 0, 1, 0x61, 0],
+            [2, 0, 2, 3, 1, 0x61, 0], [2, 0, 2, 16, 1, 0x61, 0], [2, 0, 2, 0, 0, 0],
+            [2, 0, 2, 0, 1, 0x07, 0], [2, 0, 2, 0, 0x81, 0, 0x61, 0],
+            [2, 0, 2, 0, 1, 0x61] + [UInt8](repeating: 0xFF, count: 9) + [1],
+            [2, 1, 0, 0xE9, 0x07, 0], [2, 1, 1, 3, 1, 0x61, 0, 0, 0],
+            [2, 1, 1, 1, 1, 0x61, 2, 0, 0],
         ] as [[UInt8]]
     )
     func `bytes with a wrong part are no change`(bytes: [UInt8]) {

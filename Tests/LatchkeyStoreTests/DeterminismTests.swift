@@ -101,7 +101,7 @@ private struct Execution: StrategyVisitor {
         default:
             let names = (0..<4).map { _ in "n\(Int.random(in: 0..<45, using: &random))" }
             let steps: [Change.Step] = [
-                .check(name, conditions), .put(names[0], "\(number)"),
+                .get(name, conditions), .put(names[0], "\(number)"),
                 .increment(names[1], by: 7), .increment(names[0], by: number),
                 .put(names[2], "null"), .delete(names[Int.random(in: 0..<4, using: &random)]),
             ]

@@ -181,13 +181,21 @@ struct PropertyTableTests {
         #expect(table.run(.put("a", "1"), .put("b", "2"), .increment("a", by: 4)) == .created(1))
         #expect(values() == ["a=5@1", "b=2@1"])
         let refused: [(Refusal, [Change.Step])] = [
-            (.missing, [.put("a", "6"), .delete("c")]),
-            (.preconditionFailed, [.put("a", "6"), .check("b", Conditions(ifMatch: .oneOf([7])))]),
+            (
+                .step(1, .then, .preconditionFailed),
+                [.put("a", "6"), .get("b", Conditions(ifMatch: .oneOf([7])))]
+            ),
             // Conditions are about what was before, whatever step comes first.
-            (.preconditionFailed, [.put("c", "6"), .increment("c", Conditions(ifMatch: .any))]),
-            (.missing, [.put("a", "6"), .delete("c", Conditions(ifMatch: .any))]),
-            (.notAnInteger, [.delete("b"), .put("a", "[]"), .increment("a")]),
-            (.overflow, [.put("a", "\(Int64.max)"), .increment("a")]),
+            (
+                .step(1, .then, .preconditionFailed),
+                [.put("c", "6"), .increment("c", Conditions(ifMatch: .any))]
+            ),
+            (
+                .step(1, .then, .missing),
+                [.put("a", "6"), .delete("c", Conditions(ifMatch: .any))]
+            ),
+            (.step(2, .then, .notAnInteger), [.delete("b"), .put("a", "[]"), .increment("a")]),
+            (.step(1, .then, .overflow), [.put("a", "\(Int64.max)"), .increment("a")]),
             (.full(.properties), [.put("c", "1"), .put("d", "1")]),
             (.full(.bytes), [.delete("a"), .put("c", String(repeating: "1", count: 100))]),
         ]
@@ -202,8 +210,9 @@ struct PropertyTableTests {
         #expect(values() == ["a=9@2", "c=1@2", "d=1@2"])
         #expect(table.get(Self.name("a"))?.created == 2)
         #expect(table.run(.put("e", "1"), .delete("e"), .delete("d")) == .deleted(3))
-        #expect(table.run(.check("a", Conditions(ifMatch: .any))) == .unchanged(4))
-        #expect(values() == ["a=9@2", "c=1@2"])
+        #expect(table.run(.get("a", Conditions(ifMatch: .any))) == .unchanged(3))
+        #expect(table.run(.delete("c"), .delete("missing"), .get("a")) == .deleted(4))
+        #expect(values() == ["a=9@2"])
     }
 
     @Test func `a change can be executed again, and elsewhere`() {

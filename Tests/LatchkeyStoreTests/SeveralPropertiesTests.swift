@@ -149,12 +149,16 @@ private struct Refusing: StrategyVisitor {
         let all: [Change.Step] = names.map { .increment($0) }
         let large = String(repeating: "1", count: 81)
         let refused: [(Refusal, [Change.Step])] = [
-            (.preconditionFailed, all + [.check("n7", Conditions(ifMatch: .oneOf([7])))]),
-            (.preconditionFailed, all + [.put("new", "1", Conditions(ifMatch: .any))]),
-            (.missing, all + [.delete("new")]),
-            (.missing, all + [.delete("n0"), .delete("n0")]),
-            (.overflow, all + [.increment("n0", by: .max)]),
-            (.notAnInteger, all + [.put("n3", "[]"), .increment("n3")]),
+            (
+                .step(8, .then, .preconditionFailed),
+                all + [.get("n7", Conditions(ifMatch: .oneOf([7])))]
+            ),
+            (
+                .step(8, .then, .preconditionFailed),
+                all + [.put("new", "1", Conditions(ifMatch: .any))]
+            ),
+            (.step(8, .then, .overflow), all + [.increment("n0", by: .max)]),
+            (.step(9, .then, .notAnInteger), all + [.put("n3", "[]"), .increment("n3")]),
             (.full(.properties), all + [.put("x", "1"), .put("y", "1"), .put("z", "1")]),
             (.full(.bytes), [.put("n1", "2"), .delete("n2"), .put("n0", large)]),
         ]
@@ -177,7 +181,7 @@ private struct Committing: StrategyVisitor {
         store.increment("old")
         store.increment("gone")
         let decision = store.commit([
-            .check("old", Conditions(ifMatch: .oneOf([1]))), .put("b", "1"), .put("c", "\"c\""),
+            .get("old", Conditions(ifMatch: .oneOf([1]))), .put("b", "1"), .put("c", "\"c\""),
             .delete("gone", Conditions(ifMatch: .oneOf([2]))), .increment("b", by: 4),
             .put("passing", "1"), .delete("passing"), .increment("old"),
         ])
@@ -196,9 +200,8 @@ private struct Committing: StrategyVisitor {
         #expect(page.properties.map(store.text) == ["5", "\"c\"", "2"])
         #expect(page.properties.map(\.revision) == [3, 3, 3])
         #expect(page.properties.map(\.created) == [3, 3, 1])
-        // Conditions alone are a commit, too: it has a revision and no effects.
-        let exists = Conditions(ifMatch: .any)
-        #expect(Outcome(store.commit([.check("b", exists), .check("c", exists)])) == .unchanged(4))
+        // What has no effects takes no revision.
+        #expect(Outcome(store.commit([.get("b"), .delete("d")])) == .unchanged(3))
         #expect(store.base.usage.propertyCount == 3)
         #expect(store.base.usage.byteCount == 4 + 4 + 2)
     }

@@ -43,6 +43,16 @@ static inline uint64_t latchkey_system_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// Reads and writes 64 bits that other threads write at the same time, in no order. Swift's atomic
+// variables cannot be in the header of a ManagedBuffer.
+static inline uint64_t latchkey_system_load(const void *word) {
+    return __atomic_load_n((const uint64_t *)word, __ATOMIC_RELAXED);
+}
+
+static inline void latchkey_system_store(void *word, uint64_t value) {
+    __atomic_store_n((uint64_t *)word, value, __ATOMIC_RELAXED);
+}
+
 // The number of thread indices, with 0, that can be in use at once.
 enum { LATCHKEY_SYSTEM_THREADS_MAX = 4096 };
 

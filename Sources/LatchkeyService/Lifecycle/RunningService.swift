@@ -27,10 +27,18 @@ package final class RunningService: Sendable {
             registry,
             sendsServerTiming: configuration.sendsServerTiming
         )
+        let journal = Journal(configuration.historyLimits)
+        let expiries = ExpiryQueue()
+        let evictor = Evictor()
+        var limited = configuration
+        limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         var (table, usage) = configuration.strategy.accept(
             StoreRouteMaker(
-                configuration: configuration,
+                configuration: limited,
                 meters: meters,
+                journal: journal,
+                expiries: expiries,
+                evictor: evictor,
                 table: RouteTable(metrics: metrics)
             )
         )
@@ -69,6 +77,9 @@ package final class RunningService: Sendable {
 private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
     let meters: ContentionMeters
+    let journal: Journal
+    let expiries: ExpiryQueue
+    let evictor: Evictor
     let table: RouteTable
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
@@ -113,10 +124,19 @@ private struct StoreRouteMaker: StrategyVisitor {
 
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
-        let shadowed = ShadowedStore(base: store, shadows: shadows(of: store))
-        PropertyRoutes(store: shadowed, depthMax: configuration.storeLimits.depthMax)
-            .add(to: &table)
-        ListRoutes(store: shadowed).add(to: &table)
+        let serving = ShadowedStore(
+            base: JournaledStore(
+                store,
+                journal: journal,
+                expiries: expiries,
+                evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+            ),
+            shadows: shadows(of: store)
+        )
+        let depthMax = configuration.storeLimits.depthMax
+        PropertyRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        ListRoutes(store: serving).add(to: &table)
         return (table, { store.usage })
     }
 

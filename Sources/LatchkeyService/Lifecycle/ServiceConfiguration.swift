@@ -18,6 +18,7 @@ package struct ServiceConfiguration: Sendable {
     /// One operation in this many is applied to the shadows, on average.
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
+    package var historyLimits = HistoryLimits()
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -38,6 +39,7 @@ extension ServiceConfiguration: Configurable {
     package static let settings: [Setting<Self>] =
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
+        + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 

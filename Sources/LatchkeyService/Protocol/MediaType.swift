@@ -12,6 +12,16 @@ package enum MediaType {
         field == Bytes("application/json") || isJSON(String(decoding: field, as: UTF8.self))
     }
 
+    /// The type of a merge patch (RFC 7396).
+    static let mergePatch: StaticString = "application/merge-patch+json"
+
+    /// Whether a `Content-Type` names a merge patch, with any parameters that JSON may have.
+    static func isMergePatch(_ field: Bytes) -> Bool {
+        let text = String(decoding: field, as: UTF8.self)
+        return isJSON(text)
+            && text.prefix { $0 != ";" }.lowercased().trimmingSpaces() == "\(mergePatch)"
+    }
+
     package static func isJSON(_ field: String) -> Bool {
         let parameters = field.split(separator: ";").dropFirst().map {
             String($0).trimmingSpaces().lowercased()

@@ -1,3 +1,5 @@
+internal import LatchkeyStore
+
 /// The problems that a request can be answered with (RFC 9457): status, title, and the text of the
 /// page at `type`.
 ///
@@ -18,6 +20,8 @@ package enum Problem: String, CaseIterable, Sendable {
     case requestTimeout = "request-timeout"
     case notAnInteger = "not-an-integer"
     case overflow = "overflow"
+    case gone = "gone"
+    case valueTooLarge = "value-too-large"
     case preconditionFailed = "precondition-failed"
     case bodyTooLarge = "body-too-large"
     case targetTooLong = "target-too-long"
@@ -43,11 +47,13 @@ package enum Problem: String, CaseIterable, Sendable {
         case .methodNotAllowed: 405
         case .requestTimeout: 408
         case .notAnInteger, .overflow: 409
+        case .gone: 410
         case .preconditionFailed: 412
         case .bodyTooLarge: 413
         case .targetTooLong: 414
         case .unsupportedMediaType: 415
         case .misdirectedRequest: 421
+        case .valueTooLarge: 422
         case .tooManyConnectionsPerAddress: 429
         case .headersTooLarge: 431
         case .outcomeUnknown: 500
@@ -73,6 +79,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .requestTimeout: "The request took too long to arrive."
         case .notAnInteger: "The property is not a 64-bit integer."
         case .overflow: "The sum is not a 64-bit integer."
+        case .gone: "This revision is not in the history."
+        case .valueTooLarge: "The value would be too large."
         case .preconditionFailed: "The property does not meet the conditions of the request."
         case .bodyTooLarge: "The body is too large."
         case .targetTooLong: "The request target is too long."
@@ -129,6 +137,12 @@ package enum Problem: String, CaseIterable, Sendable {
                 + "PUT first."
         case .overflow:
             "The value is unchanged. Increment by less, or replace the value with PUT."
+        case .gone:
+            "Ask for a later revision, or read the current state. The bounds of the history are "
+                + "--history and --history-bytes."
+        case .valueTooLarge:
+            "Nothing was changed. Make the value smaller, or raise --max-body-bytes, which also "
+                + "bounds values that grow by merge patches."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:

@@ -1,3 +1,4 @@
+internal import LatchkeyStore
 package import LatchkeySync
 
 /// The table of strategies and their traits, for the command line and `GET /v1/strategies`.

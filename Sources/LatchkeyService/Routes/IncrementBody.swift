@@ -1,5 +1,5 @@
-internal import Foundation
 internal import LatchkeyHTTP
+internal import LatchkeyStore
 
 extension ServiceRequest {
     /// The number to add: the member `by` of the body, or 1 without a body.
@@ -8,39 +8,18 @@ extension ServiceRequest {
             return 1
         }
         try jsonBody(depthMax: depthMax)
-        do {
-            return try JSONDecoder().decode(IncrementBody.self, from: Data(exchange.body)).by
-        } catch {
-            throw RequestFailure(.invalidBody)
+        return try unsafe exchange.body.withUnsafeBytes { (bytes) throws(RequestFailure) in
+            var step: Int64?
+            for (name, value) in unsafe JSONView(bytes).members {
+                guard name.isString("by"), let integer = value.integer else {
+                    throw RequestFailure(.invalidBody)
+                }
+                step = integer
+            }
+            guard let step else {
+                throw RequestFailure(.invalidBody)
+            }
+            return step
         }
-    }
-}
-
-/// An object with the single member `by`, such as `{"by": 5}`.
-private struct IncrementBody: Decodable {
-    let by: Int64
-
-    private struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(stringValue: String) {
-            self.stringValue = stringValue
-        }
-
-        init?(intValue: Int) {
-            nil
-        }
-    }
-
-    init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: Key.self)
-        let by = Key(stringValue: "by")
-        guard members.allKeys.map(\.stringValue) == [by.stringValue] else {
-            throw DecodingError.dataCorrupted(
-                DecodingError.Context(codingPath: [], debugDescription: "unknown members")
-            )
-        }
-        self.by = try members.decode(Int64.self, forKey: by)
     }
 }

@@ -82,6 +82,7 @@ extension Page {
                         unsafe member.member("name", utf8: property.nameBytes)
                         member.member("revision", property.revision)
                         member.member("created", property.created)
+                        member.ttl(until: property.expiry, at: time)
                         if includesValues {
                             unsafe member.member("value", rawJSON: property.valueBytes)
                         }

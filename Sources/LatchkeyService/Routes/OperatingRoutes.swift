@@ -2,6 +2,7 @@ internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
+internal import LatchkeyStore
 internal import LatchkeySync
 
 /// The routes for people, probes and monitoring, which do not use the store.

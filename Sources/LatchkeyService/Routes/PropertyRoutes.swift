@@ -17,6 +17,13 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
             request,
             match throws(RequestFailure) in try put(request, match)
         }
+        table.add(
+            .patch,
+            property,
+            statuses: [200, 400, 412, 415, 422, 503, 507]
+        ) { request, match throws(RequestFailure) in
+            try patch(request, match)
+        }
         table.add(.delete, property, statuses: [204, 400, 404, 412, 503]) {
             request,
             match throws(RequestFailure) in
@@ -55,7 +62,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     }
 
     private func put(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
-        try request.noQuery()
+        let ttl = try request.ttl()
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
         guard !request.exchange.hasHeader(named: .contentRange) else {
@@ -64,13 +71,28 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         try request.jsonBody(depthMax: depthMax)
         // The change borrows the bytes of the request, which are valid until the answer.
         let change = unsafe request.exchange.body.withUnsafeBytes { value in
-            unsafe Change.put(name, value: value, conditions: conditions)
+            unsafe Change.put(name, value: value, ttl: ttl, conditions: conditions)
         }
-        try commit(change, request) { decision in
+        try request.commit(change, to: store) { decision in
             if let commit = request.committed(decision) {
-                request.respond(commit.first?.former == nil ? .created : .noContent) {
+                request.respond(commit.first?.isCreation == true ? .created : .noContent) {
                     $0.add("ETag", quoted: commit.revision)
                 }
+            }
+        }
+    }
+
+    private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        let ttl = try request.ttl()
+        let name = try request.name(match.capture)
+        let conditions = try request.conditions()
+        try request.mergePatchBody(depthMax: depthMax)
+        let change = unsafe request.exchange.body.withUnsafeBytes { patch in
+            unsafe Change.merge(name, patch: patch, ttl: ttl, conditions: conditions)
+        }
+        try request.commit(change, to: store) { decision in
+            if let property = request.committed(decision)?.first?.property {
+                request.respond(value: property)
             }
         }
     }
@@ -79,7 +101,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         try request.noQuery()
         let name = try request.name(match.capture)
         let change = Change.delete(name, conditions: try request.conditions())
-        try commit(change, request) { decision in
+        try request.commit(change, to: store) { decision in
             if request.committed(decision) != nil {
                 request.respond(.noContent)
             }
@@ -87,38 +109,39 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     }
 
     private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
-        try request.noQuery()
+        let ttl = try request.ttl()
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
         let step = try request.incrementStep(depthMax: depthMax)
-        let change = Change.increment(name, by: step, conditions: conditions)
-        try commit(change, request) { decision in
+        let change = Change.increment(name, by: step, ttl: ttl, conditions: conditions)
+        try request.commit(change, to: store) { decision in
             if let property = request.committed(decision)?.first?.property {
                 request.respond(value: property)
             }
         }
     }
+}
 
-    private func commit(
+extension ServiceRequest {
+    /// Commits a change and calls `completion` with the decision.
+    func commit(
         _ change: Change,
-        _ request: ServiceRequest,
+        to store: some CommittingStore,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(RequestFailure) {
         do {
             try store.commit(
                 change,
-                observer: TimingObserver(timing: request.timing),
+                observer: TimingObserver(timing: timing),
                 completion: completion
             )
         } catch {
             throw RequestFailure(.backlogFull)
         }
     }
-}
 
-extension ServiceRequest {
     /// The commit of the decision; nil after answering a refusal.
-    fileprivate func committed(_ decision: Decision) -> Commit? {
+    func committed(_ decision: Decision) -> Commit? {
         switch decision {
         case .success(let commit):
             return commit
@@ -136,32 +159,11 @@ extension ServiceRequest {
         respond(.ok, body: unsafe .owned(property.valueBytes, owner: property.owner)) { answer in
             answer.add("Content-Type", "application/json")
             answer.add("ETag", quoted: property.revision)
+            if property.isMortal {
+                let left = TimeToLiveText.text(until: property.expiry, at: StoreClock.system.now())
+                answer.add("Latchkey-TTL", left)
+            }
             fields(&answer)
-        }
-    }
-}
-
-extension Refusal {
-    fileprivate var failure: RequestFailure {
-        switch self {
-        case .missing:
-            RequestFailure(.notFound)
-        case .preconditionFailed:
-            RequestFailure(.preconditionFailed)
-        case .notAnInteger:
-            RequestFailure(.notAnInteger)
-        case .overflow:
-            RequestFailure(.overflow)
-        case .full(.properties):
-            RequestFailure(
-                .storeFull,
-                "The number of properties has reached its bound, --max-properties."
-            )
-        case .full(.bytes):
-            RequestFailure(
-                .storeFull,
-                "The bytes of names and values have reached their bound, --max-bytes."
-            )
         }
     }
 }

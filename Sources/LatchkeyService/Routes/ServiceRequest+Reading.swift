@@ -60,6 +60,17 @@ extension ServiceRequest {
         }
     }
 
+    /// The parameter `ttl` of a write, which takes no other one.
+    func ttl() throws(RequestFailure) -> TimeToLive? {
+        guard !exchange.query.isEmpty, let text = try query(["ttl"])["ttl"] else {
+            return nil
+        }
+        guard let ttl = TimeToLiveText.milliseconds(text.utf8) else {
+            throw RequestFailure(.invalidQuery, "ttl \(TimeToLiveText.rule).")
+        }
+        return ttl
+    }
+
     /// The conditions of `If-Match` and `If-None-Match`, for the store to check.
     func conditions() throws(RequestFailure) -> Conditions {
         Conditions(
@@ -90,6 +101,10 @@ extension ServiceRequest {
         {
             throw RequestFailure(.unsupportedMediaType)
         }
+        try noContentCoding()
+    }
+
+    private func noContentCoding() throws(RequestFailure) {
         if let coding = exchange.header(named: .contentEncoding),
             String(decoding: coding, as: UTF8.self).lowercased() != "identity"
         {
@@ -100,6 +115,24 @@ extension ServiceRequest {
     /// Checks that the body is valid JSON.
     func jsonBody(depthMax: Int) throws(RequestFailure) {
         try bodyIsJSON()
+        try checkJSON(depthMax: depthMax)
+    }
+
+    /// Checks that the body is a merge patch: valid JSON with the media type for it.
+    func mergePatchBody(depthMax: Int) throws(RequestFailure) {
+        guard let type = exchange.header(named: "content-type"), MediaType.isMergePatch(type),
+            exchange.headerCount(named: "content-type") == 1
+        else {
+            throw RequestFailure(
+                .unsupportedMediaType,
+                "Send Content-Type: \(MediaType.mergePatch)."
+            )
+        }
+        try noContentCoding()
+        try checkJSON(depthMax: depthMax)
+    }
+
+    private func checkJSON(depthMax: Int) throws(RequestFailure) {
         do {
             try unsafe exchange.body.withUnsafeBytes { (bytes) throws(InvalidJSON) in
                 try unsafe JSONText.check(bytes, depthMax: depthMax)
@@ -118,17 +151,6 @@ extension ServiceRequest {
             case .outOfMemory:
                 RequestFailure(.outOfMemory)
             }
-        }
-    }
-}
-
-extension InvalidName {
-    fileprivate var detail: String {
-        switch self {
-        case .empty: "The name is empty."
-        case .tooLong: "The name has more than \(PropertyName.byteCountMax) bytes."
-        case .notUTF8: "The name is not UTF-8."
-        case .controlCharacter: "The name has a control character."
         }
     }
 }

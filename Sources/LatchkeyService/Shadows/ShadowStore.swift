@@ -57,8 +57,7 @@ struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
         guard begin() else { return }
         do throws(BacklogFull) {
             if change.canGrow {
-                try makeRoom(change.first.name)
-                for step in change.others {
+                for step in change.steps {
                     try makeRoom(step.name)
                 }
             }

@@ -43,4 +43,8 @@ struct ShadowedStore<Base: CommittingStore>: CommittingStore {
         base.list(request, observer: observer, completion: completion)
         apply?()
     }
+
+    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(completion: completion)
+    }
 }

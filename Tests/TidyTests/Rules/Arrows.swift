@@ -16,7 +16,7 @@ extension Rule {
         "LatchkeyContention": [
             "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
         ],
-        "LatchkeyStore": ["CYajl", "LatchkeySettings", "LatchkeySync"],
+        "LatchkeyStore": ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"],
         "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
@@ -40,7 +40,7 @@ extension Rule {
         broken: [
             Tree(["Sources/LatchkeySync/A.swift": "import LatchkeyStore\n"]),
             Tree(["Sources/LatchkeyHTTP/A.swift": "package import struct LatchkeyStore.A\n"]),
-            Tree(["Sources/LatchkeyStore/A.swift": "import CLatchkeySystem\n"]),
+            Tree(["Sources/LatchkeyStore/A.swift": "import CLatchkeyHTTP\n"]),
             Tree(["Sources/LatchkeyNew/A.swift": "import Foundation\n"]),
         ],
         kept: [

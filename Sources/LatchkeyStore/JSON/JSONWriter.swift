@@ -42,6 +42,13 @@ package struct JSONWriter {
         needsComma = true
     }
 
+    /// Writes a member whose value is already JSON.
+    package mutating func member(_ name: String, raw value: String) {
+        key(name)
+        bytes.append(contentsOf: value.utf8)
+        needsComma = true
+    }
+
     /// Writes a member whose value is a string in valid UTF-8.
     package mutating func member(_ name: String, utf8 value: UnsafeRawBufferPointer) {
         key(name)

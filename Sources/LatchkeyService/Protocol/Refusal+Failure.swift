@@ -1,0 +1,36 @@
+internal import LatchkeyStore
+
+extension Refusal {
+    /// The problem that a request is answered with whose change is refused.
+    var failure: RequestFailure {
+        switch self {
+        case .missing:
+            return RequestFailure(.notFound)
+        case .preconditionFailed:
+            return RequestFailure(.preconditionFailed)
+        case .notAnInteger:
+            return RequestFailure(.notAnInteger)
+        case .overflow:
+            return RequestFailure(.overflow)
+        case .valueTooLarge:
+            return RequestFailure(.valueTooLarge)
+        case .full(.properties):
+            return RequestFailure(
+                .storeFull,
+                "The number of properties has reached its bound, --max-properties."
+            )
+        case .full(.bytes):
+            return RequestFailure(
+                .storeFull,
+                "The bytes of names and values have reached their bound, --max-bytes."
+            )
+        case .step(let index, let branch, let refusal):
+            let failure = refusal.failure
+            let detail = failure.detail ?? failure.problem.title
+            return RequestFailure(
+                failure.problem,
+                "Step \(index + 1) of \(branch.rawValue): \(detail)"
+            )
+        }
+    }
+}

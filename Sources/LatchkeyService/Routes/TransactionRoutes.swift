@@ -1,0 +1,43 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// The route of transactions.
+struct TransactionRoutes<Store: CommittingStore>: Sendable {
+    let store: Store
+    let depthMax: Int
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .post,
+            "/v1/transactions",
+            statuses: [200, 400, 409, 415, 422, 503, 507]
+        ) { request, _ throws(RequestFailure) in
+            try transact(request)
+        }
+    }
+
+    private func transact(_ request: ServiceRequest) throws(RequestFailure) {
+        try request.noQuery()
+        let transaction = try transaction(of: request)
+        try request.commit(.transaction(transaction), to: store) { decision in
+            if let commit = request.committed(decision) {
+                var json = JSONWriter()
+                json.transaction(transaction, commit)
+                request.respond(json: json.bytes)
+            }
+        }
+    }
+
+    /// The transaction of the body, whose bytes it borrows: they are valid until the answer.
+    private func transaction(of request: ServiceRequest) throws(RequestFailure) -> Transaction {
+        try request.jsonBody(depthMax: depthMax)
+        do {
+            return try unsafe request.exchange.body.withUnsafeBytes {
+                (body) throws(InvalidTransaction) in
+                try unsafe Transaction(JSONView(body))
+            }
+        } catch {
+            throw RequestFailure(.invalidBody, error.message)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+/// One value inside a valid JSON text, without a copy.
+///
+/// A view borrows the text: the maker of the first view keeps the text in place, and unchanged,
+/// while it or a view made from it is used. The text must have passed `JSONText.check`.
+///
+/// Nothing here allocates or recurses, except what says so. Iterating over an object or an array
+/// scans it once; its values are scanned again when they are iterated. Algorithms that walk a whole
+/// text use ``JSONOutline`` instead.
+///
+/// SAFETY: `@safe` and `@unchecked Sendable` because the bytes are only read, and the maker keeps
+/// them in place.
+@safe
+package struct JSONView: @unchecked Sendable {
+    /// The bytes of the value, without the white space around it.
+    package let bytes: UnsafeRawBufferPointer
+
+    /// The value of a whole text.
+    package init(_ validText: UnsafeRawBufferPointer) {
+        var start = 0
+        var end = validText.count
+        while start < end, JSONScan.isWhitespace(unsafe validText[start]) {
+            start += 1
+        }
+        while end > start, JSONScan.isWhitespace(unsafe validText[end - 1]) {
+            end -= 1
+        }
+        precondition(start < end, "A view is made of a JSON text that has been checked.")
+        unsafe bytes = UnsafeRawBufferPointer(rebasing: validText[start..<end])
+    }
+
+    /// The value that occupies these bytes of a text.
+    init(_ text: UnsafeRawBufferPointer, _ start: Int, _ end: Int) {
+        unsafe bytes = UnsafeRawBufferPointer(rebasing: text[start..<end])
+    }
+
+    /// The types of JSON.
+    package enum Kind: Sendable {
+        case object
+        case array
+        case string
+        case number
+        case boolean
+        case null
+    }
+
+    package var kind: Kind {
+        switch unsafe bytes[0] {
+        case UInt8(ascii: "{"): .object
+        case UInt8(ascii: "["): .array
+        case UInt8(ascii: "\""): .string
+        case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean
+        case UInt8(ascii: "n"): .null
+        default: .number
+        }
+    }
+
+    /// True or false, or nil if the value is something else.
+    package var boolean: Bool? {
+        kind == .boolean ? unsafe bytes[0] == UInt8(ascii: "t") : nil
+    }
+
+    /// The number, if it is whole and has at most 64 bits.
+    ///
+    /// The spelling does not matter: `7`, `7.0` and `70e-1` are the same integer.
+    package var integer: Int64? {
+        integer(timesTenTo: 0)
+    }
+
+    /// The number times a power of ten, if that is whole and has at most 64 bits.
+    ///
+    /// So seconds with up to three digits after the point are read as milliseconds with a power of
+    /// 3. Nothing is rounded.
+    package func integer(timesTenTo power: Int) -> Int64? {
+        guard kind == .number else {
+            return nil
+        }
+        return unsafe JSONDecimal(bytes).integer(timesTenTo: power)
+    }
+
+    /// The members of an object, in their order and with their duplicates.
+    ///
+    /// Empty if the value is not an object.
+    package var members: Members {
+        unsafe Members(bytes, isEmpty: kind != .object)
+    }
+
+    /// The elements of an array.
+    ///
+    /// Empty if the value is not an array.
+    package var elements: Elements {
+        unsafe Elements(bytes, isEmpty: kind != .array)
+    }
+
+    /// The members of an object.
+    ///
+    /// SAFETY: `@safe` because it reads what the view may read.
+    @safe
+    package struct Members: Sequence, IteratorProtocol {
+        private let text: UnsafeRawBufferPointer
+        private var index: Int
+
+        fileprivate init(_ text: UnsafeRawBufferPointer, isEmpty: Bool) {
+            unsafe self.text = text
+            index = isEmpty ? text.count : 1
+        }
+
+        package mutating func next() -> (name: JSONView, value: JSONView)? {
+            let start = unsafe JSONScan.nextToken(text, index)
+            // The closing brace is the last byte.
+            guard unsafe start + 1 < text.count else {
+                return nil
+            }
+            let nameEnd = unsafe JSONScan.stringEnd(text, start)
+            let valueStart = unsafe JSONScan.nextToken(text, nameEnd)
+            index = unsafe JSONScan.valueEnd(text, valueStart)
+            return unsafe (JSONView(text, start, nameEnd), JSONView(text, valueStart, index))
+        }
+    }
+
+    /// The elements of an array.
+    ///
+    /// SAFETY: `@safe` because it reads what the view may read.
+    @safe
+    package struct Elements: Sequence, IteratorProtocol {
+        private let text: UnsafeRawBufferPointer
+        private var index: Int
+
+        fileprivate init(_ text: UnsafeRawBufferPointer, isEmpty: Bool) {
+            unsafe self.text = text
+            index = isEmpty ? text.count : 1
+        }
+
+        package mutating func next() -> JSONView? {
+            let start = unsafe JSONScan.nextToken(text, index)
+            // The closing bracket is the last byte.
+            guard unsafe start + 1 < text.count else {
+                return nil
+            }
+            index = unsafe JSONScan.valueEnd(text, start)
+            return unsafe JSONView(text, start, index)
+        }
+    }
+}

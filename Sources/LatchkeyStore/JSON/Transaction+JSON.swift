@@ -1,0 +1,247 @@
+// Transactions as JSON: what clients send, and what they are answered.
+
+/// A JSON text that is not a transaction or not a step.
+package struct InvalidTransaction: Error, Hashable {
+    /// A sentence that says what is wrong and where.
+    package let message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+}
+
+extension Transaction {
+    /// Reads `{"if":[…],"then":[…],"else":[…]}`, whose members may be left out.
+    ///
+    /// Names and values borrow the text.
+    package init(_ json: JSONView) throws(InvalidTransaction) {
+        let members = try json.members(of: ["if", "then", "else"], "A transaction")
+        self.init(
+            if: try Self.list(members[0], "if") { (json) throws(InvalidTransaction) in
+                try Condition(json)
+            },
+            try Self.list(members[1], "then") { (json) throws(InvalidTransaction) in
+                try Change.Step(json)
+            },
+            else: try Self.list(members[2], "else") { (json) throws(InvalidTransaction) in
+                try Change.Step(json)
+            }
+        )
+    }
+
+    private static func list<Element>(
+        _ json: JSONView?,
+        _ name: String,
+        _ element: (JSONView) throws(InvalidTransaction) -> Element
+    ) throws(InvalidTransaction) -> [Element] {
+        guard let json else {
+            return []
+        }
+        guard json.kind == .array else {
+            throw InvalidTransaction("\(name) must be an array.")
+        }
+        var list: [Element] = []
+        for item in json.elements {
+            guard list.count < Change.stepCountMax else {
+                throw InvalidTransaction("\(name) can have at most \(Change.stepCountMax) items.")
+            }
+            do throws(InvalidTransaction) {
+                list.append(try element(item))
+            } catch {
+                throw InvalidTransaction("Item \(list.count + 1) of \(name): \(error.message)")
+            }
+        }
+        return list
+    }
+}
+
+extension Transaction.Condition {
+    /// Reads a name and one test, such as `{"name":"a","revision":7}`.
+    fileprivate init(_ json: JSONView) throws(InvalidTransaction) {
+        let members = try json.members(of: ["name", "revision", "exists", "equals"], "A condition")
+        guard let name = members[0], members[1...].count(where: { $0 != nil }) == 1 else {
+            throw InvalidTransaction(
+                "A condition has a name and one of revision, exists and equals."
+            )
+        }
+        let test: Transaction.Test
+        if let revision = members[1] {
+            guard let number = revision.integer, number >= 0 else {
+                throw InvalidTransaction("revision must be a whole number, 0 for no property.")
+            }
+            test = .revision(Revision(number))
+        } else if let exists = members[2] {
+            guard let exists = exists.boolean else {
+                throw InvalidTransaction("exists must be true or false.")
+            }
+            test = .exists(exists)
+        } else if let value = members[3] {
+            test = unsafe .equals(value.bytes)
+        } else {
+            preconditionFailure("One of the tests is there.")
+        }
+        self.init(try PropertyName(member: name), test)
+    }
+}
+
+extension Change.Step {
+    /// Reads a step, such as `{"put":"a","value":1,"ttl":60}` or `{"get":"a"}`.
+    ///
+    /// - Parameters:
+    ///   - json: The step, whose bytes it borrows.
+    ///   - previous: The value of a put, or the patch of a merge, that names none.
+    package init(
+        _ json: JSONView,
+        previous: JSONView? = nil
+    ) throws(InvalidTransaction) {
+        let names: [StaticString] = [
+            "put", "merge", "increment", "delete", "get", "value", "patch", "by", "ttl",
+        ]
+        let members = try json.members(of: names, "A step")
+        let kinds = members.indices.prefix(5).filter { members[$0] != nil }
+        guard kinds.count == 1, let kind = kinds.first, let name = members[kind] else {
+            throw InvalidTransaction(
+                "A step has one of put, merge, increment, delete and get, with a name."
+            )
+        }
+        let allowed: Set<Int> = [[5, 8], [6, 8], [7, 8], [], []][kind]
+        if let index = members.indices.first(where: {
+            $0 >= 5 && members[$0] != nil && !allowed.contains($0)
+        }) {
+            throw InvalidTransaction("\(names[kind]) has no member \(names[index]).")
+        }
+        var ttl: TimeToLive?
+        if let seconds = members[8] {
+            ttl = TimeToLiveText.milliseconds(seconds)
+            guard ttl != nil else {
+                throw InvalidTransaction("ttl \(TimeToLiveText.rule).")
+            }
+        }
+        self.init(
+            try PropertyName(member: name),
+            try Self.action(kind, members, previous),
+            ttl: ttl
+        )
+    }
+
+    private static func action(
+        _ kind: Int,
+        _ members: [JSONView?],
+        _ previous: JSONView?
+    ) throws(InvalidTransaction) -> Change.Action {
+        switch kind {
+        case 0:
+            guard let value = members[5] ?? previous else {
+                throw InvalidTransaction("put needs a value.")
+            }
+            return unsafe .put(value.bytes)
+        case 1:
+            guard let patch = members[6] ?? previous else {
+                throw InvalidTransaction("merge needs a patch.")
+            }
+            return unsafe .merge(patch.bytes)
+        case 2:
+            guard let by = members[7] else {
+                return .increment(by: 1)
+            }
+            guard let number = by.integer else {
+                throw InvalidTransaction("by must be a 64-bit integer.")
+            }
+            return .increment(by: number)
+        case 3: return .delete
+        default: return .get
+        }
+    }
+}
+
+extension PropertyName {
+    fileprivate init(member name: JSONView) throws(InvalidTransaction) {
+        guard name.kind == .string else {
+            throw InvalidTransaction("The name of a property must be a string.")
+        }
+        do {
+            try self.init(name)
+        } catch {
+            throw InvalidTransaction(error.detail)
+        }
+    }
+}
+
+extension InvalidName {
+    /// What is wrong with the name.
+    package var detail: String {
+        switch self {
+        case .empty: "The name is empty."
+        case .tooLong: "The name has more than \(PropertyName.byteCountMax) bytes."
+        case .notUTF8: "The name is not UTF-8."
+        case .controlCharacter: "The name has a control character."
+        }
+    }
+}
+
+extension JSONView {
+    /// The members of an object that has only these, each at most once.
+    ///
+    /// - Returns: for each name its value, or nil.
+    package func members(
+        of names: [StaticString],
+        _ subject: String
+    ) throws(InvalidTransaction) -> [JSONView?] {
+        guard kind == .object else {
+            throw InvalidTransaction("\(subject) must be an object.")
+        }
+        var values = [JSONView?](repeating: nil, count: names.count)
+        for (name, value) in members {
+            guard let index = names.firstIndex(where: { name.isString($0) }) else {
+                let list = names.map { "\($0)" }.joined(separator: ", ")
+                throw InvalidTransaction("\(subject) has only the members \(list).")
+            }
+            guard values[index] == nil else {
+                throw InvalidTransaction("\(subject) has the member \(names[index]) twice.")
+            }
+            values[index] = value
+        }
+        return values
+    }
+}
+
+extension JSONWriter {
+    /// Writes what a transaction did.
+    ///
+    /// - Parameters:
+    ///   - transaction: The transaction.
+    ///   - commit: The commit, which has an outcome.
+    package mutating func transaction(_ transaction: Transaction, _ commit: Commit) {
+        guard let outcome = commit.outcome else {
+            preconditionFailure("The commit of a transaction has an outcome.")
+        }
+        let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
+        object { json in
+            json.member("succeeded", outcome.succeeded)
+            json.member("revision", commit.revision)
+            json.array("results") { json in
+                for (step, result) in zip(steps, outcome.results) {
+                    json.object { $0.result(step, result, at: commit.time) }
+                }
+            }
+        }
+    }
+
+    private mutating func result(
+        _ step: Change.Step,
+        _ result: Transaction.Result,
+        at time: Timestamp
+    ) {
+        unsafe member("name", utf8: step.name.bytes)
+        member("revision", result.revision)
+        guard let property = result.property else {
+            return
+        }
+        member("created", result.created)
+        ttl(until: result.expiry, at: time)
+        switch step.action {
+        case .put, .delete, .expire, .evict: break
+        case .get, .increment, .merge: unsafe member("value", rawJSON: property.valueBytes)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+internal import LatchkeySync
+internal import Synchronization
+
+/// The latest commits of a store, in the order of their revisions and without a gap.
+///
+/// It is the one source for everyone who follows the store: watches, long polls, histories.
+///
+/// **Design.** A commit is given to the journal after its guarded section, by the thread that made
+/// it, so commits arrive a little out of order. One that is early waits in `early`. ``last`` grows
+/// only over commits without a gap. The journal's lock is held for the exchange of an entry in a
+/// ring; commits that it drops are freed outside. Nobody is called while it is held.
+///
+/// Its users keep a place, not a queue: a revision, from which on they read when they like. So a
+/// slow user costs nothing, and the only memory is the history.
+package final class Journal: Sendable {
+    private struct Waiting: Sendable {
+        let revision: Revision
+        let proceed: @Sendable () -> Void
+    }
+
+    private struct State: Sendable {
+        /// The commits up to `last`.
+        var history = RingBuffer<Commit>()
+        /// The bytes that only the history keeps: former values, and commits.
+        var byteCount = 0
+        var last: Revision
+        var early: [Revision: Commit] = [:]
+        var waiting: [Waiting] = []
+    }
+
+    /// What a read found.
+    package enum Reading: Sendable {
+        /// The commits behind the place, in order; none if there are none yet.
+        case commits([Commit])
+        /// The commits behind the place are not all held any more.
+        case gone
+    }
+
+    private let limits: HistoryLimits
+    private let lastRevision: Atomic<Revision>
+    private let state: Synchronized<State, AdaptiveStrategy>
+
+    /// - Parameters:
+    ///   - limits: The bounds of the history.
+    ///   - revision: The revision before the first commit.
+    package init(_ limits: HistoryLimits, after revision: Revision = 0) {
+        self.limits = limits
+        lastRevision = Atomic(revision)
+        state = Synchronized(State(last: revision))
+    }
+
+    /// The latest commit that is delivered, with all before it.
+    ///
+    /// Acquiring: pairs with the store in ``append(_:)``.
+    package var last: Revision { lastRevision.load(ordering: .acquiring) }
+
+    /// The lowest revision behind which all commits are held.
+    package var oldest: Revision { state.read { $0.last - Revision($0.history.count) } }
+
+    /// How many commits are held, and how many bytes only they keep.
+    package var usage: (commitCount: Int, byteCount: Int) {
+        state.read { ($0.history.count, $0.byteCount) }
+    }
+
+    /// Takes a commit.
+    ///
+    /// Called once for each revision, from any thread and in any order.
+    package func append(_ commit: Commit) {
+        let (dropped, ready) = state.write { state in
+            guard commit.revision == state.last + 1 else {
+                state.early[commit.revision] = commit.withoutOutcome
+                return ([Commit](), [Waiting]())
+            }
+            return deliver(commit.withoutOutcome, &state)
+        }
+        withExtendedLifetime(dropped) {
+            for answer in ready {
+                answer.proceed()
+            }
+        }
+    }
+
+    /// Adds the next commit, and those that were early behind it.
+    private func deliver(_ commit: Commit, _ state: inout State) -> ([Commit], [Waiting]) {
+        var dropped = add(commit, &state)
+        while !state.early.isEmpty, let next = state.early.removeValue(forKey: state.last + 1) {
+            dropped += add(next, &state)
+        }
+        lastRevision.store(state.last, ordering: .releasing)
+        guard !state.waiting.isEmpty else {
+            return (dropped, [])
+        }
+        let last = state.last
+        let ready = state.waiting.filter { $0.revision <= last }
+        state.waiting.removeAll { $0.revision <= last }
+        return (dropped, ready.sorted { $0.revision < $1.revision })
+    }
+
+    private func add(_ commit: Commit, _ state: inout State) -> [Commit] {
+        state.history.append(commit)
+        state.last = commit.revision
+        state.byteCount += commit.historyByteCount
+        var dropped: [Commit] = []
+        while state.history.count > limits.commitCountMax
+            || state.byteCount > limits.byteCountMax,
+            let oldest = state.history.popFirst()
+        {
+            state.byteCount -= oldest.historyByteCount
+            dropped.append(oldest)
+        }
+        return dropped
+    }
+
+    /// The commits behind a revision.
+    package func commits(after revision: Revision, countMax: Int) -> Reading {
+        state.read { state in
+            guard revision < state.last else {
+                return .commits([])
+            }
+            let count = Int(state.last - revision)
+            guard count <= state.history.count else {
+                return .gone
+            }
+            let first = state.history.count - count
+            return .commits((first..<first + min(count, countMax)).map { state.history[$0] })
+        }
+    }
+
+    /// Calls `proceed` once all commits up to this revision are delivered.
+    ///
+    /// At once if they are, else on the thread that delivers the last one: it must not block.
+    package func whenReached(_ revision: Revision, _ proceed: @escaping @Sendable () -> Void) {
+        let isReached =
+            revision <= last
+            || state.write { state in
+                guard revision > state.last else {
+                    return true
+                }
+                state.waiting.append(Waiting(revision: revision, proceed: proceed))
+                return false
+            }
+        if isReached {
+            proceed()
+        }
+    }
+}
+
+extension Commit {
+    /// The bytes that a history keeps for the commit alone: it, and the properties that it
+    /// replaced.
+    fileprivate var historyByteCount: Int {
+        let own = 64 + (first?.former?.byteCount ?? 0)
+        return others.reduce(own) { $0 + 32 + ($1.former?.byteCount ?? 0) }
+    }
+}

@@ -1,0 +1,111 @@
+public import LatchkeySync
+
+/// A store whose commits go to a journal, whose properties expire, and which makes room.
+///
+/// An answer does not wait for the journal: who needs it to have caught up with a revision that was
+/// shown asks ``Journal/whenReached(_:_:)``.
+@usableFromInline
+package struct JournaledStore<Base: CommittingStore>: CommittingStore {
+    private let base: Base
+    private let journal: Journal
+    private let expiries: ExpiryQueue
+    /// Nil if a store that is full refuses changes.
+    private let evictor: Evictor?
+
+    /// - Parameters:
+    ///   - base: The store.
+    ///   - journal: Gets all commits.
+    ///   - expiries: Removes what expires from this store.
+    ///   - evictor: Makes room in this store.
+    package init(_ base: Base, journal: Journal, expiries: ExpiryQueue, evictor: Evictor?) {
+        self.base = base
+        self.journal = journal
+        self.expiries = expiries
+        self.evictor = evictor
+        expiries.start(self)
+        evictor?.start(self)
+    }
+
+    @inline(__always)
+    @usableFromInline
+    package func look(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        base.look(name, observer: observer, completion: completion)
+    }
+
+    @inline(__always)
+    @usableFromInline
+    package func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        guard let evictor else {
+            try base.commit(change, observer: observer) { [self] decision in
+                record(decision)
+                completion(decision)
+            }
+            return
+        }
+        try commit(change, evictor, attempt: 0, observer: observer, completion: completion)
+    }
+
+    @inline(__always)
+    private func record(_ decision: Decision) {
+        if case .success(let commit) = decision, !commit.isEmpty {
+            journal.append(commit)
+            expiries.note(commit)
+        }
+    }
+
+    /// Commits a change, and makes room for it where there is too little.
+    private func commit(
+        _ change: Change,
+        _ evictor: Evictor,
+        attempt: Int,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        try base.commit(change, observer: observer) { [self] decision in
+            record(decision)
+            guard case .failure(.full) = decision, attempt < Evictor.attemptsMax else {
+                completion(decision)
+                return
+            }
+            evictor.makeRoom(for: change) { [self] isMade in
+                guard isMade else {
+                    completion(decision)
+                    return
+                }
+                do throws(BacklogFull) {
+                    try commit(
+                        change,
+                        evictor,
+                        attempt: attempt + 1,
+                        observer: observer,
+                        completion: completion
+                    )
+                } catch {
+                    completion(decision)
+                }
+            }
+        }
+    }
+
+    @usableFromInline
+    package func list(
+        _ request: PageRequest,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Page) -> Void
+    ) {
+        base.list(request, observer: observer, completion: completion)
+    }
+
+    @usableFromInline
+    package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(completion: completion)
+    }
+}

@@ -1,0 +1,32 @@
+/// All properties as of one revision, in the order of their names.
+///
+/// **Design.** It shares the sorted lists of the tables, which are values: taking it copies one
+/// reference for each table, while all stripes are held. Afterwards it needs no lock, however long
+/// it is used. Meanwhile a write copies the chunk of 512 references that it changes, once.
+@usableFromInline
+package struct StoreSnapshot: Sendable {
+    /// The revision that the properties are of.
+    package let revision: Revision
+    /// When the snapshot was taken: properties whose time was over then are left out.
+    package let time: Timestamp
+    private let orders: [NameOrder]
+
+    @usableFromInline
+    init(tables: [PropertyTable], context: CommitContext) {
+        revision = context.revisions.last
+        time = context.clock.now()
+        orders = tables.filter { $0.count > 0 }.map(\.order)
+    }
+
+    /// The properties whose names begin with the prefix, and follow `after`.
+    package func walk(prefix: OwnedBytes, after: OwnedBytes? = nil) -> MergedWalk {
+        MergedWalk(orders, prefix: prefix, after: after, at: time)
+    }
+
+    /// Calls `body` with each property, also one whose time is over, in no order.
+    func forEach(_ body: (Property) -> Void) {
+        for order in orders {
+            order.forEach(body)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// A change of several properties that is made as a whole, at one revision.
+///
+/// First the conditions are checked against the properties as they were. If all hold, `steps` are
+/// made, else `otherwise`. The steps are made in their order, each on the result of those before
+/// it.
+@usableFromInline
+package struct Transaction: Sendable {
+    package let conditions: [Condition]
+    /// The steps that are made if all conditions hold.
+    package let steps: [Change.Step]
+    /// The steps that are made if one of the conditions does not hold.
+    package let otherwise: [Change.Step]
+
+    package init(
+        if conditions: [Condition] = [],
+        _ steps: [Change.Step],
+        else otherwise: [Change.Step] = []
+    ) {
+        self.conditions = conditions
+        self.steps = steps
+        self.otherwise = otherwise
+    }
+
+    /// The steps that are made.
+    @usableFromInline
+    package enum Branch: String, Sendable {
+        /// Those for conditions that all hold.
+        case then
+        case otherwise = "else"
+    }
+
+    /// A condition on one property.
+    package struct Condition: Sendable {
+        package let name: PropertyName
+        package let test: Test
+
+        package init(_ name: PropertyName, _ test: Test) {
+            self.name = name
+            self.test = test
+        }
+    }
+
+    /// What a condition asks.
+    ///
+    /// SAFETY: `@safe` and `@unchecked Sendable` as ``Change/Action``.
+    @safe
+    package enum Test: @unchecked Sendable {
+        /// Whether the property has this revision; 0 if it must not exist.
+        case revision(Revision)
+        case exists(Bool)
+        /// Whether the value is equal to this JSON text: the order of members, white space, and the
+        /// spelling of strings and numbers do not matter.
+        case equals(UnsafeRawBufferPointer)
+
+        func holds(_ property: Property?) -> Bool {
+            switch self {
+            case .revision(let revision):
+                return property?.revision ?? 0 == revision
+            case .exists(let exists):
+                return (property != nil) == exists
+            case .equals(let value):
+                guard let property else {
+                    return false
+                }
+                return unsafe JSONEquality.areEqual(
+                    JSONView(property.valueBytes),
+                    JSONView(value)
+                )
+            }
+        }
+    }
+
+    /// What a transaction did, step by step.
+    package final class Outcome: Sendable {
+        /// Whether the conditions held.
+        package let succeeded: Bool
+        /// For each step of the branch that was taken, the property behind it.
+        package let results: [Result]
+
+        init(succeeded: Bool, results: [Result]) {
+            self.succeeded = succeeded
+            self.results = results
+        }
+    }
+
+    /// A property behind a step of a transaction.
+    package struct Result: Sendable {
+        /// The property, whose value this is; nil if there is none.
+        package let property: Property?
+        /// Its revision, 0 if there is none.
+        package let revision: Revision
+        package let created: Revision
+        package let expiry: Timestamp
+    }
+}
