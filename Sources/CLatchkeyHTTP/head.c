@@ -246,6 +246,7 @@ static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const 
         {c->head + (value - r->base), value_count},
     };
     c->fields[c->request.field_count++] = field;
+    c->request.known_again |= c->request.known & known;
     c->request.known |= known;
     take_known(r, known, field.value);
     return MHD_YES;

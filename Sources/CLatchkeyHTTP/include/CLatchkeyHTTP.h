@@ -161,6 +161,8 @@ typedef struct latchkey_http_request {
     size_t field_count;
     // The bits of the known fields that are there at least once (latchkey_http_known).
     uint32_t known;
+    // The bits of those that are there more than once.
+    uint32_t known_again;
     // Whether the authority is that of an earlier request of this connection for which
     // latchkey_http_request_keep_authority() was called.
     bool authority_is_kept;

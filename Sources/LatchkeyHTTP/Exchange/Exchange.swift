@@ -71,6 +71,14 @@ package struct Exchange: @unchecked Sendable {
             : unsafe request.pointee.known & name.bit != 0
     }
 
+    /// Whether there is more than one header field of this name.
+    @inlinable
+    @inline(__always)
+    package func repeatsHeader(named name: FieldName) -> Bool {
+        name.bit == 0
+            ? headerCount(named: name) > 1 : unsafe request.pointee.known_again & name.bit != 0
+    }
+
     /// The value of the first header field of this name, or nil.
     ///
     /// - Parameter name: the field's name, whose case does not matter.
@@ -111,6 +119,7 @@ package struct Exchange: @unchecked Sendable {
     }
 
     /// How many header fields of this name there are.
+    @usableFromInline
     package func headerCount(named name: FieldName) -> Int {
         var count = 0
         var index = find(name, from: 0)

@@ -97,7 +97,7 @@ extension ServiceRequest {
     /// Checks that the body, if it has a media type, is JSON, and that it has no content coding.
     func bodyIsJSON() throws(RequestFailure) {
         if let type = exchange.header(named: .contentType),
-            !MediaType.isJSON(type) || exchange.headerCount(named: .contentType) > 1
+            !MediaType.isJSON(type) || exchange.repeatsHeader(named: .contentType)
         {
             throw RequestFailure(.unsupportedMediaType)
         }
@@ -120,8 +120,8 @@ extension ServiceRequest {
 
     /// Checks that the body is a merge patch: valid JSON with the media type for it.
     func mergePatchBody(depthMax: Int) throws(RequestFailure) {
-        guard let type = exchange.header(named: "content-type"), MediaType.isMergePatch(type),
-            exchange.headerCount(named: "content-type") == 1
+        guard let type = exchange.header(named: .contentType), MediaType.isMergePatch(type),
+            !exchange.repeatsHeader(named: .contentType)
         else {
             throw RequestFailure(
                 .unsupportedMediaType,
