@@ -113,6 +113,8 @@ enum stage {
 enum {
     FIELDS_INLINE = 24,
     HEAD_INLINE_BYTES = 1024,
+    AUTHORITY_KEPT_BYTES_MAX = 64,
+    SHORT_LINES_MAX = 6,
 };
 
 // The library's memory of a connection: one half for the head, and what comes behind it in the same
@@ -134,6 +136,24 @@ typedef struct address {
 
 typedef struct connection connection;
 struct body_reader;
+
+// A header line of a short answer: the name, which lives for ever, and libmicrohttpd's own copy of
+// the value.
+typedef struct short_line {
+    const char *name;
+    char *value;
+    size_t value_count;
+} short_line;
+
+// The response object of the last short answer, and how far the next one is like it (short.c).
+typedef struct short_answer {
+    struct MHD_Response *response;  // or NULL
+    size_t body_count;
+    size_t line_count;
+    size_t next;       // the line that is added next
+    bool is_reusable;  // all of its lines are in `lines`
+    short_line lines[SHORT_LINES_MAX];
+} short_answer;
 
 // A place in a list.
 typedef struct links {
@@ -174,6 +194,7 @@ struct connection {
     size_t head_capacity;
     latchkey_http_field *fields;
     size_t field_capacity;
+    size_t authority_count;  // of `authority`, which latchkey_http_request_keep_authority() has set
 
     char *body;
     size_t body_capacity;
@@ -184,6 +205,7 @@ struct connection {
     uint64_t consumed_bytes;     // what is known of the length of all requests before this one
     bool consumed_unknown;       // the last one was chunked: its length is not known
 
+    short_answer short_answer;
     struct MHD_Response *answer;
     uint32_t answer_status;
     bool answer_close;
@@ -205,8 +227,10 @@ struct connection {
     uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
     uint64_t watched_acknowledged;   // what the client had taken then, and one; 0: not asked yet
 
+    char authority[AUTHORITY_KEPT_BYTES_MAX];
     latchkey_http_field fields_inline[FIELDS_INLINE];
     char head_inline[HEAD_INLINE_BYTES];
+    char short_body[LATCHKEY_HTTP_SHORT_BYTES_MAX];
 };
 
 struct latchkey_http_server {
@@ -300,6 +324,11 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
 // method, path, query and fields, and its rejection.
 void latchkey_http_head_take(connection *c, const char *method, const char *version);
 
+// fields.c
+
+// The bit of the name of a header field, in whatever case.
+latchkey_http_known latchkey_http_field_known(const char *name, size_t count);
+
 // room.c
 
 // Whether the trailers are within the bounds of the head, and the library's memory of the
@@ -358,6 +387,12 @@ bool latchkey_http_response_abandon(connection *c, unsigned expected);
 
 // Lets the server's thread go on with a request that was in this state and is not any more.
 void latchkey_http_response_go_on(connection *c, unsigned state);
+
+// short.c
+
+// Gives up an answer of this connection: destroys the response object, unless the connection keeps
+// it.
+void latchkey_http_short_drop(connection *c, struct MHD_Response *response);
 
 // deadline.c
 
