@@ -46,7 +46,10 @@ package final class RunningService: Sendable {
                 expiries: expiries,
                 evictor: evictor,
                 watches: watches,
-                table: RouteTable(metrics: metrics)
+                table: RouteTable(
+                    metrics: metrics,
+                    repetition: Repetition(configuration.idempotency, registry)
+                )
             )
         )
         OperatingRoutes(

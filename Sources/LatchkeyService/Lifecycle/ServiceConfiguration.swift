@@ -20,6 +20,7 @@ package struct ServiceConfiguration: Sendable {
     package var storeLimits = StoreLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
+    package var idempotency = IdempotencyLimits()
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -42,6 +43,7 @@ extension ServiceConfiguration: Configurable {
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
+        + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 
