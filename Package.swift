@@ -135,8 +135,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore",
-                "LatchkeySync", "LatchkeyTestSupport",
+                "LatchkeyComparison", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService",
+                "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
