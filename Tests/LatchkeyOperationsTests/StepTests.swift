@@ -38,7 +38,8 @@ struct StepTests {
         #expect(end.state == .finished)
         #expect(
             bench.value("result")
-                == #"{"succeeded":true,"revision":1,"results":[{"name":"a","revision":1,"created":1}]}"#
+                == #"{"succeeded":true,"revision":1,"#
+                + #""results":[{"name":"a","revision":1,"created":1}]}"#
         )
         let failed = try await Self.end(
             of: bench,

@@ -3,9 +3,9 @@ internal import LatchkeyStore
 /// The states of all operations, and what makes them change.
 ///
 /// A plain value without threads, clocks and steps. Each change returns what its user has to do
-/// then. An operation is `pending` while it waits for its delay or its dependencies, `ready` once it
-/// can be given to the queue, and `executing` from the call of ``begin(_:at:)``. When one fails or
-/// is cancelled, all that depend on it are cancelled.
+/// then. An operation is `pending` while it waits for its delay or its dependencies, `ready` once
+/// it can be given to the queue, and `executing` from the call of ``begin(_:at:)``. When one fails
+/// or is cancelled, all that depend on it are cancelled.
 struct OperationBoard {
     /// What the user of the board has to do after a change.
     enum Action: Hashable {
@@ -62,7 +62,7 @@ struct OperationBoard {
         records[id].map { $0.shown.state == .pending && $0.isDelayed } ?? false
     }
 
-    /// The events of an operation with higher numbers than this one; nil if there is none such
+    /// The events of an operation with higher numbers than this one; nil if there is no such
     /// operation.
     func events(of id: OperationID, after number: UInt64) -> [OperationEvent]? {
         records[id].map { $0.events.filter { $0.number > number } }
@@ -242,7 +242,7 @@ extension OperationBoard {
 
     /// Cancels an operation: at once if it does not execute yet, else by asking it to stop.
     ///
-    /// An operation that has ended stays as it is. Nil if there is none such operation.
+    /// An operation that has ended stays as it is. Nil if there is no such operation.
     mutating func cancel(_ id: OperationID, at time: Timestamp) -> [Action]? {
         guard let state = records[id]?.shown.state else { return nil }
         var actions: [Action] = []

@@ -32,8 +32,8 @@ extension OperationLimits: Configurable {
             "max-operations",
             \.countMax,
             1...100_000,
-            "The maximum number of operations that are queued or executing. Further ones get status "
-                + "503."
+            "The maximum number of operations that are queued or executing. Further ones get "
+                + "status 503."
         ),
         .integer(
             "operation-history",
@@ -46,15 +46,16 @@ extension OperationLimits: Configurable {
             \.byteCountMax,
             1...1_125_899_906_842_624,
             unit: "bytes",
-            "The maximum length of all queued operations and of the values of ended ones. Old ended "
-                + "operations are forgotten to stay below it; then further operations get status 503."
+            "The maximum length of all queued operations and of the values of ended ones. Old "
+                + "ended operations are forgotten to stay below it; then further ones get status "
+                + "503."
         ),
         .integer(
             "operation-threads",
             \.executingMax,
             1...256,
-            "The maximum number of operations that execute at once. One that waits keeps its place, "
-                + "but holds no thread."
+            "The maximum number of operations that execute at once. One that waits keeps its "
+                + "place, but holds no thread."
         ),
     ]
 }

@@ -26,7 +26,8 @@ extension FetchLimits: Configurable {
             \.allowed,
             "The hosts from which the step fetch of an operation may read. Without a port: 80 for "
                 + "http and 443 for https. Without this flag nothing is fetched. A name that leads "
-                + "to a private or loopback address is refused unless the address is listed itself.",
+                + "to a private or loopback address is refused unless the address itself is "
+                + "listed.",
             text: { $0.joined(separator: ",") },
             value: { $0.split(separator: ",").map(String.init) }
         ),

@@ -63,7 +63,7 @@ package final class Operations: Sendable {
     /// Cancels an operation, which then stops as soon as its step can.
     ///
     /// What its steps have done stays. An operation that has ended stays as it is. Nil if there is
-    /// none such operation.
+    /// no such operation.
     package func cancel(_ id: OperationID) -> OperationSnapshot? {
         let time = environment.clock.now()
         let actions = contents.write { $0.board.cancel(id, at: time) }
@@ -90,7 +90,7 @@ package final class Operations: Sendable {
     // MARK: Observing
 
     /// Events of an operation with higher numbers than this one, and whether its last one is among
-    /// them or before; nil if there is none such operation.
+    /// them or before; nil if there is no such operation.
     package func events(
         of id: OperationID,
         after number: UInt64

@@ -6,8 +6,8 @@ internal import Dispatch
 /// whose first one is given the error.
 ///
 /// **Design.** A serial queue of the operation makes the steps, so that at most one thread works
-/// for it, and one of its own while it is busy: a step that blocks delays no other operation. A step
-/// may complete later, on any thread. Then the next one is made on the queue again, because that
+/// for it, and one of its own while it is busy: a step that blocks delays no other operation. A
+/// step may complete later, on any thread. Then the next one is made on the queue again, because that
 /// thread may be one that serves requests. `position` is used by one step at a time.
 ///
 /// SAFETY: `@unchecked Sendable` because `position` changes only between two steps, by the thread
