@@ -117,7 +117,10 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyServiceTests",
-            dependencies: ["LatchkeyService", "LatchkeyStore", "LatchkeySync"]
+            dependencies: [
+                "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore",
+                "LatchkeySync", "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyMachineTests",

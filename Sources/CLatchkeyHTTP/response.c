@@ -55,6 +55,39 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
     return MHD_add_response_header(mhd_response(response), name, value) == MHD_YES;
 }
 
+// Where header lines are copied to; NULL only counts their bytes.
+struct copy {
+    uint8_t *into;
+    size_t count;
+};
+
+static void copy_text(struct copy *copy, const char *text) {
+    size_t count = strlen(text) + 1;
+    if (copy->into != NULL) {
+        memcpy(copy->into + copy->count, text, count);
+    }
+    copy->count += count;
+}
+
+static enum MHD_Result copy_field(void *context, enum MHD_ValueKind kind, const char *name,
+                                  const char *value) {
+    (void)kind;
+    copy_text(context, name);
+    copy_text(context, value);
+    return MHD_YES;
+}
+
+size_t latchkey_http_response_copy_fields(latchkey_http_response *response, uint8_t *into,
+                                          size_t room) {
+    struct copy counted = {NULL, 0};
+    MHD_get_response_headers(mhd_response(response), copy_field, &counted);
+    if (into != NULL && counted.count <= room) {
+        struct copy copied = {into, 0};
+        MHD_get_response_headers(mhd_response(response), copy_field, &copied);
+    }
+    return counted.count;
+}
+
 void latchkey_http_response_discard(latchkey_http_response *response) {
     MHD_destroy_response(mhd_response(response));
 }

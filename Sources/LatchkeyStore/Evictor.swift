@@ -167,11 +167,11 @@ package final class Evictor: Sendable {
     private func scan(_ snapshot: StoreSnapshot) {
         queue.async { [self] in
             var uses: [UInt64] = []
-            snapshot.forEach { uses.append($0.lastUse) }
+            snapshot.visit { uses.append($0.lastUse) }
             uses.sort()
             let last = uses.isEmpty ? 0 : uses[(uses.count - 1) / Self.share]
             var candidates: [Candidate] = []
-            snapshot.forEach { property in
+            snapshot.visit { property in
                 let use = property.lastUse
                 if use <= last {
                     candidates.append(Candidate(property: property, use: use))

@@ -126,7 +126,7 @@ package final class ExpiryQueue: Sendable {
     private func rebuild(_ snapshot: StoreSnapshot) {
         queue.async { [self] in
             var entries: [Entry] = []
-            snapshot.forEach { property in
+            snapshot.visit { property in
                 if property.isMortal {
                     entries.append(
                         Entry(

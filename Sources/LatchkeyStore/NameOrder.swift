@@ -88,9 +88,12 @@ struct NameOrder: Sendable {
         }
     }
 
-    func forEach(_ body: (Property) -> Void) {
+    /// Calls `body` with each property.
+    func visit(_ body: (Property) -> Void) {
         for chunk in chunks {
-            chunk.forEach(body)
+            for property in chunk {
+                body(property)
+            }
         }
     }
 

@@ -34,8 +34,9 @@ package struct Page: Sendable {
 }
 
 extension Page {
-    /// The caller holds every stripe, so the page is of one revision. Nothing of a table but the
-    /// listed properties outlives the call.
+    /// The page of the tables, all of which the caller holds: so it is of one revision.
+    ///
+    /// Nothing of a table but the listed properties outlives the call.
     @usableFromInline
     init(_ request: PageRequest, tables: [PropertyTable], context: CommitContext) {
         let time = context.clock.now()

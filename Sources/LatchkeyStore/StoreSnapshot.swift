@@ -24,9 +24,9 @@ package struct StoreSnapshot: Sendable {
     }
 
     /// Calls `body` with each property, also one whose time is over, in no order.
-    func forEach(_ body: (Property) -> Void) {
+    func visit(_ body: (Property) -> Void) {
         for order in orders {
-            order.forEach(body)
+            order.visit(body)
         }
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
+import LatchkeyStore
 import LatchkeySync
 import Testing
 
-import LatchkeyStore
 @testable import LatchkeyService
 
 /// Problems, media types, JSON text and log lines.

@@ -69,7 +69,7 @@ extension JSONModel {
             let isLarge = Int.random(in: 0..<8, using: &random) == 0
             for number in 0..<Int.random(in: 0..<(isLarge ? 40 : 5), using: &random) {
                 let name = isLarge ? "m\(number)" : names[.random(in: 0..<9, using: &random)]
-                members[name] = Self.random(depth: isLarge ? 1 : depth - 1, &random)
+                members[name] = Self.random(depth: isLarge ? min(1, depth - 1) : depth - 1, &random)
             }
             return .object(members)
         }
@@ -98,18 +98,17 @@ extension JSONModel {
             return "[" + (texts.isEmpty ? space() : texts.joined(separator: ",")) + "]"
         case .object(let members):
             var texts: [String] = []
-            func add(_ name: String, _ value: JSONModel) {
-                let text = value.text(duplicates: duplicates, &random)
+            func add(_ name: String, _ text: String) {
                 texts.append(
                     space() + Self.spell(name, &random) + space() + ":" + space() + text + space()
                 )
             }
             let sorted = members.sorted { $0.key < $1.key }.shuffled(using: &random)
             for (name, _) in sorted where duplicates && Bool.random(using: &random) {
-                add(name, .random(depth: 1, &random))
+                add(name, JSONModel.random(depth: 1, &random).text(&random))
             }
             for (name, value) in sorted {
-                add(name, value)
+                add(name, value.text(duplicates: duplicates, &random))
             }
             return "{" + (texts.isEmpty ? space() : texts.joined(separator: ",")) + "}"
         }
@@ -139,6 +138,7 @@ extension JSONModel {
 }
 
 /// Runs the body with the view of a text, which is checked first.
+@discardableResult
 func withJSON<Result>(
     _ text: String,
     _ body: (JSONView) throws -> Result
@@ -146,6 +146,7 @@ func withJSON<Result>(
     try withJSON(Array(text.utf8), body)
 }
 
+@discardableResult
 func withJSON<Result>(
     _ bytes: [UInt8],
     _ body: (JSONView) throws -> Result

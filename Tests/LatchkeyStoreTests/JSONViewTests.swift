@@ -85,6 +85,7 @@ struct JSONViewTests {
             (#""\ud800\ud800\udc00""#, [0xED, 0xA0, 0x80, 0xF0, 0x90, 0x80, 0x80]),
             (#""\ud800\\udc00""#, [0xED, 0xA0, 0x80, 0x5C] + Array("udc00".utf8)),
             (#""\ud800\n""#, [0xED, 0xA0, 0x80, 0x0A]),
+            (#""\ud800\ue000""#, [0xED, 0xA0, 0x80, 0xEE, 0x80, 0x80]),
             (#""\udc00\ud800""#, [0xED, 0xB0, 0x80, 0xED, 0xA0, 0x80]),
         ] as [(String, [UInt8])]
     )
@@ -155,7 +156,7 @@ struct JSONViewTests {
 }
 
 /// Connections are served on stacks of 512 KiB and more.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(2)))
 struct DeepJSONTests {
     private static func nested(_ open: String, _ inner: String, _ close: String) -> String {
         String(repeating: open, count: 10_000) + inner + String(repeating: close, count: 10_000)

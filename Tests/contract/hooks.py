@@ -1,8 +1,12 @@
 """Rules that openapi.yaml states in text, because a JSON schema cannot express them."""
 
+import re
+import uuid
+
 import schemathesis
 
 NAME_BYTES_MAX = 256
+KEY = re.compile("[!-~]{1,255}")
 
 
 @schemathesis.hook
@@ -16,3 +20,14 @@ def filter_path_parameters(context, path_parameters):
     if not isinstance(name, str):
         return True
     return len(name.encode("utf-8", "surrogatepass")) <= NAME_BYTES_MAX and name not in (".", "..")
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """A key is for one request, which a schema cannot say: each valid key is made a new one.
+
+    Otherwise a request would be answered with the answer to an earlier one.
+    """
+    for name, key in list((case.headers or {}).items()):
+        if name.lower() == "idempotency-key" and KEY.fullmatch(str(key)):
+            case.headers[name] = str(uuid.uuid4())

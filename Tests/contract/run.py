@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import curls
 import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -36,6 +37,9 @@ def main():
     with tempfile.TemporaryFile("w+") as log:
         try:
             step("openapi.yaml is a valid description", validate)
+            with Latchkey(arguments.binary, log=log) as service:
+                step("docs/http-api.md is true: each command gets its status", run_page, service)
+                step("that check finds mistakes", run_broken_pages, service)
             with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
                           log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
@@ -83,6 +87,18 @@ def take_tour(service):
     mistakes = tour.mistakes(service.url)
     if mistakes:
         raise Failure("the tour goes wrong:\n" + "\n".join(mistakes))
+
+
+def run_page(service):
+    mistakes = curls.mistakes(service.url)
+    if mistakes:
+        raise Failure("docs/http-api.md goes wrong:\n" + "\n".join(mistakes))
+
+
+def run_broken_pages(service):
+    missed = curls.planted(service.url)
+    if missed:
+        raise Failure("mistakes are overlooked:\n" + "\n".join(missed))
 
 
 def serves_contract(service):

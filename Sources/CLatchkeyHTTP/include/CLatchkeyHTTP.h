@@ -347,6 +347,11 @@ latchkey_http_response *latchkey_http_response_create_copy(const void *body, siz
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value);
 
+// Copies the header lines that were added so far, each name and each value with its NUL. Returns
+// how many bytes they are; writes nothing if those are more than `room`.
+size_t latchkey_http_response_copy_fields(latchkey_http_response *response, uint8_t *into,
+                                          size_t room);
+
 // Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 

@@ -39,7 +39,10 @@ package final class RunningService: Sendable {
                 journal: journal,
                 expiries: expiries,
                 evictor: evictor,
-                table: RouteTable(metrics: metrics)
+                table: RouteTable(
+                    metrics: metrics,
+                    repetition: Repetition(configuration.idempotency, registry)
+                )
             )
         )
         OperatingRoutes(

@@ -19,6 +19,7 @@ package struct ServiceConfiguration: Sendable {
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
     package var historyLimits = HistoryLimits()
+    package var idempotency = IdempotencyLimits()
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -40,6 +41,7 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
+        + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 

@@ -13,6 +13,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case invalidCondition = "invalid-condition"
     case invalidTarget = "invalid-target"
     case partialPut = "partial-put"
+    case invalidIdempotencyKey = "invalid-idempotency-key"
     case malformedRequest = "malformed-request"
     case notFound = "not-found"
     case noRoute = "no-route"
@@ -26,6 +27,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case bodyTooLarge = "body-too-large"
     case targetTooLong = "target-too-long"
     case unsupportedMediaType = "unsupported-media-type"
+    case idempotencyKeyReused = "idempotency-key-reused"
     case misdirectedRequest = "misdirected-request"
     case headersTooLarge = "headers-too-large"
     case tooManyConnectionsPerAddress = "too-many-connections-per-address"
@@ -33,6 +35,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case unsupportedTransferCoding = "unsupported-transfer-coding"
     case tooManyConnections = "too-many-connections"
     case outOfMemory = "out-of-memory"
+    case tooManyIdempotencyKeys = "too-many-idempotency-keys"
     case backlogFull = "backlog-full"
     case timedOut = "timed-out"
     case draining = "draining"
@@ -41,7 +44,8 @@ package enum Problem: String, CaseIterable, Sendable {
     package var status: Int {
         switch self {
         case .malformedJSON, .tooDeep, .invalidBody, .invalidName, .invalidQuery,
-            .invalidCondition, .invalidTarget, .partialPut, .malformedRequest:
+            .invalidCondition, .invalidTarget, .partialPut, .malformedRequest,
+            .invalidIdempotencyKey:
             400
         case .notFound, .noRoute: 404
         case .methodNotAllowed: 405
@@ -53,12 +57,14 @@ package enum Problem: String, CaseIterable, Sendable {
         case .targetTooLong: 414
         case .unsupportedMediaType: 415
         case .misdirectedRequest: 421
-        case .valueTooLarge: 422
+        case .valueTooLarge, .idempotencyKeyReused: 422
         case .tooManyConnectionsPerAddress: 429
         case .headersTooLarge: 431
         case .outcomeUnknown: 500
         case .unsupportedTransferCoding: 501
-        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining: 503
+        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining,
+            .tooManyIdempotencyKeys:
+            503
         case .storeFull: 507
         }
     }
@@ -73,6 +79,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .invalidCondition: "A condition is not a list of entity tags."
         case .invalidTarget: "The request target is malformed."
         case .partialPut: "PUT cannot replace a part of a value."
+        case .invalidIdempotencyKey: "The Idempotency-Key is not valid."
         case .notFound: "There is no such property."
         case .noRoute: "There is nothing at this path."
         case .methodNotAllowed: "This path does not support this method."
@@ -86,6 +93,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .targetTooLong: "The request target is too long."
         case .unsupportedMediaType: "The body's media type is not supported."
         case .misdirectedRequest: "The request is for another host."
+        case .idempotencyKeyReused: "The Idempotency-Key belongs to another request."
         case .headersTooLarge: "The request's header fields are too large."
         case .malformedRequest: "The request is not valid HTTP."
         case .tooManyConnectionsPerAddress: "There are too many connections from this address."
@@ -93,6 +101,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedTransferCoding: "The body's transfer coding is not supported."
         case .tooManyConnections: "The server has too many connections."
         case .outOfMemory: "The server has no memory for the request."
+        case .tooManyIdempotencyKeys: "There are too many idempotency keys."
         case .backlogFull: "Too many writes are waiting."
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
@@ -109,8 +118,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooDeep:
             "Nest arrays and objects no deeper than --max-json-depth, or raise that bound."
         case .invalidBody:
-            "To increment, send no body, or an object with the single member \"by\", a 64-bit "
-                + "integer."
+            "/openapi.yaml has the schema of the body. To increment, send no body, or an object "
+                + "with the single member \"by\", a 64-bit integer."
         case .invalidName:
             "A name has 1 to 256 bytes of UTF-8 without control characters. It is "
                 + "percent-encoded in the path; %2F is a slash in the name."
@@ -124,6 +133,8 @@ package enum Problem: String, CaseIterable, Sendable {
             "Send two hexadecimal digits after each percent sign, and encode text as UTF-8."
         case .partialPut:
             "Send the whole value, without Content-Range (RFC 9110 section 14.4)."
+        case .invalidIdempotencyKey:
+            "Send one Idempotency-Key of 1 to 255 visible ASCII characters, such as a UUID."
         case .notFound:
             "Create the property with PUT, or list the names with GET /v1/properties."
         case .noRoute:
@@ -154,6 +165,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .misdirectedRequest:
             "Use an address or localhost, or allow the name with --allowed-host. Other names are "
                 + "refused because a page of another site could use them (DNS rebinding)."
+        case .idempotencyKeyReused:
+            "Nothing was changed. Use a key for one request only: the same method, target and "
+                + "body. Choose a new key for a new request."
         case .headersTooLarge:
             "Send at most 100 header lines, of at most --max-header-bytes bytes together. Very "
                 + "many cookies can be too large below that bound."
@@ -162,14 +176,18 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooManyConnectionsPerAddress:
             "Use your open connections again, or raise --max-connections-per-address."
         case .outcomeUnknown:
-            "The request was accepted and may take effect, but it was not finished in time. Read "
-                + "the property before you send the request again."
+            "The request was accepted and may take effect, but it was not finished in time. Repeat "
+                + "it if it had an Idempotency-Key. Otherwise read the property before you send "
+                + "the request again."
         case .unsupportedTransferCoding:
             "Send the body with a Content-Length, or chunked."
         case .outOfMemory:
             "Try again after the time in Retry-After."
         case .tooManyConnections:
             "Try again after the time in Retry-After, and use connections for several requests."
+        case .tooManyIdempotencyKeys:
+            "Nothing was changed. Try again after the time in Retry-After. The bounds are "
+                + "--max-idempotency-keys and --idempotency-bytes."
         case .backlogFull:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
                 + "at once. The bound is --backlog."
@@ -190,7 +208,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .timedOut, .draining:
+            .timedOut, .draining, .tooManyIdempotencyKeys:
             1
         default: nil
         }

@@ -13,18 +13,23 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
             request,
             match throws(RequestFailure) in try get(request, match)
         }
-        table.add(.put, property, statuses: [201, 204, 400, 412, 415, 503, 507]) {
-            request,
-            match throws(RequestFailure) in try put(request, match)
+        table.add(
+            .put,
+            property,
+            statuses: [201, 204, 400, 412, 415, 503, 507],
+            isRepeatable: true
+        ) { request, match throws(RequestFailure) in
+            try put(request, match)
         }
         table.add(
             .patch,
             property,
-            statuses: [200, 400, 412, 415, 422, 503, 507]
+            statuses: [200, 400, 412, 415, 422, 503, 507],
+            isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try patch(request, match)
         }
-        table.add(.delete, property, statuses: [204, 400, 404, 412, 503]) {
+        table.add(.delete, property, statuses: [204, 400, 404, 412, 503], isRepeatable: true) {
             request,
             match throws(RequestFailure) in
             try delete(request, match)
@@ -32,7 +37,8 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         table.add(
             .post,
             "\(property)/increment",
-            statuses: [200, 400, 409, 412, 415, 503, 507]
+            statuses: [200, 400, 409, 412, 415, 503, 507],
+            isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try increment(request, match)
         }

@@ -9,34 +9,63 @@ struct RouteTable {
 
     typealias Handler = @Sendable (ServiceRequest, RouteMatch) throws(RequestFailure) -> Void
 
+    /// Statuses that a repeatable route sends by itself.
+    private static let repeatableStatuses: [UInt16] = [400, 422, 503]
+
     let metrics: RequestMetrics
+    /// Nil if `Idempotency-Key` is switched off.
+    private let repetition: Repetition?
     private(set) var routes: [Route] = []
 
-    init(metrics: RequestMetrics) {
+    init(metrics: RequestMetrics, repetition: Repetition? = nil) {
         self.metrics = metrics
+        self.repetition = repetition
     }
 
     /// Adds a route, whose handler sends these statuses.
+    ///
+    /// - Parameters:
+    ///   - method: Of the requests.
+    ///   - pattern: Of their paths.
+    ///   - statuses: The statuses that have a counter of their own.
+    ///   - servesRefused: Whether it also answers on connections over a bound.
+    ///   - isRepeatable: Whether clients can repeat a request with an `Idempotency-Key`. For all
+    ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
+    ///     be a stream.
+    ///   - handle: Answers the request.
     mutating func add(
         _ method: HTTPMethod,
         _ pattern: String,
         statuses: [UInt16],
         servesRefused: Bool = false,
+        isRepeatable: Bool = false,
         handle: @escaping Handler
     ) {
+        let repetition = isRepeatable ? repetition : nil
+        let added = isRepeatable ? Self.repeatableStatuses : []
+        let statuses = statuses + added.filter { !statuses.contains($0) }
         let series = metrics.series(method: method, route: pattern, statuses: statuses)
         let headSeries =
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
         let route = Route(method, pattern, servesRefused: servesRefused) { exchange, match in
             let request = ServiceRequest(exchange, match.method == .head ? headSeries : series)
-            do throws(RequestFailure) {
-                try handle(request, match)
-            } catch {
-                request.fail(error)
+            if let repetition, repetition.handles(request, match, handle) {
+                return
             }
+            Self.run(handle, request, match)
         }
         routes.append(route)
+    }
+
+    /// Calls a handler, and answers with the error that it throws.
+    @inline(__always)
+    static func run(_ handle: Handler, _ request: ServiceRequest, _ match: RouteMatch) {
+        do throws(RequestFailure) {
+            try handle(request, match)
+        } catch {
+            request.fail(error)
+        }
     }
 
     /// The router, which answers requests that match no route with a problem.

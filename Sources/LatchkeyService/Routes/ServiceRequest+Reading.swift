@@ -65,7 +65,7 @@ extension ServiceRequest {
         guard !exchange.query.isEmpty, let text = try query(["ttl"])["ttl"] else {
             return nil
         }
-        guard let ttl = TimeToLiveText.milliseconds(text.utf8) else {
+        guard let ttl = TimeToLiveText.milliseconds(text) else {
             throw RequestFailure(.invalidQuery, "ttl \(TimeToLiveText.rule).")
         }
         return ttl

@@ -8,6 +8,8 @@ struct ServiceRequest: Sendable {
     let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
     let timing: RequestTiming?
+    /// Nil unless repeats of the request get its answer.
+    var keeper: AnswerKeeper?
 
     init(_ exchange: Exchange, _ series: RequestSeries) {
         self.exchange = exchange
@@ -28,12 +30,18 @@ struct ServiceRequest: Sendable {
             sentByteCount: exchange.method == .head ? 0 : body.count
         )
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
+        let keptBody = keeper == nil ? [] : body.copied
+        var keptFields: [UInt8]?
         exchange.respond(status, body: body) { answer in
             fields(&answer)
+            if keeper != nil {
+                keptFields = answer.copied()
+            }
             if let timing {
                 answer.add("Server-Timing", timing)
             }
         }
+        keeper?.keep(status, fields: keptFields, body: keptBody)
     }
 
     func respond(json: [UInt8]) {
@@ -100,6 +108,15 @@ extension ResponseBody {
         case .text(let text): text.utf8CodeUnitCount
         case .bytes(let bytes): bytes.count
         case .owned(let bytes, _): bytes.count
+        }
+    }
+
+    var copied: [UInt8] {
+        switch self {
+        case .none: []
+        case .text(let text): Array(Bytes(text))
+        case .bytes(let bytes): bytes
+        case .owned(let bytes, _): unsafe Array(bytes)
         }
     }
 }

@@ -10,7 +10,8 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
         table.add(
             .post,
             "/v1/transactions",
-            statuses: [200, 400, 409, 415, 422, 503, 507]
+            statuses: [200, 400, 409, 415, 422, 503, 507],
+            isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try transact(request)
         }

@@ -6,19 +6,25 @@
 struct MemberIndex {
     struct Entry {
         fileprivate let name: JSONView
-        fileprivate let hash: UInt64
+        fileprivate let isPlain: Bool
         /// The node of the member's name; of several with the name, the last.
         fileprivate(set) var node: Int32
         /// The node of the other object's member, if there is one.
         var partner = JSONOutline.none
     }
 
+    /// Where an entry is, with half of its hash, so that few other entries are looked at.
+    private struct Slot {
+        var hash: UInt32 = 0
+        var place = JSONOutline.none
+    }
+
     private static let searchedCountMax = 8
 
     private(set) var entries: ContiguousArray<Entry> = []
 
-    /// Places in `entries`, with open addressing: a power of two, or none for a few members.
-    private var slots: ContiguousArray<Int32> = []
+    /// Open addressing: a power of two, or none for a few members.
+    private var slots: ContiguousArray<Slot> = []
 
     private var mask: Int { slots.count - 1 }
 
@@ -29,45 +35,27 @@ struct MemberIndex {
 
     /// Puts a member under its name, and returns the node that had the name before.
     mutating func set(_ name: JSONView, node: Int32) -> Int32? {
-        if let place = find(name) {
+        let isPlain = !name.hasEscapes
+        let hash = slots.isEmpty ? 0 : Self.hash(name)
+        if let place = find(name, isPlain, hash) {
             defer { entries[place].node = node }
             return entries[place].node
         }
-        if entries.count == Self.searchedCountMax {
-            // Those before were not hashed.
+        entries.append(Entry(name: name, isPlain: isPlain, node: node))
+        if entries.count > Self.searchedCountMax, entries.count * 2 > slots.count {
+            slots = ContiguousArray(repeating: Slot(), count: max(32, slots.count * 4))
             for place in entries.indices {
-                let entry = entries[place]
-                entries[place] = Entry(
-                    name: entry.name,
-                    hash: Self.hash(entry.name),
-                    node: entry.node,
-                    partner: entry.partner
-                )
+                insert(place, Self.hash(entries[place].name))
             }
-        }
-        let isHashed = entries.count >= Self.searchedCountMax
-        entries.append(Entry(name: name, hash: isHashed ? Self.hash(name) : 0, node: node))
-        if isHashed {
-            insertLast()
+        } else if !slots.isEmpty {
+            insert(entries.count - 1, hash)
         }
         return nil
     }
 
     /// The place of a name's entry.
     func find(_ name: JSONView) -> Int? {
-        guard !slots.isEmpty else {
-            return entries.firstIndex { $0.name.equalsString(name) }
-        }
-        let hash = Self.hash(name)
-        var slot = Int(truncatingIfNeeded: hash) & mask
-        while slots[slot] >= 0 {
-            let place = Int(slots[slot])
-            if entries[place].hash == hash, entries[place].name.equalsString(name) {
-                return place
-            }
-            slot = (slot + 1) & mask
-        }
-        return nil
+        find(name, !name.hasEscapes, slots.isEmpty ? 0 : Self.hash(name))
     }
 
     /// Notes the member of the other object that an entry stands for, and returns the one before.
@@ -76,27 +64,41 @@ struct MemberIndex {
         return entries[place].partner
     }
 
-    /// Makes the table at least twice as long as the entries, and adds the last one to it.
-    private mutating func insertLast() {
-        if entries.count * 2 > slots.count {
-            slots = ContiguousArray(
-                repeating: JSONOutline.none,
-                count: max(32, slots.count * 4)
-            )
-            for place in entries.indices {
-                insert(place)
+    private func find(_ name: JSONView, _ isPlain: Bool, _ hash: UInt64) -> Int? {
+        guard !slots.isEmpty else {
+            for place in entries.indices where hasName(place, name, isPlain) {
+                return place
             }
-        } else {
-            insert(entries.count - 1)
+            return nil
         }
-    }
-
-    private mutating func insert(_ place: Int) {
-        var slot = Int(truncatingIfNeeded: entries[place].hash) & mask
-        while slots[slot] >= 0 {
+        var slot = Int(truncatingIfNeeded: hash) & mask
+        while slots[slot].place != JSONOutline.none {
+            let place = Int(slots[slot].place)
+            if slots[slot].hash == Self.slotHash(hash), hasName(place, name, isPlain) {
+                return place
+            }
             slot = (slot + 1) & mask
         }
-        slots[slot] = Int32(place)
+        return nil
+    }
+
+    private func hasName(_ place: Int, _ name: JSONView, _ isPlain: Bool) -> Bool {
+        isPlain && entries[place].isPlain
+            ? unsafe entries[place].name.bytes.equals(name.bytes)
+            : entries[place].name.equalsString(name)
+    }
+
+    private mutating func insert(_ place: Int, _ hash: UInt64) {
+        var slot = Int(truncatingIfNeeded: hash) & mask
+        while slots[slot].place != JSONOutline.none {
+            slot = (slot + 1) & mask
+        }
+        slots[slot] = Slot(hash: Self.slotHash(hash), place: Int32(place))
+    }
+
+    /// The low bits choose the slot.
+    private static func slotHash(_ hash: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: hash >> 32)
     }
 
     private static func hash(_ name: JSONView) -> UInt64 {

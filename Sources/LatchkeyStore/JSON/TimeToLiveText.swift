@@ -1,48 +1,30 @@
-/// Times to live as seconds with up to three decimals, such as `0.25`.
+/// Times to live as seconds, such as `0.25`.
 package enum TimeToLiveText {
     /// Ten years of 365 days, in milliseconds.
     package static let millisecondsMax: TimeToLive = 315_360_000_000
 
     /// The bounds, for messages.
-    package static let rule =
-        "must be a number of seconds above 0, with at most 3 decimals and at most 315360000"
+    package static let rule = "must be a number of seconds from 0.001 to 315360000"
 
-    /// Parses digits and at most three decimals; nil for anything else and out of bounds.
-    package static func milliseconds(_ text: some Sequence<UInt8>) -> TimeToLive? {
-        var total: TimeToLive = 0
-        var decimals: Int?
-        var isEmpty = true
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: ".") where decimals == nil && !isEmpty:
-                decimals = 0
-                isEmpty = true
-            case UInt8(ascii: "0")...UInt8(ascii: "9"):
-                guard decimals ?? 0 < 3, total <= millisecondsMax else {
-                    return nil
-                }
-                total = total * 10 + TimeToLive(byte - UInt8(ascii: "0"))
-                decimals = decimals.map { $0 + 1 }
-                isEmpty = false
-            default:
-                return nil
-            }
+    /// Parses seconds, rounded to milliseconds; nil for anything else and out of bounds.
+    package static func milliseconds(_ text: String) -> TimeToLive? {
+        let isPlain = text.utf8.allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".")
         }
-        guard !isEmpty else {
-            return nil
-        }
-        for _ in (decimals ?? 0)..<3 {
-            guard total <= millisecondsMax else {
-                return nil
-            }
-            total *= 10
-        }
-        return (1...millisecondsMax).contains(total) ? total : nil
+        return isPlain ? Double(text).flatMap(milliseconds) : nil
     }
 
-    /// The same of a JSON number, in any spelling.
+    /// The same of a JSON number.
     static func milliseconds(_ number: JSONView) -> TimeToLive? {
-        number.integer(timesTenTo: 3).flatMap { (1...millisecondsMax).contains($0) ? $0 : nil }
+        guard number.kind == .number else {
+            return nil
+        }
+        return Double(unsafe String(decoding: number.bytes, as: UTF8.self)).flatMap(milliseconds)
+    }
+
+    private static func milliseconds(_ seconds: Double) -> TimeToLive? {
+        let milliseconds = (seconds * 1000).rounded()
+        return (1...Double(millisecondsMax)).contains(milliseconds) ? Int64(milliseconds) : nil
     }
 
     /// The text of what is left until the expiry, never below 0.

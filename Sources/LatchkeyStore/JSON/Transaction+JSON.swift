@@ -90,6 +90,7 @@ extension Change.Step {
     /// - Parameters:
     ///   - json: The step, whose bytes it borrows.
     ///   - previous: The value of a put, or the patch of a merge, that names none.
+    /// - Throws: ``InvalidTransaction`` for what is not a step.
     package init(
         _ json: JSONView,
         previous: JSONView? = nil

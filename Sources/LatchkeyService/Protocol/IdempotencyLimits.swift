@@ -1,0 +1,42 @@
+package import LatchkeySettings
+
+/// How long, and how many, first answers are kept for repeats with an `Idempotency-Key`.
+package struct IdempotencyLimits: Sendable, Hashable {
+    /// How long an answer is kept; zero switches the header off.
+    package var time = Duration.seconds(600)
+    /// How many keys there can be, and requests that wait for the answer to one.
+    package var keyCountMax = 100_000
+    /// How much memory keys, kept answers and waiting bodies can take.
+    package var byteCountMax = 64 << 20
+
+    package init() {}
+}
+
+extension IdempotencyLimits: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        .seconds(
+            "idempotency-seconds",
+            \.time,
+            0...604_800,
+            "How long the answer to a request with an Idempotency-Key is kept for repeats. 0 "
+                + "switches it off: the header is ignored."
+        ),
+        .integer(
+            "max-idempotency-keys",
+            \.keyCountMax,
+            1...100_000_000,
+            "The maximum number of keys, and of requests that wait for the answer to another one "
+                + "with their key. At the bound a request with a new key gets status 503."
+        ),
+        .integer(
+            "idempotency-bytes",
+            \.byteCountMax,
+            1024...1_125_899_906_842_624,
+            unit: "bytes",
+            "The memory for keys, kept answers and waiting bodies. At the bound a request with a "
+                + "new key gets status 503. Answers to requests that run then may exceed it."
+        ),
+    ]
+}

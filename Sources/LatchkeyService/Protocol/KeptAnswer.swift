@@ -1,0 +1,40 @@
+internal import LatchkeyHTTP
+
+/// An answer that is kept, to be given again.
+struct KeptAnswer: Sendable, Hashable {
+    let status: UInt16
+    /// The header fields, as ``ResponseFields/copied()`` made them.
+    let fields: [UInt8]
+    let body: [UInt8]
+
+    var byteCount: Int { fields.count + body.count }
+}
+
+extension KeptAnswer {
+    /// What is kept of an answer; nil if the request was refused and can run again.
+    ///
+    /// 429 and everything above 500 mean that nothing was applied. 500 means that the outcome is
+    /// not known. It is kept, because a repeat must not run: the change could be made twice.
+    ///
+    /// - Parameters:
+    ///   - status: Of the answer.
+    ///   - fields: Its header fields; nil if the answer could not be made. Its request has had its
+    ///     effect then.
+    ///   - body: Its body.
+    init?(_ status: HTTPStatus, fields: [UInt8]?, body: [UInt8]) {
+        switch (status.rawValue, fields) {
+        case (429, _), (501..., _):
+            return nil
+        case (_, nil):
+            self = .outcomeUnknown
+        case (let status, let fields?):
+            self.init(status: status, fields: fields, body: body)
+        }
+    }
+
+    private static let outcomeUnknown = KeptAnswer(
+        status: UInt16(Problem.outcomeUnknown.status),
+        fields: Array("Content-Type\0application/problem+json\0".utf8),
+        body: Problem.outcomeUnknown.json()
+    )
+}

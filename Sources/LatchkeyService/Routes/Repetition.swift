@@ -1,0 +1,150 @@
+internal import CLatchkeySystem
+internal import Dispatch
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+
+/// Answers repeats of a request with its first answer, on the routes that are declared repeatable.
+///
+/// A request is repeated if it has the `Idempotency-Key` of an earlier one. Requests without the
+/// header pay for the look-up of its name only.
+///
+/// **Design.** ``IdempotencyKeys`` decides which request runs. The request that runs carries an
+/// ``AnswerKeeper``, which is told its answer in ``ServiceRequest/respond(_:body:fields:)``: the
+/// real one, made by the handler when the store has decided, on whatever thread. An answer that the
+/// server makes by itself because the handler is late (`outcome-unknown`) does not pass there. So
+/// the key still runs, and a repeat waits for the real answer, also if the first client has gone.
+///
+/// A waiting request that runs after a refusal does so on `queue`: not on the thread that answered,
+/// where one refusal would follow the other in a recursion.
+final class Repetition: Sendable {
+    private static let keyCount = MetricFamily(
+        "latchkey_idempotency_keys",
+        .gauge,
+        help: "Idempotency keys whose request runs or whose answer is kept."
+    )
+    private static let replayCount = MetricFamily(
+        "latchkey_idempotency_replays_total",
+        .counter,
+        help: "Requests that were answered with the answer to an earlier one with their key."
+    )
+
+    /// A request that waits for the answer to another one, with all that it needs to run.
+    private struct Waiting: Sendable {
+        let request: ServiceRequest
+        let match: RouteMatch
+        let handle: RouteTable.Handler
+    }
+
+    private let keys: IdempotencyKeys<Waiting>
+    private let replays: Counter
+    private let queue = DispatchQueue(label: "latchkey.repetition")
+
+    /// Nil if it is switched off.
+    init?(
+        _ limits: IdempotencyLimits,
+        _ registry: MetricRegistry,
+        clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
+    ) {
+        guard limits.time > .zero else {
+            return nil
+        }
+        let keys = IdempotencyKeys<Waiting>(limits, clock: clock)
+        self.keys = keys
+        replays = registry.counter(Self.replayCount)
+        registry.collect([Self.keyCount]) { writer in
+            writer.begin(Self.keyCount)
+            writer.sample(.none, UInt64(keys.count()))
+        }
+    }
+
+    /// Handles a request that has an `Idempotency-Key`; false if it has none.
+    @inline(__always)
+    func handles(
+        _ request: ServiceRequest,
+        _ match: RouteMatch,
+        _ handle: @escaping RouteTable.Handler
+    ) -> Bool {
+        guard let field = request.exchange.header(named: "idempotency-key") else {
+            return false
+        }
+        take(field, Waiting(request: request, match: match, handle: handle))
+        return true
+    }
+
+    private func take(_ field: Bytes, _ waiting: Waiting) {
+        let request = waiting.request
+        guard Self.isKey(field), request.exchange.headerCount(named: "idempotency-key") == 1 else {
+            request.fail(.invalidIdempotencyKey)
+            return
+        }
+        let key = Array(field)
+        let turn = keys.take(
+            key,
+            RequestFingerprint(request.exchange),
+            waiting,
+            byteCount: request.exchange.body.count
+        )
+        switch turn {
+        case .run: run(waiting, key)
+        case .wait: break
+        case .answer(let answer): repeatAnswer(answer, to: request)
+        case .reused: request.fail(.idempotencyKeyReused)
+        case .full: request.fail(.tooManyIdempotencyKeys)
+        }
+    }
+
+    /// Visible ASCII.
+    private static func isKey(_ field: Bytes) -> Bool {
+        (1...255).contains(field.count) && field.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    private func run(_ waiting: Waiting, _ key: [UInt8]) {
+        var request = waiting.request
+        request.keeper = AnswerKeeper(key: key, repetition: self)
+        RouteTable.run(waiting.handle, request, waiting.match)
+    }
+
+    private func repeatAnswer(_ answer: KeptAnswer, to request: ServiceRequest) {
+        replays.add()
+        request.respond(HTTPStatus(rawValue: answer.status), body: .bytes(answer.body)) {
+            $0.add(copied: answer.fields)
+            $0.add("Idempotency-Replayed", "true")
+        }
+    }
+
+    /// Says how the request that ran with this key was answered.
+    fileprivate func finish(_ key: [UInt8], _ answer: KeptAnswer?) {
+        switch keys.finish(key, answer) {
+        case .answer(let waiting):
+            guard let answer else {
+                return
+            }
+            for one in waiting {
+                repeatAnswer(answer, to: one.request)
+            }
+        case .run(let next):
+            queue.async { self.run(next, key) }
+        }
+    }
+}
+
+/// Is told the answer to the request that runs with a key.
+final class AnswerKeeper: Sendable {
+    private let key: [UInt8]
+    private let repetition: Repetition
+
+    init(key: [UInt8], repetition: Repetition) {
+        self.key = key
+        self.repetition = repetition
+    }
+
+    /// Keeps the answer, if it is one to keep.
+    ///
+    /// - Parameters:
+    ///   - status: Of the answer.
+    ///   - fields: Its header fields; nil if it could not be made.
+    ///   - body: Its body.
+    func keep(_ status: HTTPStatus, fields: [UInt8]?, body: [UInt8]) {
+        repetition.finish(key, KeptAnswer(status, fields: fields, body: body))
+    }
+}

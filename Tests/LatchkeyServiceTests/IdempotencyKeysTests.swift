@@ -1,0 +1,196 @@
+import LatchkeyHTTP
+import Synchronization
+import Testing
+
+@testable import LatchkeyService
+
+/// Which request with a key runs, which waits, and how long answers are kept.
+struct IdempotencyKeysTests {
+    @Test func `the first request runs, later ones wait, and all get its answer`() {
+        let keys = Keys()
+        #expect(keys.take("k", waiting: 1) == .run)
+        #expect(keys.take("k", waiting: 2) == .wait)
+        #expect(keys.take("k", waiting: 3) == .wait)
+        #expect(keys.take("other", waiting: 4) == .run)
+        #expect(keys.finish("k", "done") == .answered([2, 3]))
+        #expect(keys.take("k", waiting: 5) == .answer("done"))
+        #expect(keys.finish("other", "done too") == .answered([]))
+    }
+
+    @Test func `after a refusal the request that has waited longest runs`() {
+        let keys = Keys()
+        #expect(keys.take("k", waiting: 1) == .run)
+        #expect(keys.take("k", waiting: 2) == .wait)
+        #expect(keys.take("k", waiting: 3) == .wait)
+        #expect(keys.finish("k", nil) == .runs(2))
+        #expect(keys.take("k", waiting: 4) == .wait)
+        #expect(keys.finish("k", nil) == .runs(3))
+        #expect(keys.finish("k", "done") == .answered([4]))
+    }
+
+    @Test func `a refused request frees its key, for any other request`() {
+        let keys = Keys()
+        #expect(keys.take("k", "PUT 1", waiting: 1) == .run)
+        #expect(keys.finish("k", nil) == .answered([]))
+        #expect(keys.count == 0)
+        #expect(keys.take("k", "PUT 2", waiting: 2) == .run)
+    }
+
+    @Test func `a key is for one request, while it runs and afterwards`() {
+        let keys = Keys()
+        #expect(keys.take("k", "PUT 1", waiting: 1) == .run)
+        #expect(keys.take("k", "PUT 2", waiting: 2) == .reused)
+        #expect(keys.finish("k", "done") == .answered([]))
+        #expect(keys.take("k", "PUT 2", waiting: 3) == .reused)
+        #expect(keys.take("k", "PUT 1", waiting: 4) == .answer("done"))
+    }
+
+    @Test func `an answer is kept for its time from the answer, and not longer`() {
+        let keys = Keys { $0.time = .seconds(10) }
+        #expect(keys.take("k", waiting: 1) == .run)
+        keys.advance(1000)
+        #expect(keys.take("k", waiting: 2) == .wait, "a key that runs has no end")
+        #expect(keys.finish("k", "done") == .answered([2]))
+        keys.advance(9.999)
+        #expect(keys.take("k", waiting: 3) == .answer("done"))
+        keys.advance(0.001)
+        #expect(keys.take("k", "another", waiting: 4) == .run)
+        keys.advance(100)
+        #expect(keys.take("k", "another", waiting: 5) == .wait, "the new one is not dropped")
+    }
+
+    @Test func `at the bound of keys only expired ones give way`() {
+        let keys = Keys {
+            $0.keyCountMax = 3
+            $0.time = .seconds(10)
+        }
+        #expect(keys.take("a", waiting: 1) == .run)
+        #expect(keys.finish("a", "A") == .answered([]))
+        #expect(keys.take("b", waiting: 2) == .run)
+        #expect(keys.take("b", waiting: 3) == .wait, "a waiting request takes a place, too")
+        #expect(keys.take("c", waiting: 4) == .full)
+        #expect(keys.take("b", waiting: 5) == .full)
+        #expect(keys.take("a", waiting: 6) == .answer("A"), "nothing was dropped early")
+        keys.advance(10)
+        #expect(keys.take("c", waiting: 7) == .run)
+        #expect(keys.finish("b", "B") == .answered([3]))
+        #expect(keys.take("d", waiting: 8) == .run)
+        #expect(keys.take("e", waiting: 9) == .full)
+    }
+
+    /// 320 bytes are an entry's, 1024 a waiting request's.
+    @Test func `bytes are given back to the last one`() {
+        let keys = Keys {
+            $0.byteCountMax = 321 + 1024 + 7
+            $0.time = .seconds(10)
+        }
+        for round in 0..<1000 {
+            #expect(keys.take("k", waiting: 1) == .run)
+            #expect(keys.take("k", waiting: 2, byteCount: 8) == .full)
+            #expect(keys.take("k", waiting: 3, byteCount: 7) == .wait)
+            #expect(keys.take("l", waiting: 4) == .full)
+            if round.isMultiple(of: 2) {
+                #expect(keys.finish("k", nil) == .runs(3))
+                #expect(keys.finish("k", nil) == .answered([]))
+            } else {
+                // As long as what a waiting request takes, so that nothing fits beside it.
+                let answer = String(repeating: "x", count: 1024)
+                #expect(keys.finish("k", answer) == .answered([3]))
+                #expect(keys.take("l", waiting: 5) == .full)
+                keys.advance(10)
+            }
+        }
+        #expect(keys.count == 0)
+    }
+
+    @Test func `expired keys are not counted, however many there are`() {
+        let keys = Keys { $0.time = .seconds(10) }
+        for number in 0..<2000 {
+            #expect(keys.take("\(number)", waiting: 0) == .run)
+            #expect(keys.finish("\(number)", "x") == .answered([]))
+        }
+        #expect(keys.count == 2000)
+        keys.advance(10)
+        #expect(keys.take("new", waiting: 0) == .run)
+        #expect(keys.count == 1)
+    }
+
+    @Test func `a fingerprint tells methods, targets and bodies apart`() {
+        let requests: [(StaticString, StaticString, StaticString, StaticString)] = [
+            ("PUT", "/a", "", "1"), ("DELETE", "/a", "", "1"), ("PUT", "/b", "", "1"),
+            ("PUT", "/a", "x", "1"), ("PUT", "/a", "", "2"), ("PUT", "/a", "1", ""),
+            ("PUT", "/", "a", "1"), ("PUT/", "a", "", "1"),
+        ]
+        let prints = requests.map {
+            RequestFingerprint(
+                method: Bytes($0.0),
+                path: Bytes($0.1),
+                query: Bytes($0.2),
+                body: Bytes($0.3)
+            )
+        }
+        #expect(Set(prints).count == requests.count)
+        #expect(Keys.print("PUT 1") == Keys.print("PUT 1"))
+    }
+}
+
+/// Keys of requests that are numbers, with a clock that the test turns.
+private final class Keys: Sendable {
+    enum Turn: Equatable {
+        case run, wait, reused, full
+        case answer(String)
+    }
+
+    enum Continuation: Equatable {
+        case answered([Int])
+        case runs(Int)
+    }
+
+    private let nanoseconds: Clock
+    private let keys: IdempotencyKeys<Int>
+
+    private final class Clock: Sendable {
+        let now = Atomic<UInt64>(0)
+    }
+
+    init(_ adjust: (inout IdempotencyLimits) -> Void = { _ in }) {
+        var limits = IdempotencyLimits()
+        adjust(&limits)
+        let clock = Clock()
+        nanoseconds = clock
+        keys = IdempotencyKeys(limits) { clock.now.load(ordering: .relaxed) }
+    }
+
+    var count: Int { keys.count() }
+
+    func advance(_ seconds: Double) {
+        nanoseconds.now.add(UInt64((seconds * 1e9).rounded()), ordering: .relaxed)
+    }
+
+    static func print(_ text: StaticString) -> RequestFingerprint {
+        RequestFingerprint(method: Bytes(""), path: Bytes(""), query: Bytes(""), body: Bytes(text))
+    }
+
+    func take(
+        _ key: String,
+        _ request: StaticString = "",
+        waiting: Int,
+        byteCount: Int = 0
+    ) -> Turn {
+        switch keys.take(Array(key.utf8), Self.print(request), waiting, byteCount: byteCount) {
+        case .run: .run
+        case .wait: .wait
+        case .reused: .reused
+        case .full: .full
+        case .answer(let answer): .answer(String(decoding: answer.body, as: UTF8.self))
+        }
+    }
+
+    func finish(_ key: String, _ body: String?) -> Continuation {
+        let answer = body.map { KeptAnswer(status: 200, fields: [], body: Array($0.utf8)) }
+        return switch keys.finish(Array(key.utf8), answer) {
+        case .answer(let waiting): .answered(waiting)
+        case .run(let next): .runs(next)
+        }
+    }
+}

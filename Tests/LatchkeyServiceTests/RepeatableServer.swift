@@ -1,0 +1,157 @@
+import LatchkeyHTTP
+import LatchkeyMetrics
+import LatchkeyStore
+import LatchkeySync
+import LatchkeyTestSupport
+import Synchronization
+
+@testable import LatchkeyService
+
+/// A server of properties whose commits the test releases, and of a route that the test scripts.
+///
+/// `POST /scripted` counts a run, waits for ``script`` if it is empty, and answers with its first
+/// status; 0 stands for an answer that cannot be made.
+final class RepeatableServer: Sendable {
+    enum Threads: CaseIterable, Sendable {
+        case eventLoops, perConnection
+    }
+
+    let server: HTTPServer
+    let hook: CommitHook
+    let commits = Arrivals()
+    let runs = Arrivals()
+    let registry = MetricRegistry()
+    let nanoseconds = TestClock()
+    private let script = Synchronized<(statuses: [Int], waiting: [ServiceRequest]), LockStrategy>(
+        ([], [])
+    )
+
+    final class TestClock: Sendable {
+        let now = Atomic<UInt64>(0)
+    }
+
+    init(
+        _ kind: StrategyKind = .lock,
+        _ threads: Threads = .eventLoops,
+        answerTimeout: Duration = .seconds(60),
+        limits: IdempotencyLimits = IdempotencyLimits()
+    ) throws {
+        let commits = commits
+        let clock = nanoseconds
+        hook = CommitHook { _ in commits.arrive() }
+        let repetition = Repetition(limits, registry) { clock.now.load(ordering: .relaxed) }
+        var table = RouteTable(
+            metrics: RequestMetrics(registry, sendsServerTiming: true),
+            repetition: repetition
+        )
+        kind.accept(RouteMaker(hook: hook))(&table)
+        let script = script
+        let runs = runs
+        table.add(.post, "/scripted", statuses: [200], isRepeatable: true) { request, _ in
+            runs.arrive()
+            let status = script.write { script -> Int? in
+                guard script.statuses.isEmpty else { return script.statuses.removeFirst() }
+                script.waiting.append(request)
+                return nil
+            }
+            if let status { Self.answer(request, status) }
+        }
+        let router = table.router(hosts: nil)
+        var configuration = HTTPServerConfiguration()
+        configuration.port = 0
+        configuration.usesThreadPerConnection = threads == .perConnection
+        configuration.answerTimeout = answerTimeout
+        let unknown = Problem.outcomeUnknown.json()
+        configuration.unknownBody = String(decoding: unknown, as: UTF8.self)
+        server = try HTTPServer(configuration) { router.handle($0) }
+    }
+
+    /// Answers the scripted requests with these statuses, in the order of their runs.
+    func answer(_ statuses: [Int]) {
+        let ready = script.write { script in
+            script.statuses += statuses
+            let count = min(script.statuses.count, script.waiting.count)
+            let ready = zip(script.waiting, script.statuses).map { ($0, $1) }
+            script.waiting.removeFirst(count)
+            script.statuses.removeFirst(count)
+            return ready
+        }
+        for (request, status) in ready {
+            Self.answer(request, status)
+        }
+    }
+
+    private static func answer(_ request: ServiceRequest, _ status: Int) {
+        guard status != 0 else {
+            request.respond(.ok) { $0.add("Broken", "a\nb") }
+            return
+        }
+        request.respond(HTTPStatus(rawValue: UInt16(status)), body: .bytes(Array("done".utf8)))
+    }
+
+    func ask(
+        _ method: String,
+        _ target: String,
+        key: String? = nil,
+        _ body: String? = nil
+    ) throws -> HTTPAnswer {
+        let headers = key.map { ["Idempotency-Key: \($0)"] } ?? []
+        return try HTTPClient(port: server.port)
+            .request(method, target, headers: headers, body: body.map { Array($0.utf8) })
+    }
+
+    /// Asks on a thread of its own.
+    func askAside(_ method: String, _ target: String, key: String) -> Aside {
+        Aside { try self.ask(method, target, key: key) }
+    }
+
+    /// Waits until this many requests have no answer yet, and their handlers have returned.
+    func awaitSuspended(_ count: Int) -> Bool {
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(60)
+        while server.statistics.suspended != count, clock.now < end {
+            Yield.now()
+        }
+        return server.statistics.suspended == count
+    }
+
+    func metric(_ name: String) -> String? {
+        let lines = String(decoding: registry.text(.text), as: UTF8.self).split(separator: "\n")
+        return lines.first { $0.hasPrefix("\(name) ") }.map { String($0.dropFirst(name.count + 1)) }
+    }
+}
+
+/// A request under way on a thread of its own.
+struct Aside: Sendable {
+    private let answer = Synchronized<Result<HTTPAnswer, any Error>?, LockStrategy>(nil)
+    private let thread: TestThread
+
+    init(_ ask: @escaping @Sendable () throws -> HTTPAnswer) {
+        thread = TestThread { [answer] in
+            let result = Result(catching: ask)
+            answer.write { $0 = result }
+        }
+    }
+
+    func get() throws -> HTTPAnswer? {
+        thread.join()
+        return try answer.read { $0 }?.get()
+    }
+}
+
+/// Adds the routes of a store whose commits pass a hook.
+private struct RouteMaker: StrategyVisitor {
+    let hook: CommitHook
+
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> (inout RouteTable) -> Void {
+        let store = HookedStore(
+            limits: StoreLimits(),
+            stripeCount: 1,
+            strategy: { ChosenStrategy() },
+            hook: hook
+        )
+        return { PropertyRoutes(store: store, depthMax: 64).add(to: &$0) }
+    }
+}
