@@ -196,7 +196,13 @@ package struct ResponseFields: ~Copyable {
 
     @usableFromInline
     mutating func addTerminated(_ name: StaticString, _ value: UnsafeRawPointer) {
-        let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        unsafe addTerminated(UnsafeRawPointer(name.utf8Start), value)
+    }
+
+    /// Adds a field whose name and value each end with a NUL.
+    @usableFromInline
+    mutating func addTerminated(_ name: UnsafeRawPointer, _ value: UnsafeRawPointer) {
+        let name = unsafe name.assumingMemoryBound(to: CChar.self)
         let value = unsafe value.assumingMemoryBound(to: CChar.self)
         let added =
             if let response = unsafe response {

@@ -7,10 +7,11 @@ extension ResponseFields {
     /// Nil if one of them was not valid.
     package func copied() -> [UInt8]? {
         guard areValid else { return nil }
-        let count = unsafe latchkey_http_response_copy_fields(response, nil, 0)
+        let made = unsafe response ?? latchkey_http_short_response(request)
+        let count = unsafe latchkey_http_response_copy_fields(made, nil, 0)
         return unsafe [UInt8](unsafeUninitializedCapacity: count) { memory, initialized in
             initialized = unsafe latchkey_http_response_copy_fields(
-                response,
+                made,
                 memory.baseAddress,
                 count
             )
@@ -24,12 +25,7 @@ extension ResponseFields {
         while let name = texts.popFirst(), let value = texts.popFirst() {
             unsafe fields.withUnsafeBytes { memory in
                 let base = unsafe memory.baseAddress.unsafelyUnwrapped
-                let added = unsafe latchkey_http_response_add(
-                    response,
-                    (base + name.startIndex).assumingMemoryBound(to: CChar.self),
-                    (base + value.startIndex).assumingMemoryBound(to: CChar.self)
-                )
-                areValid = areValid && added
+                unsafe addTerminated(base + name.startIndex, base + value.startIndex)
             }
         }
     }

@@ -64,7 +64,7 @@ final class Repetition: Sendable {
         _ match: RouteMatch,
         _ handle: @escaping RouteTable.Handler
     ) -> Bool {
-        guard let field = request.exchange.header(named: "idempotency-key") else {
+        guard let field = request.exchange.header(named: .idempotencyKey) else {
             return false
         }
         take(field, Waiting(request: request, match: match, handle: handle))
@@ -73,7 +73,7 @@ final class Repetition: Sendable {
 
     private func take(_ field: Bytes, _ waiting: Waiting) {
         let request = waiting.request
-        guard Self.isKey(field), request.exchange.headerCount(named: "idempotency-key") == 1 else {
+        guard Self.isKey(field), !request.exchange.repeatsHeader(named: .idempotencyKey) else {
             request.fail(.invalidIdempotencyKey)
             return
         }
