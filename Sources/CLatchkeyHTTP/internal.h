@@ -65,6 +65,7 @@
 #include <time.h>
 
 #include "CLatchkeyHTTP.h"
+#include "short.h"
 
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
@@ -114,7 +115,6 @@ enum {
     FIELDS_INLINE = 24,
     HEAD_INLINE_BYTES = 1024,
     AUTHORITY_KEPT_BYTES_MAX = 64,
-    SHORT_LINES_MAX = 6,
 };
 
 // The library's memory of a connection: one half for the head, and what comes behind it in the same
@@ -136,24 +136,6 @@ typedef struct address {
 
 typedef struct connection connection;
 struct body_reader;
-
-// A header line of a short answer: the name, which lives for ever, and libmicrohttpd's own copy of
-// the value.
-typedef struct short_line {
-    const char *name;
-    char *value;
-    size_t value_count;
-} short_line;
-
-// The response object of the last short answer, and how far the next one is like it (short.c).
-typedef struct short_answer {
-    struct MHD_Response *response;  // or NULL
-    size_t body_count;
-    size_t line_count;
-    size_t next;       // the line that is added next
-    bool is_reusable;  // all of its lines are in `lines`
-    short_line lines[SHORT_LINES_MAX];
-} short_answer;
 
 // A place in a list.
 typedef struct links {
@@ -387,12 +369,6 @@ bool latchkey_http_response_abandon(connection *c, unsigned expected);
 
 // Lets the server's thread go on with a request that was in this state and is not any more.
 void latchkey_http_response_go_on(connection *c, unsigned state);
-
-// short.c
-
-// Gives up an answer of this connection: destroys the response object, unless the connection keeps
-// it.
-void latchkey_http_short_drop(connection *c, struct MHD_Response *response);
 
 // deadline.c
 

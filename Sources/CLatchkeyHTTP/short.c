@@ -73,8 +73,9 @@ bool latchkey_http_short_add(latchkey_http_request *request, const char *name, c
         }
         remove_rest(s);
     }
-    bool is_new =
-        s->line_count < SHORT_LINES_MAX && MHD_get_response_header(s->response, name) == NULL;
+    size_t name_count = strlen(name);
+    bool is_new = s->line_count < SHORT_LINES_MAX && name_count < SHORT_NAME_BYTES &&
+                  MHD_get_response_header(s->response, name) == NULL;
     if (MHD_add_response_header(s->response, name, value) != MHD_YES) {
         return false;
     }
@@ -84,15 +85,22 @@ bool latchkey_http_short_add(latchkey_http_request *request, const char *name, c
     }
     // The object's own copy, which nobody else uses.
     char *copy = (char *)(uintptr_t)MHD_get_response_header(s->response, name);
-    s->lines[s->line_count++] = (short_line){name, copy, count};
+    short_line *line = &s->lines[s->line_count++];
+    memcpy(line->name, name, name_count + 1);
+    line->value = copy;
+    line->value_count = count;
     s->next = s->line_count;
     return true;
 }
 
-void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close) {
+latchkey_http_response *latchkey_http_short_response(latchkey_http_request *request) {
     short_answer *s = &((connection *)(void *)request)->short_answer;
     remove_rest(s);
-    latchkey_http_respond(request, status, (latchkey_http_response *)s->response, close);
+    return (latchkey_http_response *)s->response;
+}
+
+void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close) {
+    latchkey_http_respond(request, status, latchkey_http_short_response(request), close);
 }
 
 void latchkey_http_short_drop(connection *c, struct MHD_Response *response) {

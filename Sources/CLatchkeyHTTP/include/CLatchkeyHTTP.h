@@ -361,8 +361,12 @@ void latchkey_http_response_discard(latchkey_http_response *response);
 // if there is no memory; then another answer must be given.
 bool latchkey_http_short_begin(latchkey_http_request *request, const void *body, size_t count);
 
-// As latchkey_http_response_add(), but `name` must live for ever.
+// As latchkey_http_response_add().
 bool latchkey_http_short_add(latchkey_http_request *request, const char *name, const char *value);
+
+// The answer with the header lines that were added so far. Only to be read, before the next line is
+// added.
+latchkey_http_response *latchkey_http_short_response(latchkey_http_request *request);
 
 // As latchkey_http_respond().
 void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close);
