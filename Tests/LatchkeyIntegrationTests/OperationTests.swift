@@ -15,7 +15,8 @@ struct OperationTests {
                 #"""
                 {"name":"report","priority":"high","steps":[{"put":"a","value":{"x": 1},"ttl":9},
                 {"merge":"a","patch":{"y":2}},{"put":"copy"},{"increment":"n","by":2},
-                {"get":"copy"},{"transaction":{"if":[{"name":"n","revision":4}],"then":[{"delete":"n"}]}}]}
+                {"get":"copy"},
+                {"transaction":{"if":[{"name":"n","revision":4}],"then":[{"delete":"n"}]}}]}
                 """#
             )
             #expect(answer.status == 202)

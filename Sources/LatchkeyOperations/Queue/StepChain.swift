@@ -7,8 +7,8 @@ internal import Dispatch
 ///
 /// **Design.** A serial queue of the operation makes the steps, so that at most one thread works
 /// for it, and one of its own while it is busy: a step that blocks delays no other operation. A
-/// step may complete later, on any thread. Then the next one is made on the queue again, because that
-/// thread may be one that serves requests. `position` is used by one step at a time.
+/// step may complete later, on any thread. Then the next one is made on the queue again, because
+/// that thread may be one that serves requests. `position` is used by one step at a time.
 ///
 /// SAFETY: `@unchecked Sendable` because `position` changes only between two steps, by the thread
 /// on which a step has completed; the lock of ``Handoff`` and the queue order these threads.
