@@ -1,5 +1,7 @@
 // Declarations that the files of this target share. Nothing here is visible outside.
 //
+// Length: the states of a connection, and who changes them, in one place.
+//
 // Design
 //
 // A connection object lives from MHD_CONNECTION_NOTIFY_STARTED to _CLOSED, and longer if a request

@@ -205,18 +205,17 @@ package struct ResponseFields: ~Copyable {
 
     @usableFromInline
     mutating func addTerminated(_ name: StaticString, _ value: UnsafeRawPointer) {
-        let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-        let value = unsafe value.assumingMemoryBound(to: CChar.self)
+        let nameText = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        let text = unsafe value.assumingMemoryBound(to: CChar.self)
         let added =
             if let response = unsafe response {
-                unsafe latchkey_http_response_add(response, name, value)
+                unsafe latchkey_http_response_add(response, nameText, text)
             } else {
-                unsafe latchkey_http_short_add(request, name, value)
+                unsafe latchkey_http_short_add(request, nameText, text)
             }
         areValid = areValid && added
         if recorded != nil {
-            let text = unsafe String(cString: value.assumingMemoryBound(to: CChar.self))
-            recorded?.append(ResponseField(name: name, value: text))
+            recorded?.append(ResponseField(name: name, value: unsafe String(cString: text)))
         }
     }
 }
