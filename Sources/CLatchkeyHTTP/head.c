@@ -344,8 +344,6 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
     } else if (r.is_other_coding) {
         c->request.rejection = LATCHKEY_HTTP_REJECTION_TRANSFER_CODING;
         c->closes = true;
-    } else if (c->body_declared > c->body_bytes_max) {
-        reject(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE, true);
     }
     if (head_count > options->head_bytes_max && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, false);

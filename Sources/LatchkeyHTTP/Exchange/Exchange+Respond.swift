@@ -104,6 +104,7 @@ package struct ResponseFields: ~Copyable {
     /// Nil for the short answer of the connection.
     @usableFromInline let response: OpaquePointer?
     @usableFromInline var areValid = true
+    @usableFromInline var recorded: [ResponseField]?
 
     @usableFromInline
     init(_ request: UnsafeMutablePointer<latchkey_http_request>, _ start: ResponseStart) {
@@ -139,6 +140,14 @@ package struct ResponseFields: ~Copyable {
         if let response = unsafe response {
             unsafe latchkey_http_response_discard(response)
         }
+    }
+
+    /// Adds fields, and returns copies of them; nil if one of them is not valid.
+    package mutating func record(_ add: (inout ResponseFields) -> Void) -> [ResponseField]? {
+        recorded = []
+        add(&self)
+        defer { recorded = nil }
+        return areValid ? recorded : nil
     }
 
     @inlinable
@@ -196,20 +205,30 @@ package struct ResponseFields: ~Copyable {
 
     @usableFromInline
     mutating func addTerminated(_ name: StaticString, _ value: UnsafeRawPointer) {
-        unsafe addTerminated(UnsafeRawPointer(name.utf8Start), value)
-    }
-
-    /// Adds a field whose name and value each end with a NUL.
-    @usableFromInline
-    mutating func addTerminated(_ name: UnsafeRawPointer, _ value: UnsafeRawPointer) {
-        let name = unsafe name.assumingMemoryBound(to: CChar.self)
+        let start = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
         let value = unsafe value.assumingMemoryBound(to: CChar.self)
         let added =
             if let response = unsafe response {
-                unsafe latchkey_http_response_add(response, name, value)
+                unsafe latchkey_http_response_add(response, start, value)
             } else {
-                unsafe latchkey_http_short_add(request, name, value)
+                unsafe latchkey_http_short_add(request, start, value)
             }
         areValid = areValid && added
+        if recorded != nil {
+            let text = unsafe String(cString: value)
+            recorded?.append(ResponseField(name: name, value: text))
+        }
+    }
+}
+
+/// A header field of an answer.
+@usableFromInline
+package struct ResponseField: Sendable {
+    package let name: StaticString
+    package let value: String
+
+    package init(name: StaticString, value: String) {
+        self.name = name
+        self.value = value
     }
 }
