@@ -64,24 +64,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "CLatchkeyHTTP.h"
+#include "clock.h"
 #include "short.h"
 
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
-
-// The monotonic clock.
-static inline uint64_t latchkey_http_nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static inline uint64_t latchkey_http_milliseconds(void) {
-    return latchkey_http_nanoseconds() / 1000000u;
-}
 
 enum phase {
     PHASE_WAITING,

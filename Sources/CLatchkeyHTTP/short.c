@@ -93,14 +93,10 @@ bool latchkey_http_short_add(latchkey_http_request *request, const char *name, c
     return true;
 }
 
-latchkey_http_response *latchkey_http_short_response(latchkey_http_request *request) {
+void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close) {
     short_answer *s = &((connection *)(void *)request)->short_answer;
     remove_rest(s);
-    return (latchkey_http_response *)s->response;
-}
-
-void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close) {
-    latchkey_http_respond(request, status, latchkey_http_short_response(request), close);
+    latchkey_http_respond(request, status, (latchkey_http_response *)s->response, close);
 }
 
 void latchkey_http_short_drop(connection *c, struct MHD_Response *response) {

@@ -364,10 +364,6 @@ bool latchkey_http_short_begin(latchkey_http_request *request, const void *body,
 // As latchkey_http_response_add().
 bool latchkey_http_short_add(latchkey_http_request *request, const char *name, const char *value);
 
-// The answer with the header lines that were added so far. Only to be read, before the next line is
-// added.
-latchkey_http_response *latchkey_http_short_response(latchkey_http_request *request);
-
 // As latchkey_http_respond().
 void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close);
 
