@@ -94,7 +94,7 @@ struct HistoryRoutes: Sendable {
         guard let text, text != "0" else {
             return 0
         }
-        guard let wait = TimeToLiveText.milliseconds(text.utf8), wait <= waitMillisecondsMax else {
+        guard let wait = TimeToLiveText.milliseconds(text), wait <= waitMillisecondsMax else {
             throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
         }
         return wait
