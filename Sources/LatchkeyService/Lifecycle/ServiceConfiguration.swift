@@ -42,8 +42,8 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
-        + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
+        + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 
