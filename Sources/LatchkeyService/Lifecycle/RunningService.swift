@@ -137,6 +137,13 @@ private struct StoreRouteMaker: StrategyVisitor {
         PropertyRoutes(store: serving, depthMax: depthMax).add(to: &table)
         TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
         ListRoutes(store: serving).add(to: &table)
+        ExportRoutes(store: serving, journal: journal, countMax: configuration.exportCountMax)
+            .add(to: &table)
+        ImportRoutes(
+            store: serving,
+            depthMax: depthMax,
+            lineByteCountMax: configuration.http.bodyBytesMax
+        ).add(to: &table)
         return (table, { store.usage })
     }
 

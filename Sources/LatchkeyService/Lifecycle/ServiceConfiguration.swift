@@ -19,6 +19,8 @@ package struct ServiceConfiguration: Sendable {
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
     package var historyLimits = HistoryLimits()
+    /// How many exports are sent at the same time.
+    package var exportCountMax = 8
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -96,6 +98,12 @@ extension ServiceConfiguration: Configurable {
     ]
 
     private static let ownSettings: [Setting<Self>] = [
+        .integer(
+            "max-exports",
+            \.exportCountMax,
+            1...65_536,
+            "The number of exports that are sent at the same time. Further ones get status 503."
+        ),
         Setting(
             "allowed-host",
             .list(

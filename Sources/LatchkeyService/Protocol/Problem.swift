@@ -37,6 +37,8 @@ package enum Problem: String, CaseIterable, Sendable {
     case timedOut = "timed-out"
     case draining = "draining"
     case storeFull = "store-full"
+    case invalidLine = "invalid-line"
+    case tooManyExports = "too-many-exports"
 
     package var status: Int {
         switch self {
@@ -60,6 +62,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedTransferCoding: 501
         case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining: 503
         case .storeFull: 507
+        case .invalidLine: 400
+        case .tooManyExports: 503
         }
     }
 
@@ -97,6 +101,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
+        case .invalidLine: "A line cannot be imported."
+        case .tooManyExports: "There are too many exports."
         }
     }
 
@@ -181,6 +187,11 @@ package enum Problem: String, CaseIterable, Sendable {
         case .storeFull:
             "Delete properties, or raise --max-properties or --max-bytes. Reads, deletes and "
                 + "smaller values still work."
+        case .invalidLine:
+            "Send one object on each line, with the members name and value, and maybe ttl. The "
+                + "lines before the batch of this one are applied."
+        case .tooManyExports:
+            "Try again after the time in Retry-After, or raise --max-exports."
         }
     }
 
@@ -190,7 +201,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .timedOut, .draining:
+            .timedOut, .draining, .tooManyExports:
             1
         default: nil
         }
@@ -199,14 +210,21 @@ package enum Problem: String, CaseIterable, Sendable {
     /// The problem's JSON object.
     ///
     /// The detail is for people and about this occurrence; without one it is the advice. It never
-    /// contains values or names from a client.
-    package func json(detail: String? = nil) -> [UInt8] {
+    /// contains values or names from a client. The extensions (RFC 9457, section 3.2) are members of
+    /// their own.
+    package func json(
+        detail: String? = nil,
+        extensions: KeyValuePairs<String, Int> = [:]
+    ) -> [UInt8] {
         var json = JSONWriter()
         json.object { object in
             object.member("type", path)
             object.member("title", title)
             object.member("status", status)
             object.member("detail", detail ?? advice)
+            for (name, value) in extensions {
+                object.member(name, value)
+            }
         }
         return json.bytes
     }

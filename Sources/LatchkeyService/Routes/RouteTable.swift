@@ -17,26 +17,46 @@ struct RouteTable {
     }
 
     /// Adds a route, whose handler sends these statuses.
+    ///
+    /// `checkHead` is called at the head of a request with a body, before ``handle``, and may give
+    /// the body a reader.
     mutating func add(
         _ method: HTTPMethod,
         _ pattern: String,
         statuses: [UInt16],
         servesRefused: Bool = false,
+        checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
         let series = metrics.series(method: method, route: pattern, statuses: statuses)
         let headSeries =
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
-        let route = Route(method, pattern, servesRefused: servesRefused) { exchange, match in
-            let request = ServiceRequest(exchange, match.method == .head ? headSeries : series)
-            do throws(RequestFailure) {
-                try handle(request, match)
-            } catch {
-                request.fail(error)
+        let check = checkHead.map { check in
+            { @Sendable (exchange: Exchange, match: RouteMatch) in
+                Self.run(check, ServiceRequest(exchange, series), match)
             }
         }
+        let route = Route(
+            method,
+            pattern,
+            servesRefused: servesRefused,
+            checkHead: check
+        ) { exchange, match in
+            let request = ServiceRequest(exchange, match.method == .head ? headSeries : series)
+            Self.run(handle, request, match)
+        }
         routes.append(route)
+    }
+
+    /// Calls a handler, and answers with the error that it throws.
+    @inline(__always)
+    static func run(_ handle: Handler, _ request: ServiceRequest, _ match: RouteMatch) {
+        do throws(RequestFailure) {
+            try handle(request, match)
+        } catch {
+            request.fail(error)
+        }
     }
 
     /// The router, which answers requests that match no route with a problem.
