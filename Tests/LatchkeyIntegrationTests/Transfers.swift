@@ -27,20 +27,19 @@ struct ExportedLine: Equatable {
 
     /// Reads the members in the order in which they are written.
     init?(_ line: Substring) {
-        guard let match = line.wholeMatch(of: Self.pattern), let revision = Int(match.3),
+        let pattern =
+            /\{"name":"((?:[^"\\]|\\.)*)","value":(.*),"revision":(\d+),"created":(\d+)(?:,"ttl":([\d.]+))?\}/
+        guard let match = line.wholeMatch(of: pattern), let revision = Int(match.3),
             let created = Int(match.4)
         else {
             return nil
         }
-        name = match.1.replacing("\\\"", with: "\"").replacing("\\\\", with: "\\")
+        name = String(match.1).replacing("\\\"", with: "\"").replacing("\\\\", with: "\\")
         value = String(match.2)
         self.revision = revision
         self.created = created
         ttl = match.5.flatMap { Double($0) }
     }
-
-    private nonisolated(unsafe) static let pattern =
-        /\{"name":"((?:[^"\\]|\\.)*)","value":(.*),"revision":(\d+),"created":(\d+)(?:,"ttl":([\d.]+))?\}/
 }
 
 /// An export that was read to its end.

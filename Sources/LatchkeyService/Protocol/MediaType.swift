@@ -29,7 +29,8 @@ package enum MediaType {
     static func isJSONLines(_ field: Bytes) -> Bool {
         let text = String(decoding: field, as: UTF8.self)
         let type = text.prefix { $0 != ";" }.lowercased().trimmingSpaces()
-        return ["application/x-ndjson", "application/jsonl", "application/json-lines"].contains(type)
+        let types = ["application/x-ndjson", "application/jsonl", "application/json-lines"]
+        return types.contains(type)
             && isJSON("application/json" + text.drop { $0 != ";" })
     }
 

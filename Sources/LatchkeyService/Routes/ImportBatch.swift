@@ -5,7 +5,9 @@ internal import LatchkeyStore
 struct ImportLimits: Sendable {
     /// How many lines are put in one commit.
     let batchLineCount: Int
-    /// How long a line can be. A batch also ends when it has as many bytes.
+    /// How long a line can be.
+    ///
+    /// A batch also ends when it has as many bytes.
     let lineByteCountMax: Int
     let depthMax: Int
 }
@@ -72,7 +74,9 @@ final class ImportBatch: @unchecked Sendable {
         byteCount = needed
     }
 
-    /// Ends the line that is not complete yet. One of only white space does not count.
+    /// Ends the line that is not complete yet.
+    ///
+    /// One of only white space does not count.
     func endLine(_ number: Int) {
         if !isBlank(lineStart, byteCount) {
             lines.append(Line(start: lineStart, end: byteCount, number: number))

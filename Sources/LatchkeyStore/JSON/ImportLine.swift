@@ -96,7 +96,7 @@ extension InvalidImportLine {
         case .notAnObject: "The line is not an object."
         case .noName: "There is no member name that is a string."
         case .noValue: "There is no member value."
-        case .unknownMember: "The members are name, value and ttl; revision and created are skipped."
+        case .unknownMember: "The members are name, value, ttl, revision and created."
         }
     }
 }
