@@ -126,7 +126,7 @@ struct ExportTests {
         try await Deployment.inProcess.serve(variant.flags + ["--max-exports", "1"]) { site in
             try site.fill()
             let connection = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
-            #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+            #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
             #expect(connection.receive()?.isEmpty == false)
             let refused = try site.ask("GET", "/v1/export")
             #expect(refused.problem == "too-many-exports")
@@ -147,7 +147,7 @@ struct ExportTests {
             let site = Site(port: try program.awaitPort())
             try site.fill()
             let client = try site.client()
-            try client.send("GET /v1/export HTTP/1.1\r\nHost: x\r\n\r\n")
+            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
             program.signal(SIGTERM)
             try program.awaitErrors(containing: "draining")
@@ -169,7 +169,7 @@ struct ExportTests {
             let site = Site(port: try program.awaitPort())
             try site.fill()
             let client = try site.client()
-            try client.send("GET /v1/export HTTP/1.1\r\nHost: x\r\n\r\n")
+            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
             #expect(program.end() == 1)
             #expect(throws: HTTPClientError.self) { try client.answer() }
