@@ -11,7 +11,7 @@ struct ExportTests {
     func `an export while everything changes is one revision`(
         variant: TransferVariant
     ) async throws {
-        try await Deployment.inProcess.serve(variant.flags) { site in
+        try await Deployment.inProcess.serve(variant.flags + ["--history", "1000000"]) { site in
             let count = 2000
             try site.imported(manyLines(0..<count) { _ in "100" })
             let isDone = Synchronized<Bool, LockStrategy>(false)
