@@ -233,7 +233,7 @@ struct BadInputTests {
         try await deployment.serve { site in
             let answer = try site.ask("OPTIONS", "*")
             #expect(answer.status == 204, "\(answer.text)")
-            #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, DELETE, OPTIONS")
+            #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS")
             #expect(try site.ask("GET", "*").problem == "invalid-target")
         }
     }
