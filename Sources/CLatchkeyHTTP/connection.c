@@ -171,6 +171,9 @@ void latchkey_http_connection_release(connection *c) {
     if (atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    if (c->reader != NULL) {
+        latchkey_http_body_leave(c);
+    }
     if (c->fields != c->fields_inline) {
         free(c->fields);
     }

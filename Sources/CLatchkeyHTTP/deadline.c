@@ -186,15 +186,31 @@ static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
     }
 }
 
-// Takes a request away from a handler that has returned without an answer.
+// Whether the client has closed the connection, or its half of it.
+static bool has_left(connection *c) {
+    // TCP_CLOSE and TCP_CLOSE_WAIT of <netinet/tcp.h> (raw.c says why not from there).
+    enum { KERNEL_CLOSE = 7, KERNEL_CLOSE_WAIT = 8 };
+    struct tcp_info info;
+    return latchkey_http_connection_ask(c, &info) &&
+           (info.tcpi_state == KERNEL_CLOSE || info.tcpi_state == KERNEL_CLOSE_WAIT);
+}
+
+// Takes a request away from a handler that has returned without an answer, at its deadline or, if
+// it waits on purpose, when the client has gone. The kernel is asked, because libmicrohttpd does
+// not look at a suspended connection.
 static void watch_handling(connection *c, uint64_t elapsed) {
     uint32_t own = atomic_load_explicit(&c->answer_milliseconds, memory_order_relaxed);
     uint32_t bound = own == UINT32_MAX ? 0 : own > 0 ? own : c->server->options.answer_milliseconds;
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-    if (bound > 0 && elapsed >= bound && (state == ANSWER_DETACHED || state == ANSWER_SUSPENDED) &&
-        latchkey_http_response_abandon(c, state)) {
+    if (state != ANSWER_DETACHED && state != ANSWER_SUSPENDED) {
+        return;
+    }
+    bool is_late = bound > 0 && elapsed >= bound;
+    if ((is_late || (own > 0 && has_left(c))) && latchkey_http_response_abandon(c, state)) {
         latchkey_http_response_go_on(c, state);
-        count_timeout(c);
+        if (is_late) {
+            count_timeout(c);
+        }
     }
 }
 
@@ -222,6 +238,10 @@ static bool has_moved(connection *c, unsigned phase, uint64_t now) {
 
 static void watch(connection *c, uint64_t now) {
     unsigned phase = atomic_load(&c->phase);
+    if (UNLIKELY(c->reader != NULL) && latchkey_http_body_is_slow(c, phase, now)) {
+        refuse_slow_request(c, phase);
+        return;
+    }
     if (has_moved(c, phase, now)) {
         return;
     }

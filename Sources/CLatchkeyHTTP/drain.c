@@ -104,6 +104,7 @@ static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
             count++;
             latchkey_http_response_go_on(c, state);
         }
+        count += latchkey_http_body_cut(c);
         *is_handling |= latchkey_http_connection_phase(c) == PHASE_HANDLING;
     }
     pthread_mutex_unlock(&server->lock);

@@ -219,9 +219,6 @@ static void check_fields(connection *c, bool is_http_1_1) {
                 for (size_t k = 0; k < value.count; k++) {
                     c->body_declared = c->body_declared * 10 + (unsigned)(value.bytes[k] - '0');
                 }
-                if (c->body_declared > c->body_bytes_max) {
-                    reject(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE, true);
-                }
             }
             break;
         case 17:

@@ -19,8 +19,8 @@
 //   WAITING    | server's thread | accepted; the answer is out           | idle, or 408 if a part
 //              |                 |                                       | of a request is there
 //   RECEIVING  | server's thread | the request line is there             | 408
-//   HANDLING   | server's thread | before the handler is called          | taken away, once the
-//              |                 |                                       | handler has returned;
+//   HANDLING   | server's thread | before the handler, or the reader of  | taken away, once the
+//              |                 | the body, is called                   | handler has returned;
 //              |                 |                                       | the request may have a
 //              |                 |                                       | deadline of its own
 //   ANSWERING  | server's thread | the answer was given to libmicrohttpd | taken too slowly
@@ -46,6 +46,9 @@
 //   DETACHED   | a connection's thread is parked on it, | ANSWERED (who answers, and wakes),
 //   SUSPENDED  | or libmicrohttpd has suspended it      | ABANDONED (stop, watchdog)
 //   ANSWERED   | `answer` is there                      | IDLE (server's thread)
+//   READ       | the reader of the body wants more      | IDLE (server's thread)
+//   CLAIMED    | a suspended reader of the body is told | IDLE or ANSWERED (who has claimed it)
+//              | to go on, or answers                   |
 //   ABANDONED  | the connection went on without it;     | none: the answer that comes is
 //              | who answers holds a reference          | thrown away, and the reference
 //
@@ -94,6 +97,8 @@ enum answer_state {
     ANSWER_DETACHED,
     ANSWER_SUSPENDED,
     ANSWER_ANSWERED,
+    ANSWER_READ,
+    ANSWER_CLAIMED,
     ANSWER_ABANDONED,
 };
 
@@ -128,6 +133,7 @@ typedef struct address {
 } address;
 
 typedef struct connection connection;
+struct body_reader;
 
 // A place in a list.
 typedef struct links {
@@ -172,10 +178,11 @@ struct connection {
     char *body;
     size_t body_capacity;
     uint64_t body_received;
-    uint64_t body_declared;   // Content-Length
-    uint64_t body_bytes_max;  // of a request with a body
-    uint64_t consumed_bytes;  // what is known of the length of all requests before this one
-    bool consumed_unknown;    // the last one was chunked: its length is not known
+    uint64_t body_declared;      // Content-Length
+    uint64_t body_bytes_max;     // of a request with a body
+    struct body_reader *reader;  // of the body, or NULL (set and cleared under lock)
+    uint64_t consumed_bytes;     // what is known of the length of all requests before this one
+    bool consumed_unknown;       // the last one was chunked: its length is not known
 
     struct MHD_Response *answer;
     uint32_t answer_status;
@@ -342,6 +349,10 @@ enum MHD_Result latchkey_http_response_give(connection *c);
 // Goes on with a request whose handler has returned without an answer.
 enum MHD_Result latchkey_http_response_continue(connection *c);
 
+// Parks this thread as long as `answer_state` is this, and wakes a thread that is parked on it.
+void latchkey_http_response_park(connection *c, unsigned state);
+void latchkey_http_response_wake(connection *c);
+
 // Takes the request away from its handler. Returns false if it was answered already.
 bool latchkey_http_response_abandon(connection *c, unsigned expected);
 
@@ -380,6 +391,7 @@ enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
 
 void latchkey_http_server_release(latchkey_http_server *server);
 
+#include "body.h"
 #include "stream.h"
 
 #endif

@@ -98,6 +98,9 @@ static void receive_body(connection *c, const char *bytes, size_t count) {
 }
 
 static enum MHD_Result complete(connection *c) {
+    if (UNLIKELY(c->reader != NULL) && !latchkey_http_body_is_taken(c)) {
+        return MHD_YES;
+    }
     bool has_room =
         c->request.rejection != LATCHKEY_HTTP_REJECTION_NONE || latchkey_http_room_is_left(c);
     if (UNLIKELY(c->answers_head) && has_room) {
@@ -107,15 +110,11 @@ static enum MHD_Result complete(connection *c) {
         MHD_destroy_response(c->answer);
         c->answer = NULL;
         reject_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
+        if (c->reader != NULL) {
+            latchkey_http_body_lose(c, LATCHKEY_HTTP_BODY_REFUSED);
+        }
     }
     return latchkey_http_response_dispatch(c, false);
-}
-
-static void decide_at_head(connection *c) {
-    c->answers_head = latchkey_http_response_ask_at_head(c);
-    if (!c->answers_head && c->body_declared > c->body_bytes_max) {
-        reject_body(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE);
-    }
 }
 
 static enum MHD_Result begin(connection *c, const char *method, const char *version) {
@@ -132,14 +131,22 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     bool has_body = c->is_chunked || c->body_declared > 0;
     if (has_body && c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE &&
         c->server->options.head != NULL) {
-        decide_at_head(c);
+        c->answers_head = latchkey_http_response_ask_at_head(c);
         if (c->answers_head && c->expects) {
             return latchkey_http_response_give(c);
         }
     }
+    if (UNLIKELY(c->body_declared > c->body_bytes_max) && !c->answers_head &&
+        c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE) {
+        reject_body(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE);
+    }
+    bool is_unread = is_endless(c, c->body_declared);
     switch (c->request.rejection) {
     case LATCHKEY_HTTP_REJECTION_NONE:
-        return MHD_YES;
+        if (LIKELY(!is_unread)) {
+            return MHD_YES;
+        }
+        break;
     case LATCHKEY_HTTP_REJECTION_MALFORMED:
     case LATCHKEY_HTTP_REJECTION_TRANSFER_CODING:
     case LATCHKEY_HTTP_REJECTION_MEMORY:
@@ -148,9 +155,9 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     default:
         break;
     }
-    bool is_unread = is_endless(c, c->body_declared);
     if (c->expects || (is_unread && c->server->options.is_encrypted)) {
-        return latchkey_http_response_dispatch(c, true);
+        return c->answers_head ? latchkey_http_response_give(c)
+                               : latchkey_http_response_dispatch(c, true);
     }
     if (is_unread) {
         latchkey_http_deadline_refuse_body(c);
@@ -181,6 +188,10 @@ enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connectio
         return begin(c, method, version);
     case STAGE_BODY:
         // Without bytes, too, behind an `Expect: 100-continue` for which there is no body.
+        if (upload != NULL && UNLIKELY(c->reader != NULL)) {
+            latchkey_http_body_give(c, upload, upload_count);
+            return MHD_YES;
+        }
         if (upload != NULL) {
             receive_body(c, upload, *upload_count);
             *upload_count = 0;
@@ -215,6 +226,9 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     }
     if (UNLIKELY(c->stream != NULL)) {
         latchkey_http_stream_leave(c);
+    }
+    if (UNLIKELY(c->reader != NULL)) {
+        latchkey_http_body_leave(c);
     }
     if (UNLIKELY(c->answer != NULL)) {
         // The answer came, but libmicrohttpd did not come back for it.

@@ -55,39 +55,6 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
     return MHD_add_response_header(mhd_response(response), name, value) == MHD_YES;
 }
 
-// Where header lines are copied to; NULL only counts their bytes.
-struct copy {
-    uint8_t *into;
-    size_t count;
-};
-
-static void copy_text(struct copy *copy, const char *text) {
-    size_t count = strlen(text) + 1;
-    if (copy->into != NULL) {
-        memcpy(copy->into + copy->count, text, count);
-    }
-    copy->count += count;
-}
-
-static enum MHD_Result copy_field(void *context, enum MHD_ValueKind kind, const char *name,
-                                  const char *value) {
-    (void)kind;
-    copy_text(context, name);
-    copy_text(context, value);
-    return MHD_YES;
-}
-
-size_t latchkey_http_response_copy_fields(latchkey_http_response *response, uint8_t *into,
-                                          size_t room) {
-    struct copy counted = {NULL, 0};
-    MHD_get_response_headers(mhd_response(response), copy_field, &counted);
-    if (into != NULL && counted.count <= room) {
-        struct copy copied = {into, 0};
-        MHD_get_response_headers(mhd_response(response), copy_field, &copied);
-    }
-    return counted.count;
-}
-
 void latchkey_http_response_discard(latchkey_http_response *response) {
     MHD_destroy_response(mhd_response(response));
 }
@@ -163,7 +130,11 @@ enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
     }
     // After the phase was set (internal.h).
     if (UNLIKELY(atomic_load(&server->stopping))) {
-        return queue_draining(c);
+        // What a reader has taken may have had an effect.
+        return c->reader != NULL ? queue_abandoned(c) : queue_draining(c);
+    }
+    if (UNLIKELY(c->reader != NULL)) {
+        atomic_store(&c->reader->is_over, true);
     }
     atomic_store_explicit(&c->answer_state, ANSWER_RUNNING, memory_order_relaxed);
     server->options.handler(server->options.context, &c->request);
@@ -191,7 +162,7 @@ enum MHD_Result latchkey_http_response_give(connection *c) {
                                                              : latchkey_http_log_not(MHD_NO);
 }
 
-static void park(connection *c, unsigned state) {
+void latchkey_http_response_park(connection *c, unsigned state) {
     while (atomic_load_explicit(&c->answer_state, memory_order_acquire) == state) {
         syscall(SYS_futex, &c->answer_state, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, state, NULL, NULL, 0);
     }
@@ -202,7 +173,7 @@ enum MHD_Result latchkey_http_response_continue(connection *c) {
     if (c->server->options.thread_per_connection) {
         // Release: the answering thread sees the request as the handler left it.
         if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_DETACHED)) {
-            park(c, ANSWER_DETACHED);
+            latchkey_http_response_park(c, ANSWER_DETACHED);
         }
         state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     } else {
@@ -221,8 +192,8 @@ enum MHD_Result latchkey_http_response_continue(connection *c) {
 
 // Wakes a parked thread. The address may belong to another wait by now, which then gets a spurious
 // wake-up.
-static void wake(atomic_uint *state) {
-    syscall(SYS_futex, state, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+void latchkey_http_response_wake(connection *c) {
+    syscall(SYS_futex, &c->answer_state, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
 // Takes the answer to an abandoned request.
@@ -234,6 +205,16 @@ static void discard(connection *c, latchkey_http_response *response, latchkey_ht
         MHD_destroy_response(mhd_response(response));
     }
     latchkey_http_connection_release(c);
+}
+
+// Claims a suspended request whose body may not be complete: libmicrohttpd may not come back before
+// more of it has come, so its phase must be set here (body.c). Returns the state.
+static unsigned claim(connection *c, unsigned state) {
+    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_CLAIMED)) {
+        latchkey_http_connection_enter(c, PHASE_RECEIVING);
+        return ANSWER_CLAIMED;
+    }
+    return state;
 }
 
 static void respond(latchkey_http_request *request, uint32_t status,
@@ -258,20 +239,26 @@ static void respond(latchkey_http_request *request, uint32_t status,
     if (UNLIKELY(stream != NULL)) {
         c->stream = stream;
     }
+    if (UNLIKELY(c->reader != NULL)) {
+        atomic_store(&c->reader->is_over, true);
+    }
     do {
         if (UNLIKELY(state == ANSWER_SUSPENDED) && !resumes) {
             // latchkey_http_stop() keeps server and daemon while this counts.
             resumes = true;
             atomic_fetch_add(&server->responding, 1);
         }
+        if (UNLIKELY(state == ANSWER_SUSPENDED && c->reader != NULL)) {
+            state = claim(c, state);
+        }
         if (UNLIKELY(state == ANSWER_ABANDONED)) {
             break;
         }
     } while (!atomic_compare_exchange_weak(&c->answer_state, &state, ANSWER_ANSWERED));
-    if (state == ANSWER_SUSPENDED) {
+    if (state == ANSWER_SUSPENDED || state == ANSWER_CLAIMED) {
         MHD_resume_connection(mhd);
     } else if (state == ANSWER_DETACHED) {
-        wake(&c->answer_state);
+        latchkey_http_response_wake(c);
     }
     if (resumes) {
         atomic_fetch_sub(&server->responding, 1);
@@ -318,9 +305,11 @@ bool latchkey_http_response_abandon(connection *c, unsigned expected) {
 }
 
 void latchkey_http_response_go_on(connection *c, unsigned state) {
+    // Before the last piece of a body libmicrohttpd takes no answer.
+    latchkey_http_body_cut(c);
     if (state == ANSWER_SUSPENDED) {
         MHD_resume_connection(c->mhd);
     } else {
-        wake(&c->answer_state);
+        latchkey_http_response_wake(c);
     }
 }

@@ -69,6 +69,28 @@ static void lets_requests_wait(void) {
     stream_stop(1000);
 }
 
+static void lets_go_of_clients_that_left(void) {
+    stream_start(subject_options(threads));
+    for (int resets = 0; resets <= 1; resets++) {
+        client_send(&c, GET("/wait?0"));
+        latchkey_http_request *request = held_request();
+        resets ? client_reset(&c) : client_close(&c);
+        // Nobody has answered.
+        CHECK(subject_await_connections(&s, 0));
+        latchkey_http_respond(request, 200, NULL, false);
+        CHECK(client_open(&c, s.port));
+    }
+    // Others are answered soon, and a client that has closed its half gets its answer.
+    client_send(&c, GET("/held"));
+    client_end(&c);
+    latchkey_http_request *request = held_request();
+    pause_milliseconds(600);
+    latchkey_http_respond(request, 200, latchkey_http_response_create_copy("soon", 4), false);
+    CHECK(body_is(client_read(&c, false), "soon"));
+    CHECK(latchkey_http_measure(s.server).timed_out_total == 0);
+    stream_stop(1000);
+}
+
 enum { LARGE_BYTES = 24 << 20 };
 
 // Begins a stream, and ends it while most of its body is in the buffer.
@@ -267,6 +289,7 @@ static void survives_a_crowd_of_streams(void) {
 const test_case stream_end_cases[] = {
     {"cuts off the stream of a client that does not read", cuts_off_who_does_not_read},
     {"lets requests wait for their answer", lets_requests_wait},
+    {"lets go of clients that left while they waited", lets_go_of_clients_that_left},
     {"sends the rest of a stream to a client that has closed its half",
      sends_the_rest_to_a_half_closed_client},
     {"drains streams without waiting for them", drains_streams},

@@ -29,7 +29,8 @@
 // There is no policy here: no route, and no text of an answer. The texts of the few answers that
 // are made here are options.
 //
-// CLatchkeyHTTPStream.h has answers whose body is pushed piece by piece.
+// CLatchkeyHTTPStream.h has answers whose body is pushed piece by piece, CLatchkeyHTTPBody.h has
+// requests whose body is read piece by piece.
 //
 // Threads: every function says which threads may call it. Callbacks say on which they are called.
 
@@ -160,9 +161,11 @@ typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *requ
 //    called. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
 //    Otherwise the body is read and discarded, within the usual bounds, and the answer is sent
 //    behind it. A client that does not read while it sends gets its answer that way.
-//  * call latchkey_http_request_body_max() and latchkey_http_request_note().
+//  * call latchkey_http_request_body_max(), latchkey_http_request_note() and
+//    latchkey_http_request_read().
 //
-// It is not called for a request with a rejection, which goes to the handler.
+// It is not called for a request with a rejection, which goes to the handler. A body that is too
+// long by its Content-Length is rejected behind it.
 typedef void (*latchkey_http_head)(void *context, latchkey_http_request *request);
 
 // Called on any thread with a sentence of libmicrohttpd's or of ours: no line feed, printable ASCII
@@ -322,11 +325,6 @@ latchkey_http_response *latchkey_http_response_create_copy(const void *body, siz
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value);
 
-// Copies the header lines that were added so far, each name and each value with its NUL. Returns
-// how many bytes they are; writes nothing if those are more than `room`.
-size_t latchkey_http_response_copy_fields(latchkey_http_response *response, uint8_t *into,
-                                          size_t room);
-
 // Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 
@@ -339,7 +337,9 @@ void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
 
 // Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
 // milliseconds after its handler was called, or none if it is 0. For a handler that waits on
-// purpose, such as a long poll. Any thread, until the answer.
+// purpose, such as a long poll. If the client closes the connection meanwhile, or its half of it,
+// the request is taken away as at its deadline, within about two ticks. Any thread, until the
+// answer.
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
 
 // Answers the request, once; the request must not be used afterwards. Takes the response over. A
@@ -351,6 +351,7 @@ void latchkey_http_request_wait(latchkey_http_request *request, uint32_t millise
 void latchkey_http_respond(latchkey_http_request *request, uint32_t status,
                            latchkey_http_response *response, bool close);
 
+#include "CLatchkeyHTTPBody.h"
 #include "CLatchkeyHTTPStream.h"
 
 #endif

@@ -76,10 +76,19 @@ extension Exchange {
 package struct ResponseFields: ~Copyable {
     @usableFromInline let response: OpaquePointer
     @usableFromInline var areValid = true
+    @usableFromInline var recorded: [ResponseField]?
 
     @inlinable
     init(_ response: OpaquePointer) {
         unsafe self.response = response
+    }
+
+    /// Adds fields, and returns copies of them; nil if one of them is not valid.
+    package mutating func record(_ add: (inout ResponseFields) -> Void) -> [ResponseField]? {
+        recorded = []
+        add(&self)
+        defer { recorded = nil }
+        return areValid ? recorded : nil
     }
 
     @inlinable
@@ -143,5 +152,21 @@ package struct ResponseFields: ~Copyable {
             value.assumingMemoryBound(to: CChar.self)
         )
         areValid = areValid && added
+        if recorded != nil {
+            let text = unsafe String(cString: value.assumingMemoryBound(to: CChar.self))
+            recorded?.append(ResponseField(name: name, value: text))
+        }
+    }
+}
+
+/// A header field of an answer.
+@usableFromInline
+package struct ResponseField: Sendable {
+    package let name: StaticString
+    package let value: String
+
+    package init(name: StaticString, value: String) {
+        self.name = name
+        self.value = value
     }
 }

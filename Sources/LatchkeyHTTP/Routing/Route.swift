@@ -9,6 +9,8 @@ package struct Route: Sendable {
     /// Whether it also answers on connections over a bound.
     package let servesRefused: Bool
     /// Called at the head of a request with a body: see ``HTTPServer/init(_:log:head:handle:)``.
+    ///
+    /// May answer, bound the body, or give it a ``BodyReader``.
     package let checkHead: Handler?
     package let handle: Handler
 

@@ -13,6 +13,7 @@ internal import LatchkeySync
 /// used only at start and at the end.
 package final class RunningService: Sendable {
     private let server: HTTPServer
+    private let watches: WatchHub
     private let drainTime: Duration
 
     /// The port that the service listens on.
@@ -30,6 +31,11 @@ package final class RunningService: Sendable {
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
+        let watches = WatchHub(
+            journal: journal,
+            limits: configuration.watchLimits,
+            counters: WatchCounters(registry)
+        )
         var limited = configuration
         limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         var (table, usage) = configuration.strategy.accept(
@@ -39,6 +45,7 @@ package final class RunningService: Sendable {
                 journal: journal,
                 expiries: expiries,
                 evictor: evictor,
+                watches: watches,
                 table: RouteTable(
                     metrics: metrics,
                     repetition: Repetition(configuration.idempotency, registry)
@@ -59,9 +66,11 @@ package final class RunningService: Sendable {
             handle: { router.handle($0) }
         )
         self.server = server
+        self.watches = watches
         drainTime = configuration.drainTime
         meters.register(in: registry)
         ServiceMetrics.register(server: server, usage: usage, in: registry)
+        WatchMetrics.register(journal: journal, watches: watches, in: registry)
         ProcessMetrics.register(in: registry)
     }
 
@@ -72,7 +81,9 @@ package final class RunningService: Sendable {
     ///
     /// - Returns: How many requests and how many answers were cut off because the time was over.
     package func drain() -> (requestCount: Int, answerCount: Int) {
-        server.stop(within: drainTime)
+        watches.drain()
+        defer { watches.stop() }
+        return server.stop(within: drainTime)
     }
 }
 
@@ -83,6 +94,7 @@ private struct StoreRouteMaker: StrategyVisitor {
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor: Evictor
+    let watches: WatchHub
     let table: RouteTable
 
     typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
@@ -127,19 +139,26 @@ private struct StoreRouteMaker: StrategyVisitor {
 
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
         var table = table
-        let serving = ShadowedStore(
-            base: JournaledStore(
-                store,
-                journal: journal,
-                expiries: expiries,
-                evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
-            ),
-            shadows: shadows(of: store)
+        let journaled = JournaledStore(
+            store,
+            journal: journal,
+            expiries: expiries,
+            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+        )
+        let serving = ShadowedStore(base: journaled, shadows: shadows(of: store))
+        let watched = WatchedStore(
+            journal: journal,
+            usage: { store.usage },
+            look: { journaled.look($0, observer: NoObserver(), completion: $1) },
+            snapshot: { journaled.snapshot(completion: $0) }
         )
         let depthMax = configuration.storeLimits.depthMax
-        PropertyRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        let history = HistoryRoutes(store: watched, hub: watches)
+        PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
         TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
         ListRoutes(store: serving).add(to: &table)
+        history.add(to: &table)
+        WatchRoutes(store: watched, hub: watches).add(to: &table)
         return (table, { store.usage })
     }
 

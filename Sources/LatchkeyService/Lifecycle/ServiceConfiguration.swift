@@ -18,6 +18,7 @@ package struct ServiceConfiguration: Sendable {
     /// One operation in this many is applied to the shadows, on average.
     package var shadowInterval = 16
     package var storeLimits = StoreLimits()
+    package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
     package var idempotency = IdempotencyLimits()
     package var http = HTTPServerConfiguration()
@@ -42,6 +43,7 @@ extension ServiceConfiguration: Configurable {
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
+        + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + ownSettings
 

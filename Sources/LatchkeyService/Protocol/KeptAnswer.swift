@@ -1,13 +1,17 @@
 internal import LatchkeyHTTP
 
 /// An answer that is kept, to be given again.
-struct KeptAnswer: Sendable, Hashable {
+struct KeptAnswer: Sendable {
     let status: UInt16
-    /// The header fields, as ``ResponseFields/copied()`` made them.
-    let fields: [UInt8]
+    let fields: [ResponseField]
     let body: [UInt8]
 
-    var byteCount: Int { fields.count + body.count }
+    /// How much memory it takes at most.
+    var byteCount: Int {
+        fields.reduce(body.count) {
+            $0 + MemoryLayout<ResponseField>.stride + $1.value.utf8.count
+        }
+    }
 }
 
 extension KeptAnswer {
@@ -21,7 +25,7 @@ extension KeptAnswer {
     ///   - fields: Its header fields; nil if the answer could not be made. Its request has had its
     ///     effect then.
     ///   - body: Its body.
-    init?(_ status: HTTPStatus, fields: [UInt8]?, body: [UInt8]) {
+    init?(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]) {
         switch (status.rawValue, fields) {
         case (429, _), (501..., _):
             return nil
@@ -34,7 +38,7 @@ extension KeptAnswer {
 
     private static let outcomeUnknown = KeptAnswer(
         status: UInt16(Problem.outcomeUnknown.status),
-        fields: Array("Content-Type\0application/problem+json\0".utf8),
+        fields: [ResponseField(name: "Content-Type", value: "application/problem+json")],
         body: Problem.outcomeUnknown.json()
     )
 }

@@ -37,6 +37,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case outOfMemory = "out-of-memory"
     case tooManyIdempotencyKeys = "too-many-idempotency-keys"
     case backlogFull = "backlog-full"
+    case tooManyWatchers = "too-many-watchers"
     case timedOut = "timed-out"
     case draining = "draining"
     case storeFull = "store-full"
@@ -63,7 +64,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .outcomeUnknown: 500
         case .unsupportedTransferCoding: 501
         case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining,
-            .tooManyIdempotencyKeys:
+            .tooManyIdempotencyKeys, .tooManyWatchers:
             503
         case .storeFull: 507
         }
@@ -103,6 +104,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .outOfMemory: "The server has no memory for the request."
         case .tooManyIdempotencyKeys: "There are too many idempotency keys."
         case .backlogFull: "Too many writes are waiting."
+        case .tooManyWatchers: "There are too many watches and long polls."
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
@@ -191,6 +193,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .backlogFull:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
                 + "at once. The bound is --backlog."
+        case .tooManyWatchers:
+            "Try again after the time in Retry-After, or raise --max-watchers."
         case .timedOut:
             "Nothing was changed. Try again after the time in Retry-After. The bound is "
                 + "--answer-timeout-seconds."
@@ -208,7 +212,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .timedOut, .draining, .tooManyIdempotencyKeys:
+            .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers:
             1
         default: nil
         }

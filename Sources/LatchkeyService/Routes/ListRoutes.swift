@@ -16,35 +16,20 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
 
     private func list(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix", "limit", "after", "values"])
-        let prefix = OwnedBytes(Array((query["prefix"] ?? "").utf8))
-        guard unsafe prefix.bytes.count <= PropertyName.byteCountMax else {
-            throw RequestFailure(
-                .invalidQuery,
-                "prefix must have at most \(PropertyName.byteCountMax) bytes."
-            )
-        }
+        let prefix = OwnedBytes(try ServiceRequest.prefix(query["prefix"]))
         let after = try query["after"].map { (text) throws(RequestFailure) in
             OwnedBytes(try Cursor.name(text))
         }
-        let limit = try Self.limit(query["limit"])
+        let limit = try ServiceRequest.limit(
+            query["limit"],
+            default: PageRequest.limitDefault,
+            max: PageRequest.limitMax
+        )
         let includesValues = try Query.flag(query["values"], name: "values", default: true)
         let page = PageRequest(prefix: prefix, after: after, limit: limit)
         store.list(page, observer: TimingObserver(timing: request.timing)) { page in
             request.respond(json: page.json(includesValues: includesValues))
         }
-    }
-
-    private static func limit(_ text: String?) throws(RequestFailure) -> Int {
-        guard let text else {
-            return PageRequest.limitDefault
-        }
-        guard let limit = Int(text), (1...PageRequest.limitMax).contains(limit) else {
-            throw RequestFailure(
-                .invalidQuery,
-                "limit must be a whole number from 1 to \(PageRequest.limitMax)."
-            )
-        }
-        return limit
     }
 }
 

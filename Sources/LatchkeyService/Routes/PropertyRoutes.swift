@@ -6,10 +6,11 @@ internal import LatchkeySync
 struct PropertyRoutes<Store: CommittingStore>: Sendable {
     let store: Store
     let depthMax: Int
+    let history: HistoryRoutes
 
     func add(to table: inout RouteTable) {
         let property = "/v1/properties/{name}"
-        table.add(.get, property, statuses: [200, 304, 400, 404, 412]) {
+        table.add(.get, property, statuses: [200, 304, 400, 404, 410, 412, 503]) {
             request,
             match throws(RequestFailure) in try get(request, match)
         }
@@ -45,25 +46,13 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     }
 
     private func get(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
-        try request.noQuery()
+        guard request.exchange.query.isEmpty else {
+            return try history.read(request, match)
+        }
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
         store.look(name, observer: TimingObserver(timing: request.timing)) { property in
-            guard let property else {
-                request.fail(.notFound) { $0.mustBeRevalidated() }
-                return
-            }
-            switch conditions.verdict(property.revision) {
-            case .pass:
-                request.respond(value: property) { $0.mustBeRevalidated() }
-            case .noMatch:
-                request.fail(.preconditionFailed)
-            case .match:
-                request.respond(.notModified) { answer in
-                    answer.add("ETag", quoted: property.revision)
-                    answer.mustBeRevalidated()
-                }
-            }
+            request.answer(property, conditions)
         }
     }
 
@@ -154,6 +143,28 @@ extension ServiceRequest {
         case .failure(let refusal):
             fail(refusal.failure)
             return nil
+        }
+    }
+
+    /// Answers a read of a property.
+    @inline(__always)
+    func answer(_ property: Property?, _ conditions: Conditions) {
+        guard let property else {
+            fail(.notFound) { $0.mustBeRevalidated() }
+            return
+        }
+        switch conditions.verdict(property.revision) {
+        case .pass: respond(value: property) { $0.mustBeRevalidated() }
+        case .noMatch: fail(.preconditionFailed)
+        case .match: respond(notModified: property)
+        }
+    }
+
+    /// Answers that the client has the property already.
+    func respond(notModified property: Property) {
+        respond(.notModified) { answer in
+            answer.add("ETag", quoted: property.revision)
+            answer.mustBeRevalidated()
         }
     }
 

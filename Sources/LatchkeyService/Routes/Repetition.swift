@@ -107,7 +107,9 @@ final class Repetition: Sendable {
     private func repeatAnswer(_ answer: KeptAnswer, to request: ServiceRequest) {
         replays.add()
         request.respond(HTTPStatus(rawValue: answer.status), body: .bytes(answer.body)) {
-            $0.add(copied: answer.fields)
+            for field in answer.fields {
+                $0.add(field.name, field.value)
+            }
             $0.add("Idempotency-Replayed", "true")
         }
     }
@@ -144,7 +146,7 @@ final class AnswerKeeper: Sendable {
     ///   - status: Of the answer.
     ///   - fields: Its header fields; nil if it could not be made.
     ///   - body: Its body.
-    func keep(_ status: HTTPStatus, fields: [UInt8]?, body: [UInt8]) {
+    func keep(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]) {
         repetition.finish(key, KeptAnswer(status, fields: fields, body: body))
     }
 }

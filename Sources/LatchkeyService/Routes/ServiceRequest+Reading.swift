@@ -54,6 +54,33 @@ extension ServiceRequest {
         return values
     }
 
+    /// A prefix of names from a query; without one, that of all names.
+    static func prefix(_ text: String?) throws(RequestFailure) -> [UInt8] {
+        let prefix = Array((text ?? "").utf8)
+        guard prefix.count <= PropertyName.byteCountMax else {
+            throw RequestFailure(
+                .invalidQuery,
+                "prefix must have at most \(PropertyName.byteCountMax) bytes."
+            )
+        }
+        return prefix
+    }
+
+    /// The length of a page from a query.
+    static func limit(
+        _ text: String?,
+        default standard: Int,
+        max bound: Int
+    ) throws(RequestFailure) -> Int {
+        guard let text else {
+            return standard
+        }
+        guard let limit = Int(text), (1...bound).contains(limit) else {
+            throw RequestFailure(.invalidQuery, "limit must be a whole number from 1 to \(bound).")
+        }
+        return limit
+    }
+
     func noQuery() throws(RequestFailure) {
         if !exchange.query.isEmpty {
             _ = try query([])

@@ -31,11 +31,12 @@ struct ServiceRequest: Sendable {
         )
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
         let keptBody = keeper == nil ? [] : body.copied
-        var keptFields: [UInt8]?
+        var keptFields: [ResponseField]?
         exchange.respond(status, body: body) { answer in
-            fields(&answer)
-            if keeper != nil {
-                keptFields = answer.copied()
+            if keeper == nil {
+                fields(&answer)
+            } else {
+                keptFields = answer.record(fields)
             }
             if let timing {
                 answer.add("Server-Timing", timing)

@@ -1,0 +1,135 @@
+internal import Foundation
+internal import LatchkeyStore
+
+/// A page of the journal's commits as JSON.
+struct ChangePage {
+    /// A page ends behind the change that makes it longer than this.
+    private static let byteCountMax = 4 * 1024 * 1024
+    private static let chunkCount = 256
+
+    private let latest: Revision
+    private let limit: Int
+    /// All commits up to this revision were looked at.
+    private(set) var next: Revision
+    private var changes: [Commit] = []
+    private var byteCount = 0
+
+    init(after: Revision, latest: Revision, limit: Int) {
+        self.latest = latest
+        self.limit = limit
+        next = after
+    }
+
+    /// Reads the commits up to the page's bounds of which an effect matches.
+    ///
+    /// - Returns: false if the journal does not hold them.
+    mutating func read(_ journal: Journal, _ filter: WatchFilter) -> Bool {
+        guard next <= latest, next >= journal.oldest else {
+            return false
+        }
+        while next < latest, !isFull {
+            let count = min(Int(latest - next), Self.chunkCount)
+            guard case .commits(let commits) = journal.commits(after: next, countMax: count),
+                !commits.isEmpty
+            else {
+                return false
+            }
+            for commit in commits where !isFull {
+                add(commit, filter)
+                next = commit.revision
+            }
+        }
+        return true
+    }
+
+    private var isFull: Bool { changes.count >= limit || byteCount >= Self.byteCountMax }
+
+    private mutating func add(_ commit: Commit, _ filter: WatchFilter) {
+        let effects = commit.effects.filter { unsafe filter.matches($0.nameBytes) }
+        guard !effects.isEmpty else { return }
+        byteCount += effects.reduce(0) { unsafe $0 + ($1.property?.valueBytes.count ?? 0) }
+        changes.append(
+            Commit(
+                revision: commit.revision,
+                time: commit.time,
+                first: effects.first,
+                others: Array(effects.dropFirst())
+            )
+        )
+    }
+
+    var json: [UInt8] {
+        var json = JSONWriter()
+        json.object { page in
+            page.member("revision", latest)
+            page.array("changes") { list in
+                for commit in changes {
+                    Self.write(commit, to: &list)
+                }
+            }
+            page.member("next", next)
+            page.member("hasMore", next < latest)
+        }
+        return json.bytes
+    }
+
+    private static func write(_ commit: Commit, to json: inout JSONWriter) {
+        json.object { change in
+            change.member("revision", commit.revision)
+            change.member("time", commit.time.calendarText)
+            change.array("effects") { list in
+                for effect in commit.effects {
+                    list.object { write(effect, of: commit, to: &$0) }
+                }
+            }
+        }
+    }
+
+    private static func write(
+        _ effect: Commit.Effect,
+        of commit: Commit,
+        to json: inout JSONWriter
+    ) {
+        json.member("type", effect.kind.rawValue)
+        unsafe json.member("name", utf8: effect.nameBytes)
+        if let property = effect.property {
+            json.member("created", property.created)
+            unsafe json.member("value", rawJSON: property.valueBytes)
+            // What was left at the time of the commit, which stands beside it.
+            json.ttl(until: property.expiry, at: commit.time)
+        } else if effect.kind == .delete {
+            json.member("reason", effect.reason.text)
+        }
+    }
+}
+
+/// What an effect is called in events and in lists of changes.
+enum EffectKind: String {
+    case put
+    case delete
+    case expire
+}
+
+extension Commit.Effect {
+    var kind: EffectKind {
+        if property != nil {
+            return .put
+        }
+        return reason == .expired ? .expire : .delete
+    }
+}
+
+extension Commit.Reason {
+    /// Why a property was deleted, in events and in lists of changes.
+    var text: String { self == .evicted ? "evicted" : "deleted" }
+}
+
+extension Timestamp {
+    /// The time in UTC as ISO 8601 has it, such as `2026-01-02T03:04:05.678Z`.
+    var calendarText: String {
+        // The fraction is added by hand, because a Date has binary fractions.
+        let whole = Date(timeIntervalSince1970: TimeInterval(milliseconds / 1000))
+        let fraction = String(milliseconds % 1000 + 1000).dropFirst()
+        return "\(whole.formatted(Date.ISO8601FormatStyle()).dropLast()).\(fraction)Z"
+    }
+}

@@ -1,0 +1,61 @@
+internal import LatchkeyStore
+
+/// Events in a row that are sent in one piece, with the ids that make each of them resumable.
+///
+/// The last event of a revision has the revision as its id. An earlier one, of a transaction, has
+/// the revision and how many effects lie before the place behind it.
+struct EventBatch {
+    /// How long a batch becomes before it is sent, unless one event is longer.
+    static let byteCountMax = 16 * 1024
+
+    private(set) var bytes: [UInt8] = []
+    private(set) var eventCount = 0
+    /// The place before the first event.
+    private(set) var start: WatchPlace
+    /// The place behind the last event, or behind what was looked at without a match.
+    private(set) var end: WatchPlace
+    /// Whether the last event has no id yet.
+    private var isOpen = false
+
+    init(at place: WatchPlace) {
+        start = place
+        end = place
+    }
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    var isFull: Bool { bytes.count >= Self.byteCountMax }
+
+    /// Adds the event of the effect at this index of the commit behind `previous`.
+    mutating func add(_ event: [UInt8], _ index: Int, after previous: Revision) {
+        if bytes.isEmpty {
+            start = WatchPlace(revision: previous, effectCount: index)
+        }
+        close()
+        bytes.append(contentsOf: event)
+        eventCount += 1
+        end = WatchPlace(revision: previous, effectCount: index + 1)
+        isOpen = true
+    }
+
+    /// Says that the commit of this revision has no further effect for the watcher.
+    mutating func endCommit(_ revision: Revision) {
+        end = WatchPlace(revision: revision)
+        close()
+    }
+
+    /// Gives the last event the id of the place behind it.
+    mutating func close() {
+        if isOpen {
+            isOpen = false
+            bytes.append(contentsOf: "id: \(end.text)\n\n".utf8)
+        }
+    }
+
+    /// Begins anew behind the last event.
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        eventCount = 0
+        start = end
+    }
+}

@@ -1,0 +1,59 @@
+internal import CLatchkeySystem
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// A read of one property that waits until the property's revision is above `after`.
+///
+/// **Design.** Each round looks at the property, and then waits for a commit that changes it. The
+/// latest revision is read before the look, so a commit that the look did not see is one of those
+/// that the wait is for. The answer is always that of a look.
+struct LongPoll: Sendable {
+    let request: ServiceRequest
+    let name: PropertyName
+    let conditions: Conditions
+    let after: Revision
+    let deadlineNanoseconds: UInt64
+    let store: WatchedStore
+    let hub: WatchHub
+
+    /// Looks at the property, and answers or waits.
+    func begin() {
+        look(isLast: deadlineNanoseconds <= latchkey_system_nanoseconds(), isWaiting: false)
+    }
+
+    private func look(isLast: Bool, isWaiting: Bool) {
+        let since = store.usage().revision
+        store.look(name) { property in
+            if property.map({ $0.revision > after }) ?? (after > 0) || isLast {
+                if isWaiting {
+                    hub.leave()
+                }
+                answer(property)
+            } else if isWaiting || hub.enter() {
+                wait(since)
+            } else {
+                request.fail(.tooManyWatchers)
+            }
+        }
+    }
+
+    private func wait(_ since: Revision) {
+        hub.add(
+            WatchWait(
+                name: unsafe Array(name.bytes),
+                since: since,
+                deadlineNanoseconds: deadlineNanoseconds
+            ) { end in
+                look(isLast: end != .changed, isWaiting: true)
+            }
+        )
+    }
+
+    private func answer(_ property: Property?) {
+        guard let property, property.revision <= after else {
+            request.answer(property, conditions)
+            return
+        }
+        request.respond(notModified: property)
+    }
+}

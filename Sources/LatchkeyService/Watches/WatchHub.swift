@@ -1,0 +1,166 @@
+internal import CLatchkeySystem
+internal import Dispatch
+internal import Foundation
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import LatchkeySync
+internal import Synchronization
+
+/// All watches and long polls of the service: the messages for the pump, and its thread.
+///
+/// **Design.** The pump's thread alone uses the pump. Everyone else adds a message to the inbox and
+/// returns: the threads that serve, and those that call because a stream has room or is over, or
+/// because the journal has a new commit. Nobody waits for the pump, and the pump waits only for its
+/// inbox. `inbox` is guarded by a lock that is held for the append of a message; the semaphore is
+/// signalled once for each time that the inbox stops being empty.
+///
+/// The journal is asked for a call only while somebody watches, so that a commit in a store without
+/// watchers costs nothing here.
+final class WatchHub: Sendable {
+    private enum Message: Sendable {
+        case open(UInt64, WatchRequest, any WatchOutput)
+        case wait(UInt64, WatchWait)
+        case hasRoom(UInt64)
+        case gone(UInt64)
+        case journalMoved
+        case drain
+        case stop
+    }
+
+    private static let stackByteCount = 512 * 1024
+
+    private let limits: WatchLimits
+    private let inbox = Synchronized<[Message], AdaptiveStrategy>([])
+    private let arrivals = DispatchSemaphore(value: 0)
+    private let lastIdentifier = Atomic<UInt64>(0)
+    /// Watches and long polls. Relaxed: the number orders nothing.
+    private let count = Atomic<Int>(0)
+
+    /// Starts the thread, which takes over the caller's signal mask.
+    init(journal: Journal, limits: WatchLimits, counters: WatchCounters) {
+        self.limits = limits
+        let thread = Thread { [self] in
+            let pump = WatchPump(
+                journal: journal,
+                keepAliveNanoseconds: UInt64(limits.keepAlive / .nanoseconds(1)),
+                counters: counters,
+                arm: { [self] revision in
+                    journal.whenReached(revision) { [self] in post(.journalMoved) }
+                }
+            )
+            run(pump)
+        }
+        thread.name = "latchkey-watch"
+        thread.stackSize = Self.stackByteCount
+        thread.start()
+    }
+
+    /// Watches and long polls now.
+    var watcherCount: Int { count.load(ordering: .relaxed) }
+
+    /// Takes a place among the watchers.
+    ///
+    /// - Returns: false at the bound.
+    func enter() -> Bool {
+        let (former, _) = count.wrappingAdd(1, ordering: .relaxed)
+        guard former < limits.watcherCountMax else {
+            leave()
+            return false
+        }
+        return true
+    }
+
+    /// Gives a place among the watchers back.
+    ///
+    /// A watch that was opened gives it back by itself.
+    func leave() {
+        count.wrappingSubtract(1, ordering: .relaxed)
+    }
+
+    /// Starts a watch on the stream of an answer; its place was taken by ``enter()``.
+    ///
+    /// - Parameters:
+    ///   - request: What is watched.
+    ///   - respond: Answers with a stream of these events, of at most so many buffered bytes.
+    func open(
+        _ request: WatchRequest,
+        respond: (ResponseStream.Events, Int) -> ResponseStream
+    ) {
+        let id = nextIdentifier()
+        let events = ResponseStream.Events(
+            hasRoom: { [self] _ in post(.hasRoom(id)) },
+            // The pump ends all streams, each behind its last event.
+            draining: { _ in },
+            gone: { [self] _, _ in
+                leave()
+                post(.gone(id))
+            }
+        )
+        post(.open(id, request, respond(events, limits.bufferBytesMax)))
+    }
+
+    /// Waits for a change of a name; the wait's place was taken by ``enter()``.
+    func add(_ wait: WatchWait) {
+        post(.wait(nextIdentifier(), wait))
+    }
+
+    /// Ends all watches behind what there is, and all waits, also those that come later.
+    func drain() {
+        post(.drain)
+    }
+
+    /// Ends the thread.
+    func stop() {
+        post(.stop)
+    }
+
+    private func nextIdentifier() -> UInt64 {
+        lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    private func post(_ message: Message) {
+        let isFirst = inbox.write { inbox in
+            inbox.append(message)
+            return inbox.count == 1
+        }
+        if isFirst {
+            arrivals.signal()
+        }
+    }
+
+    private func run(_ pump: WatchPump) {
+        var next: UInt64?
+        while true {
+            var timeout = DispatchTime.distantFuture
+            if let next {
+                let now = latchkey_system_nanoseconds()
+                timeout = .now() + .nanoseconds(next > now ? Int(next - now) : 0)
+            }
+            _ = arrivals.wait(timeout: timeout)
+            let messages = inbox.write { inbox in
+                let messages = inbox
+                inbox = []
+                return messages
+            }
+            let now = latchkey_system_nanoseconds()
+            for message in messages {
+                guard handle(message, pump, now) else { return }
+            }
+            next = pump.run(now)
+        }
+    }
+
+    /// - Returns: false for the last message.
+    private func handle(_ message: Message, _ pump: WatchPump, _ now: UInt64) -> Bool {
+        switch message {
+        case .open(let id, let request, let output): pump.open(id, request, output, now)
+        case .wait(let id, let wait): pump.wait(id, wait)
+        case .hasRoom(let id): pump.hasRoom(id)
+        case .gone(let id): pump.gone(id)
+        case .journalMoved: pump.journalMoved()
+        case .drain: pump.drain(now)
+        case .stop: return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,40 @@
+package import LatchkeySettings
+
+/// The bounds of watches.
+package struct WatchLimits: Sendable, Hashable {
+    /// How many watches and long polls there can be at once.
+    package var watcherCountMax = 10_000
+    /// How many bytes wait for a client that reads slowly.
+    package var bufferBytesMax = 64 * 1024
+    package var keepAlive = Duration.seconds(15)
+
+    package init() {}
+}
+
+extension WatchLimits: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        .integer(
+            "max-watchers",
+            \.watcherCountMax,
+            1...65_536,
+            "The maximum number of watches and long polls at once. Further ones get status 503. "
+                + "Each has a connection, so --max-connections bounds them, too."
+        ),
+        .integer(
+            "watch-buffer-bytes",
+            \.bufferBytesMax,
+            1024...16_777_216,
+            unit: "bytes",
+            "The maximum number of bytes that wait for a watcher that reads slowly. Beyond it, the "
+                + "watcher reads from the history, and its stream ends when that is lost."
+        ),
+        .seconds(
+            "keep-alive-seconds",
+            \.keepAlive,
+            1...3600,
+            "The time between two keep-alive comments of a watch."
+        ),
+    ]
+}

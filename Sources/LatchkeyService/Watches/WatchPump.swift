@@ -1,0 +1,265 @@
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+
+/// Reads the journal and sends each watcher what it follows.
+///
+/// **Design.** One thread uses it, so it has no lock; ``WatchHub`` brings it the messages of the
+/// other threads. It is a machine without a clock: the time comes with each call.
+///
+/// The pump has a position in the journal. A watcher that has got everything up to there is live:
+/// it stands in the ``WatchAudience``, and a round sends the bytes of a group to all of its
+/// watchers. Every other watcher has a place of its own and is served alone, from the journal,
+/// until it arrives at the position. A watcher whose stream is full waits for room; its place costs
+/// nothing. If the journal does not hold the place any more, its stream ends, and the client's next
+/// connection begins with a gap.
+final class WatchPump {
+    /// The time between two rounds.
+    ///
+    /// It bounds the rounds of a busy store, so that several commits are sent in one piece and a
+    /// writer rarely has to wake the pump. After a quiet time the first commit is sent at once.
+    static let roundNanoseconds: UInt64 = 2_000_000
+    /// How many commits are read from the journal at once.
+    static let commitCountMax = 256
+    /// How many pieces one watcher is sent before the next one has its turn.
+    static let pieceCountMax = 16
+
+    let journal: Journal
+    let counters: WatchCounters
+    private let keepAliveNanoseconds: UInt64
+    let clock: StoreClock
+    private let arm: @Sendable (Revision) -> Void
+
+    private(set) var watchers: [UInt64: Watcher] = [:]
+    private var waits: [UInt64: WatchWait] = [:]
+    var audience = WatchAudience()
+    private var timers = WatchTimers()
+    private var observers: [String: Watcher] = [:]
+    /// Streams that were over before the pump knew of them.
+    private var goneEarly: Set<UInt64> = []
+    /// Watchers that can be served.
+    var behind: [Watcher] = []
+    /// Watchers whose place is behind the position: their commits are still to come.
+    var ahead: [Watcher] = []
+    /// All live watchers have got the commits up to this revision.
+    var position: Revision = 0
+    private var isDraining = false
+    /// Whether the journal will call because of the next commit.
+    private var isArmed = false
+    private var nextRoundNanoseconds: UInt64 = 0
+
+    /// - Parameters:
+    ///   - journal: The commits.
+    ///   - keepAlive: The time between two keep-alive comments, in nanoseconds.
+    ///   - counters: What is counted.
+    ///   - clock: The store's, for times to live.
+    ///   - arm: Asks for a call of ``journalMoved()`` once the journal has reached a revision.
+    init(
+        journal: Journal,
+        keepAliveNanoseconds: UInt64,
+        counters: WatchCounters,
+        clock: StoreClock = .system,
+        arm: @escaping @Sendable (Revision) -> Void
+    ) {
+        self.journal = journal
+        self.keepAliveNanoseconds = keepAliveNanoseconds
+        self.counters = counters
+        self.clock = clock
+        self.arm = arm
+    }
+
+    /// Takes a new watcher.
+    func open(_ id: UInt64, _ request: WatchRequest, _ output: any WatchOutput, _ now: UInt64) {
+        guard goneEarly.remove(id) == nil else { return }
+        wakeUp()
+        let watcher = Watcher(id, request, output)
+        watchers[id] = watcher
+        if let observer = request.observer,
+            let former = observers.updateValue(watcher, forKey: observer)
+        {
+            close(former, with: EventText.replaced)
+        }
+        _ = output.write(EventText.start + greeting(request.start))
+        guard !isDraining else {
+            close(watcher, with: EventText.close)
+            return
+        }
+        scheduleKeepAlive(watcher, now)
+        behind.append(watcher)
+    }
+
+    private func greeting(_ start: WatchRequest.Start) -> [UInt8] {
+        switch start {
+        case .place, .state:
+            return []
+        case .now(let revision):
+            return EventText.id(WatchPlace(revision: revision))
+        case .gap(let snapshot):
+            counters.gaps.add()
+            return EventText.gap(snapshot.revision, oldest: journal.oldest)
+        }
+    }
+
+    /// Takes a new wait, which may be over at once.
+    func wait(_ id: UInt64, _ wait: WatchWait) {
+        guard !isDraining else {
+            wait.resume(.draining)
+            return
+        }
+        wakeUp()
+        guard !isMissed(wait) else {
+            wait.resume(.changed)
+            return
+        }
+        waits[id] = wait
+        audience.addWait(id, for: wait.name)
+        timers.add(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
+    }
+
+    /// Whether what the wait is for has come before the wait.
+    private func isMissed(_ wait: WatchWait) -> Bool {
+        var revision = wait.since
+        while revision < position {
+            let count = min(Int(position - revision), Self.commitCountMax)
+            guard case .commits(let commits) = journal.commits(after: revision, countMax: count),
+                let last = commits.last, !commits.contains(where: wait.isMet)
+            else { return true }
+            revision = last.revision
+        }
+        return false
+    }
+
+    /// A stream that was full has room again.
+    func hasRoom(_ id: UInt64) {
+        guard let watcher = watchers[id], watcher.isFull else { return }
+        watcher.isFull = false
+        behind.append(watcher)
+    }
+
+    /// A stream is over.
+    func gone(_ id: UInt64) {
+        guard let watcher = watchers.removeValue(forKey: id) else {
+            goneEarly.insert(id)
+            return
+        }
+        leave(watcher)
+    }
+
+    /// The journal has reached the revision that it was asked for.
+    func journalMoved() {
+        isArmed = false
+    }
+
+    /// Sends what there is, and ends all watchers and waits, now and later.
+    func drain(_ now: UInt64) {
+        guard !isDraining else { return }
+        nextRoundNanoseconds = now
+        _ = run(now)
+        isDraining = true
+        for watcher in watchers.values where !watcher.isOver {
+            close(watcher, with: EventText.close)
+        }
+        endAllWaits(.draining)
+    }
+
+    /// Does what can be done now.
+    ///
+    /// - Returns: When to call it again at the latest; nil if only a message can give it work.
+    func run(_ now: UInt64) -> UInt64? {
+        while let due = timers.popDue(now) {
+            for id in due {
+                if let watcher = watchers[id] {
+                    keepAlive(watcher, now)
+                } else {
+                    end(wait: id, .timeUp)
+                }
+            }
+        }
+        if isWatched, now >= nextRoundNanoseconds {
+            if deliver() {
+                nextRoundNanoseconds = now + Self.roundNanoseconds
+            } else if !isArmed {
+                isArmed = true
+                arm(position + 1)
+            }
+        }
+        serve()
+        guard behind.isEmpty else { return now }
+        let round = isWatched && !isArmed ? nextRoundNanoseconds : .max
+        let next = min(round, timers.nextNanoseconds ?? .max)
+        return next == .max ? nil : next
+    }
+
+    private var isWatched: Bool { !watchers.isEmpty || !waits.isEmpty }
+
+    /// Goes on from where the journal is now, if nobody has watched.
+    private func wakeUp() {
+        if !isWatched {
+            position = journal.last
+        }
+    }
+}
+
+extension WatchPump {
+    /// Ends a watcher's stream behind a last event.
+    func close(_ watcher: Watcher, with event: [UInt8]) {
+        if !watcher.isOver {
+            _ = watcher.output.write(event)
+            end(watcher)
+        }
+    }
+
+    /// Ends a watcher's stream.
+    func end(_ watcher: Watcher) {
+        leave(watcher)
+        watcher.output.end()
+    }
+
+    private func leave(_ watcher: Watcher) {
+        watcher.isOver = true
+        watcher.state = nil
+        audience.remove(watcher)
+        timers.remove(watcher.id, at: watcher.keepAliveTick)
+        if let observer = watcher.observer, observers[observer] === watcher {
+            observers[observer] = nil
+        }
+    }
+
+    /// Ends a wait, if it still waits.
+    func end(wait id: UInt64, _ reason: WatchWait.End) {
+        guard let wait = waits.removeValue(forKey: id) else { return }
+        audience.removeWait(id, for: wait.name)
+        timers.remove(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
+        wait.resume(reason)
+    }
+
+    func endAllWaits(_ reason: WatchWait.End) {
+        for id in Array(waits.keys) {
+            end(wait: id, reason)
+        }
+    }
+
+    /// Sends a comment to a watcher that is live, with the position as the id if the client's is
+    /// older: so a client whose properties change seldom does not lose the history.
+    private func keepAlive(_ watcher: Watcher, _ now: UInt64) {
+        guard !watcher.isOver else { return }
+        scheduleKeepAlive(watcher, now)
+        guard watcher.index != nil else { return }
+        let place = WatchPlace(revision: position)
+        let isOld = watcher.place < place
+        let text = EventText.keepAlive + (isOld ? EventText.id(place) : [])
+        if watcher.output.write(text) == .accepted {
+            watcher.place = place
+        }
+    }
+
+    /// Comments of the same second are sent together: waking many streams at once costs less.
+    private func scheduleKeepAlive(_ watcher: Watcher, _ now: UInt64) {
+        let second: UInt64 = 1_000_000_000
+        let due = now + keepAliveNanoseconds
+        watcher.keepAliveTick = WatchTimers.tick(
+            keepAliveNanoseconds > 2 * second ? due / second * second : due
+        )
+        timers.add(watcher.id, at: watcher.keepAliveTick)
+    }
+}

@@ -1,0 +1,131 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// The route of watches: a stream of server-sent events.
+struct WatchRoutes: Sendable {
+    private static let observerByteCountMax = 128
+
+    let store: WatchedStore
+    let hub: WatchHub
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, "/v1/watch", statuses: [200, 400, 503]) {
+            request,
+            _ throws(RequestFailure) in
+            try watch(request)
+        }
+    }
+
+    private func watch(_ request: ServiceRequest) throws(RequestFailure) {
+        let query = try request.query(["prefix", "name", "after", "initial", "observer"])
+        let filter = try Self.filter(query)
+        let observer = try Self.observer(query["observer"])
+        let cursor = try Self.cursor(request, query)
+        guard request.exchange.method != .head else {
+            request.respond(events: ResponseStream.Events(draining: { _ in }), bufferBytesMax: 1)
+            return
+        }
+        guard hub.enter() else {
+            throw RequestFailure(.tooManyWatchers)
+        }
+        let open = { @Sendable [hub] (start: WatchRequest.Start) in
+            let watch = WatchRequest(filter: filter, start: start, observer: observer)
+            hub.open(watch) { events, bufferBytesMax in
+                request.respond(events: events, bufferBytesMax: bufferBytesMax)
+            }
+        }
+        // Above all revisions that anybody was shown, so no client's cursor can be above it, except
+        // one from another store.
+        let latest = store.usage().revision
+        switch cursor {
+        case .now:
+            open(.now(latest))
+        case .place(let place)
+        where place.latest <= latest && place.revision >= store.journal.oldest:
+            open(.place(place))
+        case .initial:
+            store.snapshot { open(.state($0)) }
+        case .place, .unknown:
+            store.snapshot { open(.gap($0)) }
+        }
+    }
+
+    private enum Cursor {
+        case now
+        case initial
+        case place(WatchPlace)
+        /// An id that no stream of this service has.
+        ///
+        /// It counts as lost history, because a browser could not go on after an error.
+        case unknown
+    }
+
+    private static func cursor(
+        _ request: ServiceRequest,
+        _ query: [String: String]
+    ) throws(RequestFailure) -> Cursor {
+        let after = query["after"].flatMap { WatchPlace($0) }
+        guard after != nil || query["after"] == nil else {
+            throw RequestFailure(.invalidQuery, "after must be a revision or an event's id.")
+        }
+        let isInitial = try Query.flag(query["initial"], name: "initial", default: false)
+        guard after == nil || !isInitial else {
+            throw RequestFailure(.invalidQuery, "Give after or initial, not both.")
+        }
+        if let id = request.exchange.headers(named: "last-event-id"), !id.isEmpty {
+            return WatchPlace(String(decoding: id, as: UTF8.self)).map { .place($0) } ?? .unknown
+        }
+        return after.map { .place($0) } ?? (isInitial ? .initial : .now)
+    }
+
+    private static func filter(_ query: [String: String]) throws(RequestFailure) -> WatchFilter {
+        guard let name = query["name"] else {
+            return .prefix(try ServiceRequest.prefix(query["prefix"]))
+        }
+        guard query["prefix"] == nil else {
+            throw RequestFailure(.invalidQuery, "Give prefix or name, not both.")
+        }
+        let owned = OwnedBytes(Array(name.utf8))
+        do {
+            try unsafe PropertyName.check(owned.bytes)
+        } catch {
+            throw RequestFailure(.invalidName, error.detail)
+        }
+        return .name(Array(name.utf8))
+    }
+
+    private static func observer(_ text: String?) throws(RequestFailure) -> String? {
+        guard let text else {
+            return nil
+        }
+        guard (1...observerByteCountMax).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
+            throw RequestFailure(
+                .invalidQuery,
+                "observer must have 1 to \(observerByteCountMax) visible ASCII characters."
+            )
+        }
+        return text
+    }
+}
+
+extension ServiceRequest {
+    /// Answers with a stream of server-sent events.
+    ///
+    /// The request counts now, with the time until the stream begins.
+    @discardableResult
+    func respond(events: ResponseStream.Events, bufferBytesMax: Int) -> ResponseStream {
+        series.record(
+            .ok,
+            startedNanoseconds: exchange.startedNanoseconds,
+            receivedByteCount: exchange.body.count,
+            sentByteCount: 0
+        )
+        return exchange.respond(.ok, streaming: events, bufferBytesMax: bufferBytesMax) { answer in
+            answer.add("Content-Type", "text/event-stream")
+            answer.mustBeRevalidated()
+            answer.add("X-Accel-Buffering", "no")
+        }
+    }
+}

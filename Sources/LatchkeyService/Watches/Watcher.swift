@@ -1,0 +1,116 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// Where the events of a watcher go: a stream of an answer.
+protocol WatchOutput: Sendable {
+    func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult
+    func end()
+}
+
+extension ResponseStream: WatchOutput {}
+
+/// What a new watcher asks for.
+struct WatchRequest: Sendable {
+    enum Start: Sendable {
+        /// The changes behind a place, which the journal held a moment ago.
+        case place(WatchPlace)
+        /// The changes from now on.
+        ///
+        /// The stream begins with the revision as an id, so that a client that connects again
+        /// before the first change loses nothing.
+        case now(Revision)
+        /// The current state, and the changes after it.
+        case state(StoreSnapshot)
+        /// The same, because the history that the client needs is lost.
+        case gap(StoreSnapshot)
+    }
+
+    let filter: WatchFilter
+    let start: Start
+    var observer: String?
+}
+
+/// One watcher: its stream, and how far it has got.
+///
+/// A watcher is live while it stands in the ``WatchAudience``: it has got everything up to the
+/// place of the pump. Otherwise its place counts. Only the pump uses it.
+final class Watcher {
+    let id: UInt64
+    let filter: WatchFilter
+    let observer: String?
+    let output: any WatchOutput
+    /// The place behind the last event that was sent with an id.
+    var place: WatchPlace
+    /// What is left of the current state to send.
+    var state: WatchState?
+    /// The stream refused a piece, and has not yet said that it has room.
+    var isFull = false
+    /// The stream is ended; nothing is sent any more.
+    var isOver = false
+    /// The watcher's position in its group of the audience, while it is live.
+    var index: Int?
+    /// When the next keep-alive comment is due, as a tick of the timers.
+    var keepAliveTick: Int64 = 0
+
+    init(_ id: UInt64, _ request: WatchRequest, _ output: any WatchOutput) {
+        self.id = id
+        self.output = output
+        filter = request.filter
+        observer = request.observer
+        switch request.start {
+        case .place(let start):
+            place = start
+        case .now(let revision):
+            place = WatchPlace(revision: revision)
+        case .state(let snapshot), .gap(let snapshot):
+            place = WatchPlace(revision: snapshot.revision)
+            state = WatchState(snapshot, request.filter)
+        }
+    }
+}
+
+/// The current state on its way to a watcher: a snapshot, and the last name that was sent.
+struct WatchState {
+    let snapshot: StoreSnapshot
+    private let filter: WatchFilter
+    private var last: OwnedBytes?
+
+    init(_ snapshot: StoreSnapshot, _ filter: WatchFilter) {
+        self.snapshot = snapshot
+        self.filter = filter
+    }
+
+    /// Sends events in pieces until the stream takes no more, or this many are sent.
+    ///
+    /// - Returns: nil if everything was sent, else the result of the last write.
+    mutating func send(
+        to output: any WatchOutput,
+        pieceCountMax: Int,
+        at time: Timestamp,
+        sent: (Int) -> Void
+    ) -> ResponseStream.WriteResult? {
+        var walk = snapshot.walk(prefix: OwnedBytes(filter.prefix), after: last)
+        for _ in 0..<pieceCountMax {
+            var bytes: [UInt8] = []
+            var property: Property?
+            var eventCount = 0
+            while bytes.count < EventBatch.byteCountMax, let next = walk.next() {
+                // All names that begin with the wanted one follow it.
+                guard unsafe filter.matches(next.nameBytes) else { break }
+                bytes += EventText.state(next, at: time)
+                property = next
+                eventCount += 1
+            }
+            guard let property else {
+                return nil
+            }
+            let result = output.write(bytes)
+            guard result == .accepted else {
+                return result
+            }
+            last = unsafe OwnedBytes(copying: property.nameBytes)
+            sent(eventCount)
+        }
+        return .accepted
+    }
+}
