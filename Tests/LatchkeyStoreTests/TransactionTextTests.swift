@@ -96,9 +96,10 @@ struct TransactionTextTests {
         }
         try withJSON(text(128)) { json in
             let transaction = try Transaction(json)
-            let counts = [transaction.conditions, transaction.steps, transaction.otherwise].map {
-                ($0 as [Any]).count
-            }
+            let counts = [
+                transaction.conditions.count, transaction.steps.count,
+                transaction.otherwise.count,
+            ]
             #expect(counts.sorted() == [0, 0, 128])
         }
         try withJSON(text(129)) { json in
