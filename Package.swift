@@ -118,8 +118,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore",
-                "LatchkeySync", "LatchkeyTestSupport",
+                "LatchkeyComparison", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService",
+                "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
