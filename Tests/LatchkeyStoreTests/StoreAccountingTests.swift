@@ -136,7 +136,8 @@ private struct StoreModel {
         guard properties[name] != nil else {
             return nil
         }
-        properties[name]?.use = use()
+        let number = use()
+        properties[name]?.use = number
         return properties[name]?.value
     }
 
@@ -180,7 +181,8 @@ private struct StoreModel {
         properties = after
         for name in names.filter(changed.contains) + names.filter({ !changed.contains($0) })
         where properties[name] != nil {
-            properties[name]?.use = use()
+            let number = use()
+            properties[name]?.use = number
         }
         revision += hasEffect ? 1 : 0
         return true
