@@ -71,9 +71,9 @@ let package = Package(
                 "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
                 "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
             ],
-            // The contract is served from the program itself. The file is a link to the one at
-            // the root.
-            resources: [.embedInCode("openapi.yaml")]
+            // The contract and the dashboard are served from the program itself. The contract is a
+            // link to the file at the root.
+            resources: [.embedInCode("openapi.yaml"), .embedInCode("Dashboard")]
         ),
         .executableTarget(
             name: "latchkey",
