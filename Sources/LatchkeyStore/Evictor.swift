@@ -172,7 +172,7 @@ package final class Evictor: Sendable {
         let (found, scans) = state.write { state in
             let found = state.take(sparing: goal.spared)
             let isLow = state.candidates.count <= state.countAtScan / 2
-            let scans = isLow && !state.isScanning && (found != nil || !isLast)
+            let scans = !state.isScanning && (found == nil ? !isLast : isLow)
             if scans {
                 state.isScanning = true
             }

@@ -22,7 +22,7 @@ struct LinearizableHTTPTests {
             let seed = UInt64(9 + round)
             let flags = ["--strategy", kind.rawValue] + mode
             try await Deployment.inProcess.serve(flags) { site in
-                let history = try Self.record(site, count: 30, seed: seed)
+                let history = try Self.record(site, count: 25, seed: seed)
                 let outcome = ModelCheck.check(history, from: PropertyModel())
                 #expect(outcome == .linearizable, "seed \(seed)")
                 let isConcurrent = history.contains { one in

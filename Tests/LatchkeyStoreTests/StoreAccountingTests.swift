@@ -119,7 +119,9 @@ private struct StoreModel {
         }
     }
 
-    var texts: [String] { properties.map { "\($0)=\($1.value)" }.sorted() }
+    var texts: [String] {
+        properties.sorted { $0.key < $1.key }.map { "\($0)=\($1.value)" }
+    }
 
     var byteCount: Int { Self.byteCount(properties) }
 
