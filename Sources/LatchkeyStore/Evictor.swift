@@ -16,6 +16,7 @@ internal import Synchronization
 ///
 /// One removal follows the other in the completion of the first one. Every few of them continue on
 /// `queue`, so that the stack stays small however much room is made.
+@usableFromInline
 package final class Evictor: Sendable {
     private struct Candidate: Sendable {
         let property: Property
@@ -61,7 +62,7 @@ package final class Evictor: Sendable {
     /// How many removals follow each other on one stack.
     private static let removalsOnStackMax = 16
     /// How often room is made for one change before it is refused: others may take the room.
-    static let attemptsMax = 32
+    @usableFromInline static let attemptsMax = 32
 
     private let queue = DispatchQueue(label: "latchkey.eviction", qos: .userInitiated)
     private let state = Synchronized<State, AdaptiveStrategy>(State())
@@ -97,6 +98,7 @@ package final class Evictor: Sendable {
     ///   - change: The change. Properties that it names are not removed.
     ///   - full: Why the change was refused.
     ///   - completion: Told whether anything was removed.
+    @usableFromInline
     func makeRoom(
         for change: Change,
         _ full: StoreFull,

@@ -14,6 +14,7 @@ internal import Synchronization
 /// `state` is guarded by its lock, which is not held while commits are made. The timer is set while
 /// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use `queue`,
 /// one after the other.
+@usableFromInline
 package final class ExpiryQueue: Sendable {
     private struct Entry: Precedable, Sendable {
         let expiry: Timestamp

@@ -161,7 +161,7 @@ struct WatchTests {
             for _ in 0..<9 { _ = try client.request("POST", "/v1/properties/n/increment") }
             for (target, lastID) in [
                 ("?after=2", nil), ("?after=10", nil), ("?after=7", "10"), ("", "garbage"),
-                ("?initial=true", "9.9"), ("", "18446744073709551615"),
+                ("?initial=true", "10.1"), ("", "18446744073709551615"),
             ] as [(String, String?)] {
                 let watch = try EventStreamClient(
                     port: site.port,

@@ -71,7 +71,7 @@ struct WatchPumpTests {
     ) {
         var random = SeededRandom(seed: 11)
         let rig = WatchRig()
-        Self.commitSome(rig, 40, &random)
+        Self.commitSome(rig, 12, &random)
         let start = WatchPlace(revision: 0)
         let whole = rig.drain(rig.open(filter, .place(start)))
         let expected = rig.expected(filter, from: start)

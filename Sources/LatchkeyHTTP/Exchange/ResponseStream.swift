@@ -177,7 +177,7 @@ extension Exchange {
             unsafe latchkey_http_respond(request, 500, nil, true)
             return made
         }
-        var collected = unsafe ResponseFields(response)
+        var collected = unsafe ResponseFields(request, .long(response))
         fields(&collected)
         if collected.areValid {
             unsafe latchkey_http_respond_stream(
@@ -187,7 +187,7 @@ extension Exchange {
                 stream
             )
         } else {
-            unsafe latchkey_http_response_discard(response)
+            collected.discard()
             unsafe latchkey_http_respond(request, 500, nil, false)
         }
         return made
