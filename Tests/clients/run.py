@@ -9,6 +9,7 @@ are cut, the service is restarted, and a reader is slow. Needs what `scripts/req
 """
 
 import argparse
+import http.client
 import json
 import pathlib
 import random
@@ -44,12 +45,13 @@ def main():
                  try_curl, arguments.binary, log)
             step("a client library misses nothing when it is cut, and starts anew after a restart",
                  try_library, arguments.binary, log)
-            with Latchkey(arguments.binary, "--history", "200", log=log) as service, \
+            with Latchkey(arguments.binary, log=log) as service, \
+                    Latchkey(arguments.binary, "--history", "10", log=log) as forgetful, \
                     Browser(profile) as browser:
                 step("an EventSource misses nothing when it is cut",
                      try_event_source, service, browser)
                 step("an EventSource that was slow has the state after the gap",
-                     try_slow_event_source, service, browser)
+                     try_slow_event_source, forgetful, browser)
         except Failure as failure:
             print(f"FAILED: {failure}\n\nThe end of the service's log:")
             log.seek(0)
@@ -107,6 +109,8 @@ def try_curl(binary, log):
             service.ask("DELETE", "/v1/properties/a")
             wait_for("a deletion comes", lambda: "event: delete" in lines)
             service.ask_to_end()
+            # A second signal would not let the streams end.
+            service.process.wait(TRIES_SECONDS_MAX)
             reader.join(TRIES_SECONDS_MAX)
             if curl.wait(TRIES_SECONDS_MAX) != 0:
                 raise Failure(f"curl ended with {curl.returncode}: {curl.stderr.read()}")
@@ -224,16 +228,16 @@ def try_slow_event_source(service, browser):
     browser.run(FOLLOW, "/v1/watch?initial=true")
     browser.wait_for("the state", "return counts.ready === 1")
     # The page reads nothing while its thread is busy, and more is written than buffers hold.
-    done = threading.Event()
-    busy = threading.Thread(target=lambda: [
-        browser.run("const end = Date.now() + 1000; while (Date.now() < end);")
-        for _ in iter(done.is_set, True)], daemon=True)
+    busy = threading.Thread(target=browser.run, args=(
+        "const end = Date.now() + arguments[0]; while (Date.now() < end);", 6000), daemon=True)
     busy.start()
-    large = "x" * 60_000
-    for number in range(1500):
-        put(service, "large", f"{number}{large}")
+    connection = http.client.HTTPConnection(*service.address, timeout=TRIES_SECONDS_MAX)
+    for number in range(150):
+        connection.request("PUT", "/v1/properties/large", json.dumps(f"{number}" + "x" * 500_000))
+        connection.getresponse().read()
+    connection.close()
+    put(service, "large", "small again")
     put(service, "last", "one")
-    done.set()
     busy.join(TRIES_SECONDS_MAX)
     expected = state(service)
     browser.wait_for("the state behind the gap",
