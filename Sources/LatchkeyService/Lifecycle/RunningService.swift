@@ -180,6 +180,13 @@ private struct StoreRouteMaker: StrategyVisitor {
             canCompare: configuration.compare != nil,
             depthMax: depthMax
         ).add(to: &table)
+        ExportRoutes(store: serving, journal: journal, countMax: configuration.exportCountMax)
+            .add(to: &table)
+        ImportRoutes(
+            store: serving,
+            depthMax: depthMax,
+            lineByteCountMax: configuration.http.bodyBytesMax
+        ).add(to: &table)
         return (table, { store.usage }, operations)
     }
 

@@ -26,6 +26,8 @@ package struct ServiceConfiguration: Sendable {
     /// Makes the comparisons of operations; nil if the program makes none.
     package var compare: OperationEnvironment.Compare?
     package var idempotency = IdempotencyLimits()
+    /// How many exports are sent at the same time.
+    package var exportCountMax = 8
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -107,6 +109,12 @@ extension ServiceConfiguration: Configurable {
     ]
 
     private static let ownSettings: [Setting<Self>] = [
+        .integer(
+            "max-exports",
+            \.exportCountMax,
+            1...65_536,
+            "The number of exports that are sent at the same time. Further ones get status 503."
+        ),
         Setting(
             "allowed-host",
             .list(

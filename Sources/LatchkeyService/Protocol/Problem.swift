@@ -52,6 +52,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case fetchFailed = "fetch-failed"
     case compareNotAvailable = "compare-not-available"
     case compareFailed = "compare-failed"
+    case tooManyExports = "too-many-exports"
 
     package var status: Int {
         switch self {
@@ -86,6 +87,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareFailed: 500
         case .fetchFailed: 502
         case .tooManyOperations: 503
+        case .tooManyExports: 503
         }
     }
 
@@ -138,6 +140,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .fetchFailed: "The fetch did not succeed."
         case .compareNotAvailable: "This program makes no comparisons."
         case .compareFailed: "The comparison did not succeed."
+        case .tooManyExports: "There are too many exports."
         }
     }
 
@@ -261,6 +264,8 @@ package enum Problem: String, CaseIterable, Sendable {
             "Send the operation to a service that was started with latchkey serve."
         case .compareFailed:
             "The detail says what went wrong."
+        case .tooManyExports:
+            "Try again after the time in Retry-After, or raise --max-exports."
         }
     }
 
@@ -271,6 +276,7 @@ package enum Problem: String, CaseIterable, Sendable {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
             .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations:
+            .timedOut, .draining, .tooManyExports:
             1
         default: nil
         }
@@ -279,14 +285,21 @@ package enum Problem: String, CaseIterable, Sendable {
     /// The problem's JSON object.
     ///
     /// The detail is for people and about this occurrence; without one it is the advice. It never
-    /// contains values or names from a client.
-    package func json(detail: String? = nil) -> [UInt8] {
+    /// contains values or names from a client. The extensions (RFC 9457, section 3.2) are members of
+    /// their own.
+    package func json(
+        detail: String? = nil,
+        extensions: KeyValuePairs<String, Int> = [:]
+    ) -> [UInt8] {
         var json = JSONWriter()
         json.object { object in
             object.member("type", path)
             object.member("title", title)
             object.member("status", status)
             object.member("detail", detail ?? advice)
+            for (name, value) in extensions {
+                object.member(name, value)
+            }
         }
         return json.bytes
     }

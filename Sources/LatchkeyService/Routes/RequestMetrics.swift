@@ -135,11 +135,21 @@ private final class RequestCounters: Sendable {
         let index = statuses.firstIndex(of: status.rawValue) ?? statuses.count
         counts[index].add()
         durations.observe(latchkey_system_nanoseconds() &- startedNanoseconds)
-        if receivedByteCount > 0 {
-            receivedBytes.add(UInt64(receivedByteCount))
+        recordReceived(receivedByteCount)
+        recordSent(sentByteCount)
+    }
+
+    /// Counts bytes of a request's body that was read in pieces.
+    func recordReceived(_ byteCount: Int) {
+        if byteCount > 0 {
+            receivedBytes.add(UInt64(byteCount))
         }
-        if sentByteCount > 0 {
-            sentBytes.add(UInt64(sentByteCount))
+    }
+
+    /// Counts bytes of an answer's body that is sent in pieces.
+    func recordSent(_ byteCount: Int) {
+        if byteCount > 0 {
+            sentBytes.add(UInt64(byteCount))
         }
     }
 }

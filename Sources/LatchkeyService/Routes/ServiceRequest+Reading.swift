@@ -131,7 +131,7 @@ extension ServiceRequest {
         try noContentCoding()
     }
 
-    private func noContentCoding() throws(RequestFailure) {
+    func noContentCoding() throws(RequestFailure) {
         if let coding = exchange.header(named: .contentEncoding),
             String(decoding: coding, as: UTF8.self).lowercased() != "identity"
         {
