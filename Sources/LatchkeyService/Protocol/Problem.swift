@@ -275,8 +275,8 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations:
-            .timedOut, .draining, .tooManyExports:
+            .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
+            .tooManyExports:
             1
         default: nil
         }
