@@ -1,5 +1,7 @@
 // An HTTP/1.1 server: libmicrohttpd behind one interface for both of its thread models.
 //
+// Length: the one header that Swift imports for requests and answers.
+//
 // What this target adds to the library:
 //
 //  * A handler may answer a request before it returns, or later from any thread, exactly once. With

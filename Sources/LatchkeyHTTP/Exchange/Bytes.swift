@@ -46,7 +46,7 @@ package struct Bytes: @unchecked Sendable {
         return unsafe base - start
     }
 
-    /// Where the byte is first, from `start` on, which must be inside; ``count`` if it is not there.
+    /// The first place of the byte from `start` on, which must be inside; ``count`` without one.
     func index(of byte: UInt8, from start: Int) -> Int {
         precondition(0 <= start && start <= count, "an index inside the bytes")
         guard let base = unsafe base,

@@ -67,7 +67,7 @@ struct RequestMetrics: Sendable {
 
 /// The counters of one route and method, and what else its requests have in common.
 ///
-/// A handle, which a request carries instead of something to copy.
+/// **Design.** A handle, which a request carries instead of something to copy.
 ///
 /// SAFETY: `@safe` and unmanaged, because the object is never freed: all threads would write to its
 /// reference count for every request. A service has as many of them as routes and methods.
