@@ -29,6 +29,8 @@ package final class Evictor: Sendable {
         var candidates: [Candidate] = []
         var countAtScan = 0
         var isScanning = false
+        /// How many scans in a row have found nothing.
+        var emptyScanCount = 0
         /// Those who wait for the end of the scan.
         var waiting: [@Sendable () -> Void] = []
 
@@ -59,6 +61,8 @@ package final class Evictor: Sendable {
     private static let candidateCountMin = 4 * Change.stepCountMax
     /// How often candidates are looked for before none is left: others may take them.
     private static let scansMax = 32
+    /// After so many scans that find no property unused since their snapshot, any property will do.
+    private static let emptyScansMax = 4
     /// How many removals follow each other on one stack.
     private static let removalsOnStackMax = 16
     /// How often room is made for one change before it is refused: others may take the room.
@@ -194,24 +198,37 @@ package final class Evictor: Sendable {
     }
 
     /// Finds the properties of the earliest uses.
+    ///
+    /// Those that were used since the snapshot are left out: a property that is not in the snapshot
+    /// could have been used before them.
     private func scan(_ snapshot: StoreSnapshot) {
         queue.async { [self] in
+            let isExact = state.read { $0.emptyScanCount < Self.emptyScansMax }
+            let useMax = isExact ? snapshot.useCount : .max
             var uses: [UInt64] = []
-            snapshot.visit { uses.append($0.lastUse) }
-            uses.sort()
-            let count = min(max(uses.count / Self.share, Self.candidateCountMin), uses.count)
-            let last = count == 0 ? 0 : uses[count - 1]
-            var candidates: [Candidate] = []
             snapshot.visit { property in
                 let use = property.lastUse
-                if use <= last {
-                    candidates.append(Candidate(property: property, use: use))
+                if use <= useMax {
+                    uses.append(use)
+                }
+            }
+            uses.sort()
+            let count = min(max(uses.count / Self.share, Self.candidateCountMin), uses.count)
+            var candidates: [Candidate] = []
+            if count > 0 {
+                let last = uses[count - 1]
+                snapshot.visit { property in
+                    let use = property.lastUse
+                    if use <= last {
+                        candidates.append(Candidate(property: property, use: use))
+                    }
                 }
             }
             candidates.sort { $0.use > $1.use }
             let waiting = state.write { [candidates] state in
                 state.candidates = candidates
                 state.countAtScan = candidates.count
+                state.emptyScanCount = candidates.isEmpty ? state.emptyScanCount + 1 : 0
                 state.isScanning = false
                 defer { state.waiting = [] }
                 return state.waiting

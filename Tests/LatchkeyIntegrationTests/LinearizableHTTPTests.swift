@@ -97,7 +97,9 @@ struct LinearizableHTTPTests {
             .transaction("c", revision: 0, then: [.put("a", 5), .put("b", 5)], otherwise: []),
             200,
             revision: 1,
-            found: [.init(value: 0, revision: 1, created: 1), .init(value: 0, revision: 1, created: 1)]
+            found: [
+                .init(value: 0, revision: 1, created: 1), .init(value: 0, revision: 1, created: 1),
+            ]
         )
         let five = PropertyModel.Property(value: 5, revision: 1, created: 0)
         let hasA = Self.operation(.get("a"), 200, revision: 1, found: [five])

@@ -24,10 +24,12 @@ struct ExpiryQueueTests {
             }
             bench.clock.advance(20)
             #expect(bench.journal.wait(for: Revision(2 * count)))
-            guard case .commits(let commits) = bench.journal.commits(
-                after: Revision(count),
-                countMax: .max
-            ) else {
+            guard
+                case .commits(let commits) = bench.journal.commits(
+                    after: Revision(count),
+                    countMax: .max
+                )
+            else {
                 Issue.record("nothing is dropped")
                 return
             }

@@ -163,9 +163,12 @@ private struct Following: StrategyVisitor {
                 latest[name] = effect.property?.revision
             }
         }
-        #expect(latest == ["a", "b", "c"].reduce(into: [:]) { latest, name in
-            latest[name] = bench.store.property(name)?.revision
-        })
+        #expect(
+            latest
+                == ["a", "b", "c"].reduce(into: [:]) { latest, name in
+                    latest[name] = bench.store.property(name)?.revision
+                }
+        )
     }
 }
 

@@ -75,9 +75,11 @@ private struct WritingAfterwards: StrategyVisitor {
         #expect(bench.journal.wait(for: Revision(2 * names.count + 2)))
         #expect(snapshot.revision == Revision(names.count + 1))
         #expect(bench.store.texts(snapshot) == before, "also the one that has expired since")
-        #expect(bench.store.texts(snapshot, prefix: "n169", after: "n1697") == [
-            "n1698=1", "n1699=1",
-        ])
+        #expect(
+            bench.store.texts(snapshot, prefix: "n169", after: "n1697") == [
+                "n1698=1", "n1699=1",
+            ]
+        )
         #expect(bench.store.texts(bench.store.snapshot()).count == names.count)
         // A property whose time is over when the snapshot is taken is not in it.
         bench.put("mortal", ttl: 1)

@@ -10,9 +10,12 @@ struct TransactionTests {
     @Test func `conditions choose the branch`() async throws {
         try await offPool {
             let desk = TransactionDesk()
-            desk.expect(#"{"then":[{"put":"a","value":{"x":1,"y":[1.0]}}]}"#, #"""
+            desk.expect(
+                #"{"then":[{"put":"a","value":{"x":1,"y":[1.0]}}]}"#,
+                #"""
                 {"succeeded":true,"revision":1,"results":[{"name":"a","revision":1,"created":1}]}
-                """#)
+                """#
+            )
             let holding = [
                 #"{"name":"a","revision":1}"#, #"{"name":"b","revision":0}"#,
                 #"{"name":"a","exists":true}"#, #"{"name":"b","exists":false}"#,

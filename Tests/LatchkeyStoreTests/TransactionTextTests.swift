@@ -71,8 +71,14 @@ struct TransactionTextTests {
             #"{"then":[{"increment":"a","by":9223372036854775808}]}"#,
             "Item 1 of then: by must be a 64-bit integer."
         ),
-        (#"{"then":[{"put":"a\n","value":1}]}"#, "Item 1 of then: The name has a control character."),
-        (#"{"then":[{"put":[],"value":1}]}"#, "Item 1 of then: The name of a property must be a string."),
+        (
+            #"{"then":[{"put":"a\n","value":1}]}"#,
+            "Item 1 of then: The name has a control character."
+        ),
+        (
+            #"{"then":[{"put":[],"value":1}]}"#,
+            "Item 1 of then: The name of a property must be a string."
+        ),
     ])
     func `what is wrong is said, and where`(text: String, message: String) throws {
         try withJSON(text) { json in
@@ -108,14 +114,16 @@ struct TransactionTextTests {
         }
     }
 
-    @Test(arguments: [
-        ("1", 1000), ("0.001", 1), ("0.25", 250), ("1.5", 1500), ("90", 90_000), ("007", 7000),
-        ("315360000", 315_360_000_000), ("315360000.000", 315_360_000_000), ("0", nil),
-        ("0.000", nil), ("0.0004", nil), ("315360000.001", nil), ("-1", nil), ("+1", nil),
-        ("1e3", nil), ("1e-3", nil), ("inf", nil), ("nan", nil), ("0x10", nil), ("", nil),
-        (".", nil), ("1.2.3", nil), (" 1", nil), ("1 ", nil), ("1s", nil), ("1,5", nil),
-        ("٣", nil), ("99999999999999999999999999", nil),
-    ] as [(String, TimeToLive?)])
+    @Test(
+        arguments: [
+            ("1", 1000), ("0.001", 1), ("0.25", 250), ("1.5", 1500), ("90", 90_000), ("007", 7000),
+            ("315360000", 315_360_000_000), ("315360000.000", 315_360_000_000), ("0", nil),
+            ("0.000", nil), ("0.0004", nil), ("315360000.001", nil), ("-1", nil), ("+1", nil),
+            ("1e3", nil), ("1e-3", nil), ("inf", nil), ("nan", nil), ("0x10", nil), ("", nil),
+            (".", nil), ("1.2.3", nil), (" 1", nil), ("1 ", nil), ("1s", nil), ("1,5", nil),
+            ("٣", nil), ("99999999999999999999999999", nil),
+        ] as [(String, TimeToLive?)]
+    )
     func `seconds become milliseconds`(text: String, milliseconds: TimeToLive?) {
         #expect(TimeToLiveText.milliseconds(text) == milliseconds)
     }
