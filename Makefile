@@ -64,7 +64,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build contract dashboard hostile-quick
+	    build contract dashboard clients hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -109,6 +109,12 @@ contract: build ## check the service against openapi.yaml, and its metrics with 
 dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLDER")
 	scripts/require dashboard
 	Tests/dashboard/run.py --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: clients
+clients: build ## curl, a client library and a browser follow watches that are cut
+	scripts/require test
+	scripts/require dashboard
+	Tests/clients/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: hostile
 hostile: build ## hostile clients against the running service (10 minutes)

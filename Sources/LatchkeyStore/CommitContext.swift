@@ -37,6 +37,9 @@ final class CommitContext: Sendable {
         }
     }
 
+    /// The number of the latest use.
+    var useCount: UInt64 { uses.load(ordering: .relaxed) }
+
     /// How full the store is, and the latest revision that may be shown.
     var usage: StoreUsage {
         let used = room.used

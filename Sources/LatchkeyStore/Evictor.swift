@@ -8,10 +8,14 @@ internal import Synchronization
 /// **Design.** A list of all properties in the order of their use would be written by every read.
 /// Instead, a use writes its number into the property, and the properties of the lowest numbers are
 /// looked for when they are needed: a scan of a snapshot finds the sixteenth of all properties that
-/// was not used for the longest time. They are removed in that order; one that was used since the
-/// scan is passed over. So the order is exact, and a removal costs the scan of sixteen properties.
+/// was not used for the longest time, or a few hundred of them. They are removed in that order; one
+/// that was used since the scan is dropped. So the order is exact, and a removal costs the scan of
+/// sixteen properties.
 ///
 /// A scan takes no lock. The next one begins when half of the last one's properties are used up.
+///
+/// One removal follows the other in the completion of the first one. Every few of them continue on
+/// `queue`, so that the stack stays small however much room is made.
 @usableFromInline
 package final class Evictor: Sendable {
     private struct Candidate: Sendable {
@@ -25,8 +29,24 @@ package final class Evictor: Sendable {
         var candidates: [Candidate] = []
         var countAtScan = 0
         var isScanning = false
+        /// How many scans in a row have found nothing.
+        var emptyScanCount = 0
         /// Those who wait for the end of the scan.
         var waiting: [@Sendable () -> Void] = []
+
+        /// Takes the candidate of the earliest use; those with these names stay.
+        mutating func take(sparing spared: Set<UInt64>) -> Property? {
+            for index in candidates.indices.reversed() {
+                let property = candidates[index].property
+                if property.lastUse != candidates[index].use {
+                    candidates.remove(at: index)
+                } else if !spared.contains(PropertyName(of: property).hash) {
+                    candidates.remove(at: index)
+                    return property
+                }
+            }
+            return nil
+        }
     }
 
     /// What the evictor uses of the store.
@@ -37,6 +57,14 @@ package final class Evictor: Sendable {
 
     /// One in this many properties is a candidate.
     private static let share = 16
+    /// How many candidates there are at least: more than a change can name.
+    private static let candidateCountMin = 4 * Change.stepCountMax
+    /// How often candidates are looked for before none is left: others may take them.
+    private static let scansMax = 32
+    /// After so many scans that find no property unused since their snapshot, any property will do.
+    private static let emptyScansMax = 4
+    /// How many removals follow each other on one stack.
+    private static let removalsOnStackMax = 16
     /// How often room is made for one change before it is refused: others may take the room.
     @usableFromInline static let attemptsMax = 32
 
@@ -68,62 +96,73 @@ package final class Evictor: Sendable {
         self.users.write { $0 = users }
     }
 
-    /// Removes properties until there is room for as much as the change writes.
+    /// Removes as many properties as a change lacks room.
     ///
     /// - Parameters:
     ///   - change: The change. Properties that it names are not removed.
+    ///   - full: Why the change was refused.
     ///   - completion: Told whether anything was removed.
     @usableFromInline
-    func makeRoom(for change: Change, completion: @escaping @Sendable (Bool) -> Void) {
-        let steps = change.steps
-        let need = steps.reduce(StoreSize()) { size, step in
-            StoreSize(
-                propertyCount: size.propertyCount + 1,
-                byteCount: size.byteCount + step.byteCountMax
-            )
+    func makeRoom(
+        for change: Change,
+        _ full: StoreFull,
+        completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        guard let need = full.shortage else {
+            completion(false)
+            return
         }
-        let hashes = Set(steps.map(\.name.hash))
-        evict(Goal(need: need, spared: hashes), freed: StoreSize(), completion: completion)
+        let goal = Goal(need: need, spared: Set(change.steps.map(\.name.hash)))
+        evict(goal, Removed(), completion: completion)
     }
 
     private struct Goal: Sendable {
         let need: StoreSize
         /// The hashes of the names that are not removed.
         let spared: Set<UInt64>
+    }
 
-        func isReached(_ freed: StoreSize) -> Bool {
-            freed.propertyCount >= need.propertyCount && freed.byteCount >= need.byteCount
+    /// What was removed for one goal.
+    private struct Removed: Sendable {
+        var size = StoreSize()
+        /// How many properties were to be removed, also those that were replaced meanwhile.
+        var tryCount = 0
+        var isAnything: Bool { size.propertyCount > 0 }
+
+        func reaches(_ goal: Goal) -> Bool {
+            size.propertyCount >= goal.need.propertyCount && size.byteCount >= goal.need.byteCount
         }
     }
 
     private func evict(
         _ goal: Goal,
-        freed: StoreSize,
+        _ removed: Removed,
         completion: @escaping @Sendable (Bool) -> Void
     ) {
-        guard !goal.isReached(freed) else {
-            completion(true)
+        guard !removed.reaches(goal), let users = users.read({ $0 }) else {
+            completion(removed.isAnything)
             return
         }
-        guard let users = users.read({ $0 }) else {
-            completion(false)
-            return
-        }
-        next(users, goal, mayScan: true) { [self] property in
+        next(users, goal, scanCount: 0) { [self] property in
             guard let property else {
-                completion(freed.propertyCount > 0)
+                completion(removed.isAnything)
                 return
             }
             let isAccepted = users.commit(.evict(property)) { [self] decision in
-                var freed = freed
+                var removed = removed
+                removed.tryCount += 1
                 if case .success = decision {
                     evictedCount.wrappingAdd(1, ordering: .relaxed)
-                    freed += StoreSize(property)
+                    removed.size += StoreSize(property)
                 }
-                evict(goal, freed: freed, completion: completion)
+                guard removed.tryCount % Self.removalsOnStackMax == 0 else {
+                    evict(goal, removed, completion: completion)
+                    return
+                }
+                queue.async { [self, removed] in evict(goal, removed, completion: completion) }
             }
             if !isAccepted {
-                completion(freed.propertyCount > 0)
+                completion(removed.isAnything)
             }
         }
     }
@@ -132,27 +171,20 @@ package final class Evictor: Sendable {
     private func next(
         _ users: Users,
         _ goal: Goal,
-        mayScan: Bool,
+        scanCount: Int,
         completion: @escaping @Sendable (Property?) -> Void
     ) {
+        let isLast = scanCount == Self.scansMax
         let (found, scans) = state.write { state in
-            var found: Property?
-            while found == nil, let candidate = state.candidates.popLast() {
-                let property = candidate.property
-                if property.lastUse == candidate.use,
-                    !goal.spared.contains(PropertyName(of: property).hash)
-                {
-                    found = property
-                }
-            }
+            let found = state.take(sparing: goal.spared)
             let isLow = state.candidates.count <= state.countAtScan / 2
-            let scans = isLow && !state.isScanning && (found != nil || mayScan)
+            let scans = !state.isScanning && (found == nil ? !isLast : isLow)
             if scans {
                 state.isScanning = true
             }
-            if found == nil, mayScan {
+            if found == nil, !isLast {
                 state.waiting.append { [weak self] in
-                    self?.next(users, goal, mayScan: false, completion: completion)
+                    self?.next(users, goal, scanCount: scanCount + 1, completion: completion)
                 }
             }
             return (found, scans)
@@ -160,29 +192,43 @@ package final class Evictor: Sendable {
         if scans {
             users.snapshot { [weak self] snapshot in self?.scan(snapshot) }
         }
-        if found != nil || !mayScan {
+        if found != nil || isLast {
             completion(found)
         }
     }
 
     /// Finds the properties of the earliest uses.
+    ///
+    /// Those that were used since the snapshot are left out: a property that is not in the snapshot
+    /// could have been used before them.
     private func scan(_ snapshot: StoreSnapshot) {
         queue.async { [self] in
+            let isExact = state.read { $0.emptyScanCount < Self.emptyScansMax }
+            let useMax = isExact ? snapshot.useCount : .max
             var uses: [UInt64] = []
-            snapshot.visit { uses.append($0.lastUse) }
-            uses.sort()
-            let last = uses.isEmpty ? 0 : uses[(uses.count - 1) / Self.share]
-            var candidates: [Candidate] = []
             snapshot.visit { property in
                 let use = property.lastUse
-                if use <= last {
-                    candidates.append(Candidate(property: property, use: use))
+                if use <= useMax {
+                    uses.append(use)
+                }
+            }
+            uses.sort()
+            let count = min(max(uses.count / Self.share, Self.candidateCountMin), uses.count)
+            var candidates: [Candidate] = []
+            if count > 0 {
+                let last = uses[count - 1]
+                snapshot.visit { property in
+                    let use = property.lastUse
+                    if use <= last {
+                        candidates.append(Candidate(property: property, use: use))
+                    }
                 }
             }
             candidates.sort { $0.use > $1.use }
             let waiting = state.write { [candidates] state in
                 state.candidates = candidates
                 state.countAtScan = candidates.count
+                state.emptyScanCount = candidates.isEmpty ? state.emptyScanCount + 1 : 0
                 state.isScanning = false
                 defer { state.waiting = [] }
                 return state.waiting
@@ -194,13 +240,12 @@ package final class Evictor: Sendable {
     }
 }
 
-extension Change.Step {
-    /// The bytes that the step can add.
-    fileprivate var byteCountMax: Int {
-        switch action {
-        case .put(let value), .merge(let value): unsafe name.bytes.count + value.count
-        case .increment: unsafe name.bytes.count + 20
-        case .get, .delete, .expire, .evict: 0
+extension StoreFull {
+    /// The room that is lacking; nil if no room helps.
+    fileprivate var shortage: StoreSize? {
+        switch self {
+        case .properties(let count): count.map { StoreSize(propertyCount: $0) }
+        case .bytes(let count): count.map { StoreSize(byteCount: $0) }
         }
     }
 }

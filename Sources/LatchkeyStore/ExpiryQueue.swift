@@ -4,15 +4,16 @@ internal import Synchronization
 
 /// Removes properties whose time is over, each by a commit.
 ///
-/// **Design.** A heap has the name, revision and time of each property that expires. One timer is
-/// set for the first of them, so any number of properties costs nothing until then. A property that
+/// **Design.** A heap has the name, revision and time of each property that expires. The one timer
+/// is set for the first of them, so any number of properties costs nothing until then. A property that
 /// is replaced leaves its entry behind, which does nothing when its time comes, because the
 /// revision is another one. When there have been as many additions as twice the entries that were
 /// left at the last time, the heap is made anew from the store: so old entries are at most two
 /// thirds of it.
 ///
-/// `state` is guarded by its lock, which is not held while commits are made. The timer and the
-/// commits use `queue`, one after the other.
+/// `state` is guarded by its lock, which is not held while commits are made. The timer is set while
+/// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use `queue`,
+/// one after the other.
 @usableFromInline
 package final class ExpiryQueue: Sendable {
     private struct Entry: Precedable, Sendable {
@@ -51,11 +52,20 @@ package final class ExpiryQueue: Sendable {
 
     private let clock: StoreClock
     private let queue = DispatchQueue(label: "latchkey.expiry", qos: .userInitiated)
+    /// SAFETY: `nonisolated(unsafe)` because every thread may use an object of Dispatch.
+    private nonisolated(unsafe) let timer: any DispatchSourceTimer
     private let state = Synchronized<State, AdaptiveStrategy>(State())
     private let expiredCount = Atomic<UInt64>(0)
 
     package init(clock: StoreClock = .system) {
         self.clock = clock
+        unsafe timer = DispatchSource.makeTimerSource(queue: queue)
+        unsafe timer.setEventHandler { [weak self] in self?.run() }
+        unsafe timer.activate()
+    }
+
+    deinit {
+        unsafe timer.cancel()
     }
 
     /// How many properties were removed because their time was over.
@@ -100,7 +110,7 @@ package final class ExpiryQueue: Sendable {
             revision: property.revision,
             name: PropertyName(of: property).copy()
         )
-        let (isFirst, rebuild) = state.write { state in
+        let rebuild = state.write { state in
             if state.isRebuilding {
                 state.added.append(entry)
             }
@@ -111,14 +121,10 @@ package final class ExpiryQueue: Sendable {
                 state.isRebuilding = true
                 state.added = []
             }
-            let isFirst = entry.expiry.milliseconds < state.wakeUp.milliseconds
-            if isFirst {
-                state.wakeUp = entry.expiry
+            if entry.expiry.milliseconds < state.wakeUp.milliseconds {
+                wake(at: entry.expiry, &state)
             }
-            return (isFirst, rebuild ? state.users : nil)
-        }
-        if isFirst {
-            wake(at: entry.expiry)
+            return rebuild ? state.users : nil
         }
         rebuild?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
     }
@@ -147,11 +153,12 @@ package final class ExpiryQueue: Sendable {
         }
     }
 
-    private func wake(at time: Timestamp) {
+    private func wake(at time: Timestamp, _ state: inout State) {
+        state.wakeUp = time
         let milliseconds = max(0, time.milliseconds - clock.now().milliseconds)
         // A timer of Dispatch is bounded by 64 bits of nanoseconds.
         let delay = Int(min(milliseconds, 86_400_000))
-        queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in self?.run() }
+        unsafe timer.schedule(deadline: .now() + .milliseconds(delay), leeway: .milliseconds(1))
     }
 
     /// Removes what is due, and sets the timer for the next one.
@@ -178,19 +185,19 @@ package final class ExpiryQueue: Sendable {
                 refused.append(entry)
             }
         }
-        let isRefused = !refused.isEmpty
-        let next = state.write { [refused] state in
+        state.write { [refused] state in
             for entry in refused {
                 state.heap.insert(entry)
             }
-            state.wakeUp = state.heap.first?.expiry ?? .never
-            if isRefused {
-                state.wakeUp.milliseconds = now.milliseconds + Self.retryMilliseconds
+            var next = state.heap.first?.expiry ?? .never
+            if !refused.isEmpty {
+                next.milliseconds = now.milliseconds + Self.retryMilliseconds
             }
-            return state.wakeUp
-        }
-        if next != .never {
-            wake(at: next)
+            if next == .never {
+                state.wakeUp = next
+            } else {
+                wake(at: next, &state)
+            }
         }
     }
 }

@@ -67,11 +67,11 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     ) throws(BacklogFull) {
         try base.commit(change, observer: observer) { [self] decision in
             journal.record(decision, expiries)
-            guard case .failure(.full) = decision, attempt < Evictor.attemptsMax else {
+            guard case .failure(.full(let full)) = decision, attempt < Evictor.attemptsMax else {
                 completion(decision)
                 return
             }
-            evictor.makeRoom(for: change) { [self] isMade in
+            evictor.makeRoom(for: change, full) { [self] isMade in
                 guard isMade else {
                     completion(decision)
                     return

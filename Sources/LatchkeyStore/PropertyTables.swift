@@ -128,6 +128,9 @@ extension [PropertyTable] {
             )
             self[positions[index]].noteShared(revision)
         }
+        for draft in drafts where !draft.isChanged {
+            draft.property.map(context.noteUse)
+        }
         return Commit(
             revision: revision,
             time: time,

@@ -4,8 +4,9 @@ internal import Synchronization
 ///
 /// **Design.** The tables are guarded one by one, so the numbers that belong to all of them are
 /// atomics. Room is taken before a change takes effect, so the bounds are never exceeded, not even
-/// for a moment; a change that races with a deletion for the last place may be refused. All
-/// operations are relaxed: the numbers order nothing.
+/// for a moment. A change may be refused that races for the last place with a deletion, or with a
+/// change that has a place but too few bytes. All operations are relaxed: the numbers order
+/// nothing.
 struct StoreRoom: ~Copyable, Sendable {
     private let propertyCount = Atomic<Int>(0)
     private let byteCount = Atomic<Int>(0)
@@ -30,23 +31,50 @@ struct StoreRoom: ~Copyable, Sendable {
         let properties = new.propertyCount - former.propertyCount
         let bytes = new.byteCount - former.byteCount
         if properties > 0 {
-            let count = propertyCount.add(properties, ordering: .relaxed).newValue
-            if count > limits.propertyCountMax {
-                propertyCount.subtract(properties, ordering: .relaxed)
-                throw .properties
+            guard new.propertyCount <= limits.propertyCountMax else {
+                throw .properties(shortage: nil)
             }
         }
         if bytes > 0 {
-            let count = byteCount.add(bytes, ordering: .relaxed).newValue
-            if count > limits.byteCountMax {
-                byteCount.subtract(bytes, ordering: .relaxed)
+            guard new.byteCount <= limits.byteCountMax else {
+                throw .bytes(shortage: nil)
+            }
+        }
+        if properties > 0 {
+            let shortage = Self.take(properties, of: propertyCount, limits.propertyCountMax)
+            guard shortage == 0 else {
+                throw .properties(shortage: shortage)
+            }
+        }
+        if bytes > 0 {
+            let shortage = Self.take(bytes, of: byteCount, limits.byteCountMax)
+            guard shortage == 0 else {
                 if properties > 0 {
                     propertyCount.subtract(properties, ordering: .relaxed)
                 }
-                throw .bytes
+                throw .bytes(shortage: shortage)
             }
         }
         giveBack(StoreSize(propertyCount: max(0, -properties), byteCount: max(0, -bytes)))
+    }
+
+    /// Adds to a number unless the sum would exceed the bound.
+    ///
+    /// - Returns: By how much it would.
+    private static func take(_ part: Int, of number: borrowing Atomic<Int>, _ bound: Int) -> Int {
+        var used = number.load(ordering: .relaxed)
+        while used + part <= bound {
+            let (isTaken, now) = number.weakCompareExchange(
+                expected: used,
+                desired: used + part,
+                ordering: .relaxed
+            )
+            if isTaken {
+                return 0
+            }
+            used = now
+        }
+        return used + part - bound
     }
 
     /// Takes room that the bounds allowed when the change was decided.
@@ -90,11 +118,13 @@ struct StoreSize {
     }
 }
 
-/// Which bound a change would break.
+/// Which bound a change would break, and how much room it lacks.
+///
+/// The shortage is nil if the change needs more than the bound, so that no other room helps.
 @usableFromInline
 package enum StoreFull: Error, Hashable {
-    case properties
-    case bytes
+    case properties(shortage: Int?)
+    case bytes(shortage: Int?)
 }
 
 /// How full a store is, and its latest revision.

@@ -9,12 +9,15 @@ package struct StoreSnapshot: Sendable {
     package let revision: Revision
     /// When the snapshot was taken: properties whose time was over then are left out.
     package let time: Timestamp
+    /// The number of the latest use: properties that are not in the snapshot have later ones.
+    let useCount: UInt64
     private let orders: [NameOrder]
 
     @usableFromInline
     init(tables: [PropertyTable], context: CommitContext) {
         revision = context.revisions.last
         time = context.clock.now()
+        useCount = context.useCount
         orders = tables.filter { $0.count > 0 }.map(\.order)
     }
 

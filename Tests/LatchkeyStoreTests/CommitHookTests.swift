@@ -123,17 +123,19 @@ private struct ReleasingSeveral: StrategyVisitor {
             answers.look(name)
         }
         answers.list()
-        answers.commit("refused", Change([.put("r", "1"), .put("q", "1"), .delete("p2")]))
+        let isThere = Conditions(ifMatch: .any)
+        let refusal = Refusal.step(1, .then, .preconditionFailed)
+        answers.commit("refused", Change([.put("q", "1"), .get("p2", isThere)]))
         answers.commit("refused too", Change([.put("q", "1"), .put("p0", "3", exists)]))
-        answers.commit("apart", Change([.put("q", "1"), .delete("r")]))
-        let atOnce = ["never missing", "1 done", "q -", "apart missing"]
+        answers.commit("apart", Change([.put("q", "1"), .get("r", isThere)]))
+        let atOnce = ["never missing", "1 done", "q -", "apart \(refusal)"]
         #expect(answers.wait(for: atOnce))
         #expect(store.base.usage.revision == 1)
 
         hook.release(through: 2)
         let later = [
-            "2 done", "p0 2", "p1 -", "p2 -", "page 2: 1", "refused missing",
-            "refused too preconditionFailed",
+            "2 done", "p0 2", "p1 -", "p2 -", "page 2: 1", "refused \(refusal)",
+            "refused too \(refusal)",
         ]
         #expect(answers.wait(for: atOnce + later))
         #expect(passed.read { $0.map(\.revision) } == [1, 2])

@@ -155,11 +155,11 @@ struct PropertyTableTests {
         let b = Self.name("b")
         let c = Self.name("c")
         #expect(table.put(a, "1234") == .created(1))
-        #expect(table.put(b, "12345") == .refused(.full(.bytes)))
+        #expect(table.put(b, "12345") == .refused(.full(.bytes(shortage: 1))))
         #expect(table.get(b) == nil)
         #expect(table.put(b, "1234") == .created(2))
-        #expect(table.put(c, "1") == .refused(.full(.properties)))
-        #expect(table.put(a, "12345") == .refused(.full(.bytes)))
+        #expect(table.put(c, "1") == .refused(.full(.properties(shortage: 1))))
+        #expect(table.put(a, "12345") == .refused(.full(.bytes(shortage: 1))))
         #expect(table.get(a)?.revision == 1)
         #expect(table.put(a, "1") == .replaced(3))
         #expect(table.put(b, "1234567") == .replaced(4))
@@ -196,8 +196,12 @@ struct PropertyTableTests {
             ),
             (.step(2, .then, .notAnInteger), [.delete("b"), .put("a", "[]"), .increment("a")]),
             (.step(1, .then, .overflow), [.put("a", "\(Int64.max)"), .increment("a")]),
-            (.full(.properties), [.put("c", "1"), .put("d", "1")]),
-            (.full(.bytes), [.delete("a"), .put("c", String(repeating: "1", count: 100))]),
+            (.full(.properties(shortage: 1)), [.put("c", "1"), .put("d", "1")]),
+            // More than the bound: no other room would help.
+            (
+                .full(.bytes(shortage: nil)),
+                [.delete("a"), .put("c", String(repeating: "1", count: 100))]
+            ),
         ]
         for (refusal, steps) in refused {
             #expect(Outcome(table.execute(Change(steps))) == .refused(refusal))

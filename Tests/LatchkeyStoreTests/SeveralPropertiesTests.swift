@@ -159,8 +159,14 @@ private struct Refusing: StrategyVisitor {
             ),
             (.step(8, .then, .overflow), all + [.increment("n0", by: .max)]),
             (.step(9, .then, .notAnInteger), all + [.put("n3", "[]"), .increment("n3")]),
-            (.full(.properties), all + [.put("x", "1"), .put("y", "1"), .put("z", "1")]),
-            (.full(.bytes), [.put("n1", "2"), .delete("n2"), .put("n0", large)]),
+            (
+                .full(.properties(shortage: nil)),
+                all + [.put("x", "1"), .put("y", "1"), .put("z", "1")]
+            ),
+            (
+                .full(.bytes(shortage: 1)),
+                [.put("n1", "2"), .delete("n2"), .put("n0", large)]
+            ),
         ]
         let before = (store.digest(), store.base.usage)
         for (refusal, steps) in refused {

@@ -71,7 +71,13 @@ package final class RunningService: Sendable {
         self.watches = watches
         drainTime = configuration.drainTime
         meters.register(in: registry)
-        ServiceMetrics.register(server: server, usage: usage, in: registry)
+        ServiceMetrics.register(
+            server: server,
+            usage: usage,
+            evictor: evictor,
+            expiries: expiries,
+            in: registry
+        )
         WatchMetrics.register(journal: journal, watches: watches, in: registry)
         self.operations = operations
         OperationMetrics.register(operations, in: registry)

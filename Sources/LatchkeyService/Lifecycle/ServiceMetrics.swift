@@ -60,10 +60,22 @@ enum ServiceMetrics {
         .gauge,
         help: "The revision of the latest commit."
     )
+    private static let evictions = MetricFamily(
+        "latchkey_store_evictions_total",
+        .counter,
+        help: "Properties removed to make room."
+    )
+    private static let expirations = MetricFamily(
+        "latchkey_store_expirations_total",
+        .counter,
+        help: "Properties removed because their time was over."
+    )
 
     static func register(
         server: HTTPServer,
         usage: @escaping @Sendable () -> StoreUsage,
+        evictor: Evictor,
+        expiries: ExpiryQueue,
         in registry: MetricRegistry
     ) {
         registry.collect(
@@ -101,6 +113,12 @@ enum ServiceMetrics {
             writer.sample(.none, UInt64(now.byteCount))
             writer.begin(revision)
             writer.sample(.none, now.revision)
+        }
+        registry.collect([evictions, expirations]) { writer in
+            for (family, count) in [(evictions, evictor.count), (expirations, expiries.count)] {
+                writer.begin(family)
+                writer.sample(.none, count)
+            }
         }
     }
 }

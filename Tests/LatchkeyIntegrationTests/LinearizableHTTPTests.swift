@@ -1,0 +1,170 @@
+import Foundation
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Histories of requests at the same time have an order that explains all answers.
+///
+/// `LATCHKEY_TEST_HISTORIES` is the number of histories for each strategy and mode.
+@Suite(.timeLimit(.minutes(10)), .serialized)
+struct LinearizableHTTPTests {
+    private static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
+    private static let historyCount =
+        ProcessInfo.processInfo.environment["LATCHKEY_TEST_HISTORIES"].flatMap { Int($0) } ?? 1
+    private static let clientCount = 6
+
+    @Test(arguments: StrategyKind.allCases, modes)
+    func `answers over HTTP are those of one order`(
+        kind: StrategyKind,
+        mode: [String]
+    ) async throws {
+        for round in 0..<Self.historyCount {
+            let seed = UInt64(9 + round)
+            let flags = ["--strategy", kind.rawValue] + mode
+            try await Deployment.inProcess.serve(flags) { site in
+                let history = try Self.record(site, count: 25, seed: seed)
+                let outcome = ModelCheck.check(history, from: PropertyModel())
+                #expect(outcome == .linearizable, "seed \(seed)")
+                let isConcurrent = history.contains { one in
+                    history.contains { other in
+                        one.client < other.client && one.invokedAt < other.respondedAt
+                            && other.invokedAt < one.respondedAt
+                    }
+                }
+                #expect(isConcurrent, "requests were under way at the same time")
+            }
+        }
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func `a read that is too old is found in a long history`(seed: Int) async throws {
+        try await Deployment.inProcess.serve { site in
+            var history = try Self.record(site, count: 30, seed: UInt64(seed))
+            #expect(ModelCheck.check(history, from: PropertyModel()) == .linearizable)
+            // The last read of a property that was changed afterwards, once more at the end.
+            let reads = history.sorted { $0.respondedAt < $1.respondedAt }.filter { observed in
+                guard case .get(let name) = observed.operation.request,
+                    let revision = observed.operation.answer.revision
+                else { return false }
+                return history.contains { other in
+                    guard case .put(name, _, _) = other.operation.request else { return false }
+                    return other.operation.answer.revision ?? 0 > revision
+                }
+            }
+            let stale = try #require(reads.last)
+            let end = history.map(\.respondedAt).max() ?? 0
+            history.append(
+                Observed(
+                    client: 0,
+                    stale.operation,
+                    invokedAt: end + 1,
+                    respondedAt: end + 2
+                )
+            )
+            guard case .violated = ModelCheck.check(history, from: PropertyModel()) else {
+                Issue.record("the stale read was not found, seed \(seed)")
+                return
+            }
+        }
+    }
+
+    @Test(arguments: [1, 2, 3])
+    func `one wrong value is found in a long history`(seed: Int) async throws {
+        try await Deployment.inProcess.serve { site in
+            let history = try Self.record(site, count: 20, seed: UInt64(seed))
+            for (index, observed) in history.enumerated() {
+                var operation = observed.operation
+                guard case .some(.some) = operation.answer.found.last else { continue }
+                operation.answer.found[operation.answer.found.count - 1]?.value += 1
+                var lie = history
+                lie[index] = Observed(
+                    client: observed.client,
+                    operation,
+                    invokedAt: observed.invokedAt,
+                    respondedAt: observed.respondedAt
+                )
+                guard case .violated = ModelCheck.check(lie, from: PropertyModel()) else {
+                    Issue.record("seed \(seed): \(operation)")
+                    return
+                }
+            }
+        }
+    }
+
+    @Test func `what is possible is told from what is not`() {
+        let put = Self.operation(.put("a", 1, ifRevision: nil), 201, revision: 1)
+        let both = Self.operation(
+            .transaction("c", revision: 0, then: [.put("a", 5), .put("b", 5)], otherwise: []),
+            200,
+            revision: 1,
+            found: [
+                .init(value: 0, revision: 1, created: 1), .init(value: 0, revision: 1, created: 1),
+            ]
+        )
+        let five = PropertyModel.Property(value: 5, revision: 1, created: 0)
+        let hasA = Self.operation(.get("a"), 200, revision: 1, found: [five])
+        let noA = Self.operation(.get("a"), 404)
+        let noB = Self.operation(.get("b"), 404)
+        let one = PropertyModel.Property(value: 1, revision: 1, created: 0)
+        let first = Self.operation(.increment("a"), 200, revision: 1, found: [one])
+        let failed = Self.operation(.put("a", 2, ifRevision: 0), 412)
+        // The clients, their operations, and the instants between which each one was.
+        let possible: [[(Int, PropertyModel.Operation, Int, Int)]] = [
+            [(0, put, 1, 4), (1, noA, 2, 3)],
+            [(0, both, 1, 6), (1, noB, 2, 3), (1, hasA, 4, 5)],
+            [(0, put, 1, 4), (1, failed, 2, 3)],
+        ]
+        let impossible: [[(Int, PropertyModel.Operation, Int, Int)]] = [
+            [(0, put, 1, 2), (1, noA, 3, 4)],
+            [(0, both, 1, 6), (1, hasA, 2, 3), (1, noB, 4, 5)],
+            [(0, first, 1, 3), (1, first, 2, 4)],
+            [(0, failed, 1, 2), (1, put, 3, 4)],
+        ]
+        for (histories, isPossible) in [(possible, true), (impossible, false)] {
+            for history in histories {
+                let outcome = ModelCheck.check(
+                    history.map { Observed(client: $0, $1, invokedAt: $2, respondedAt: $3) },
+                    from: PropertyModel()
+                )
+                #expect((outcome == .linearizable) == isPossible, "\(history)")
+                #expect(outcome != .undecided)
+            }
+        }
+    }
+
+    private static func operation(
+        _ request: PropertyModel.Request,
+        _ status: Int,
+        revision: Int? = nil,
+        found: [PropertyModel.Property?] = []
+    ) -> PropertyModel.Operation {
+        PropertyModel.Operation(
+            request: request,
+            answer: PropertyModel.Answer(status: status, revision: revision, found: found)
+        )
+    }
+
+    /// What several clients at once send, each so many requests, and what they are answered.
+    private static func record(
+        _ site: Site,
+        count: Int,
+        seed: UInt64
+    ) throws -> [Observed<PropertyModel.Operation>] {
+        let clock = RecordingClient.Count()
+        let histories = Synchronized<[Observed<PropertyModel.Operation>], LockStrategy>([])
+        let ended = TestThread.run(clientCount) { number in
+            do {
+                let client = try RecordingClient(site, number: number, count: clock, seed: seed)
+                for _ in 0..<count {
+                    try client.run()
+                }
+                let history = client.history
+                histories.write { $0 += history }
+            } catch {
+                Issue.record(error)
+            }
+        }
+        #expect(ended)
+        return histories.read { $0 }
+    }
+}

@@ -1,0 +1,174 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyStore
+
+/// What is removed when the store is full, and what is not.
+@Suite(.timeLimit(.minutes(3)))
+struct EvictorTests {
+    @Test(arguments: StrategyKind.allCases)
+    func `what was used longest ago is removed first`(kind: StrategyKind) async throws {
+        try await offPool { kind.accept(UsingInOrder()) }
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `writers at the bound never exceed it and are never refused`(
+        kind: StrategyKind
+    ) async throws {
+        try await offPool { kind.accept(WritingAtTheBound()) }
+    }
+
+    @Test func `what can never fit removes nothing`() async throws {
+        try await offPool {
+            let bench = JournaledBench<LockStrategy>(limits: .evicting(properties: 6, bytes: 100))
+            for name in ["a", "b", "c", "d", "e"] {
+                bench.put(name, "123456789")
+            }
+            let large = bench.put("a", String(repeating: "1", count: 100))
+            #expect(Outcome(large) == .refused(.full(.bytes(shortage: nil))))
+            let many = bench.store.commit((0..<7).map { .put("n\($0)", "1") })
+            #expect(Outcome(many) == .refused(.full(.properties(shortage: nil))))
+            #expect(bench.evictor.count == 0)
+            #expect(bench.base.usage == StoreUsage(revision: 5, propertyCount: 5, byteCount: 50))
+            // As much as there is room fits, and everything else goes.
+            #expect(Outcome(bench.put("a", String(repeating: "1", count: 99))) == .replaced(10))
+            #expect(bench.base.usage == StoreUsage(revision: 10, propertyCount: 1, byteCount: 100))
+        }
+    }
+
+    @Test func `a change does not remove what it names`() async throws {
+        try await offPool {
+            let bench = JournaledBench<LockStrategy>(limits: .evicting(bytes: 20))
+            bench.put("a", "12345")
+            bench.put("b", "12345")
+            // The oldest one is the change's own.
+            bench.put("a", "123456789012345")
+            #expect(bench.story(after: 2) == ["3 evicted b", "4 put a 123456789012345"])
+            #expect(bench.store.property("a")?.created == 1)
+            bench.put("c", "123")
+            let both = bench.store.commit([.increment("c"), .put("d", "123456789012345")])
+            #expect(Outcome(both) == .replaced(7))
+            #expect(bench.story(after: 4).first == "5 put c 123")
+            #expect(bench.story(after: 5).first == "6 evicted a")
+            #expect(bench.store.value("c") == "124")
+            // Only what it names is left: that cannot make room.
+            let refused = bench.store.commit([.get("d"), .put("c", "12345678")])
+            #expect(Outcome(refused) == .refused(.full(.bytes(shortage: 5))))
+            #expect(bench.base.usage.propertyCount == 2)
+        }
+    }
+
+    @Test func `as few are removed as make room`() async throws {
+        try await offPool {
+            let bench = JournaledBench<LockStrategy>(limits: .evicting(bytes: 100))
+            for name in "abcdefghij" {
+                bench.put(String(name), "123456789")
+            }
+            bench.put("j", "1234567890")
+            #expect(bench.story(after: 10) == ["11 evicted a", "12 put j 1234567890"])
+            bench.put("k", "1234567")
+            #expect(bench.story(after: 12) == ["13 put k 1234567"])
+            bench.put("l", "12345678901234567890")
+            #expect(bench.story(after: 13).dropLast() == ["14 evicted b", "15 evicted c"])
+        }
+    }
+
+    /// Each removal follows the one before it: they must not pile up on the stack.
+    @Test func `one large value takes the room of very many small ones`() async throws {
+        try await offPool {
+            let count = 20_000
+            let limits = StoreLimits.evicting(properties: count, bytes: 6 * count)
+            let bench = JournaledBench<LockStrategy>(limits: limits)
+            for index in 10_000..<10_000 + count {
+                bench.put("\(index)", "1")
+            }
+            #expect(bench.base.usage.byteCount == 6 * count)
+            let value = "\"" + String(repeating: "1", count: 6 * count - 10) + "\""
+            #expect(Outcome(bench.put("large", value)) == .created(Revision(2 * count + 1)))
+            #expect(bench.evictor.count == UInt64(count))
+        }
+    }
+}
+
+private struct UsingInOrder: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let bench = JournaledBench<ChosenStrategy>(limits: .evicting(properties: 4))
+        for name in ["a", "b", "c", "d"] {
+            bench.put(name)
+        }
+        _ = bench.store.property("a")
+        bench.put("e")
+        #expect(bench.story(after: 4) == ["5 evicted b", "6 put e 1"])
+        // A read, a step of a transaction that only reads, and a write: a is left behind.
+        _ = bench.store.property("c")
+        _ = bench.store.commit(Change.transaction(Transaction([.get("d")])))
+        bench.store.increment("e")
+        bench.put("f")
+        #expect(bench.story(after: 7) == ["8 evicted a", "9 put f 1"])
+        _ = bench.store.commit([.put("g", "1"), .put("h", "1"), .delete("e")])
+        #expect(
+            bench.story(after: 9).sorted() == [
+                "10 evicted c", "11 deleted e", "11 put g 1", "11 put h 1",
+            ]
+        )
+        #expect(bench.evictor.count == 3)
+        #expect(bench.base.usage.propertyCount == 4)
+    }
+}
+
+/// Threads put properties of different lengths, while another one watches the bounds.
+private struct WritingAtTheBound: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let limits = StoreLimits.evicting(properties: 20, bytes: 300)
+        let bench = JournaledBench<ChosenStrategy>(limits: limits)
+        let writers = Arrivals()
+        let (refused, exceeded) = (Arrivals(), Arrivals())
+        let threadCount = 4
+        let ended = TestThread.run(threadCount + 1) { thread in
+            guard thread < threadCount else {
+                while writers.value < threadCount {
+                    let usage = bench.base.usage
+                    if usage.propertyCount > 20 || usage.byteCount > 300 {
+                        exceeded.arrive()
+                    }
+                }
+                return
+            }
+            for step in 0..<60 {
+                let value = String(repeating: "1", count: 1 + step * 7 % 30)
+                if case .failure = bench.put("\(thread)/\(step % 45)", value) {
+                    refused.arrive()
+                }
+            }
+            writers.arrive()
+        }
+        #expect(ended)
+        #expect(refused.value == 0)
+        #expect(exceeded.value == 0)
+        #expect(bench.journal.wait(for: bench.base.usage.revision))
+        bench.expectBoundsInEachCommit(limits)
+    }
+}
+
+extension JournaledBench {
+    /// Adds up what the commits of the journal do.
+    fileprivate func expectBoundsInEachCommit(_ limits: StoreLimits) {
+        guard case .commits(let commits) = journal.commits(after: 0, countMax: .max) else {
+            Issue.record("nothing is dropped")
+            return
+        }
+        var used = StoreSize()
+        for effect in commits.flatMap(\.effects) {
+            used.propertyCount += StoreSize(effect.property).propertyCount
+            used.propertyCount -= StoreSize(effect.former).propertyCount
+            used.byteCount += StoreSize(effect.property).byteCount
+            used.byteCount -= StoreSize(effect.former).byteCount
+        }
+        #expect(used.propertyCount == base.usage.propertyCount)
+        #expect(used.byteCount == base.usage.byteCount)
+        let listed = store.list(limit: 1000).properties
+        #expect(listed.count == used.propertyCount)
+        #expect(listed.reduce(0) { $0 + $1.byteCount } == used.byteCount)
+    }
+}

@@ -1,0 +1,211 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyStore
+
+/// Properties whose time is over: who still sees them, and when a commit removes them.
+@Suite(.timeLimit(.minutes(2)))
+struct ExpiryQueueTests {
+    @Test(arguments: StrategyKind.allCases)
+    func `a property is not served after its time, and a commit removes it`(
+        kind: StrategyKind
+    ) async throws {
+        try await offPool { kind.accept(Expiring()) }
+    }
+
+    @Test func `properties are removed in the order of their times`() async throws {
+        try await offPool {
+            let (count, seed) = (2000, UInt64(7))
+            var random = SeededGenerator(seed: seed)
+            let bench = JournaledBench<LockStrategy>()
+            for index in 0..<count {
+                bench.put("n\(index)", ttl: .random(in: 1...20, using: &random))
+            }
+            bench.clock.advance(20)
+            #expect(bench.journal.wait(for: Revision(2 * count)))
+            guard
+                case .commits(let commits) = bench.journal.commits(
+                    after: Revision(count),
+                    countMax: .max
+                )
+            else {
+                Issue.record("nothing is dropped")
+                return
+            }
+            let times = commits.compactMap { $0.first?.former?.expiry.milliseconds }
+            #expect(times.count == count)
+            #expect(times == times.sorted(), "seed \(seed)")
+            #expect(bench.base.usage.propertyCount == 0)
+            #expect(bench.base.usage.byteCount == 0)
+            #expect(bench.expiries.count == UInt64(count))
+        }
+    }
+
+    @Test func `what was replaced lives on, and what came later can be first`() async throws {
+        try await offPool {
+            let bench = JournaledBench<LockStrategy>()
+            bench.put("replaced", ttl: 2)
+            bench.put("late", ttl: 100_000_000_000)
+            bench.put("replaced")
+            bench.put("early", ttl: 3)
+            bench.clock.advance(3)
+            #expect(bench.journal.wait(for: 5))
+            #expect(bench.story(after: 4) == ["5 expired early"])
+            #expect(bench.store.value("replaced") == "1")
+            #expect(bench.store.value("late") == "1")
+            #expect(bench.expiries.count == 1)
+        }
+    }
+
+    /// Each property that expires before all others sets the timer anew; a timer for each of them
+    /// would read the clock as often.
+    @Test func `one timer serves all, however often it was set`() async throws {
+        try await offPool {
+            let bench = JournaledBench<LockStrategy>()
+            bench.put("late", ttl: 200)
+            for round in 1...50 {
+                bench.put("early", ttl: 1)
+                bench.clock.advance(1)
+                #expect(bench.journal.wait(for: Revision(1 + 2 * round)))
+            }
+            let before = bench.clock.reads.value
+            #expect(bench.clock.reads.wait(for: before + 2))
+            _ = Gate().staysClosed
+            #expect(bench.clock.reads.value < before + 20)
+        }
+    }
+
+    @Test func `a removal that is refused for the backlog is tried again`() async throws {
+        try await offPool {
+            let bench = RefusingBench(refusals: 7)
+            for index in 0..<5 {
+                bench.put("n\(index)", ttl: 2)
+            }
+            bench.clock.advance(2)
+            #expect(bench.full.removals.wait(for: 5))
+            #expect(bench.store.base.usage.propertyCount == 0)
+            #expect(bench.full.tries.value == 12)
+        }
+    }
+
+    /// The heap is made anew after 10,000 additions.
+    @Test func `entries of replaced properties do not stay`() async throws {
+        try await offPool {
+            let bench = RefusingBench(refusals: 0)
+            let count = 30_000
+            for index in 0..<50 {
+                bench.put("n\(index)", ttl: 40)
+            }
+            for _ in 0..<count {
+                bench.put("often", ttl: 40)
+            }
+            bench.clock.advance(40)
+            #expect(bench.full.removals.wait(for: 51))
+            #expect(bench.store.base.usage.propertyCount == 0)
+            #expect(bench.full.tries.value < count - 5000)
+        }
+    }
+}
+
+/// A store whose expiry finds the backlog full for the first commits.
+private struct RefusingBench {
+    let clock = ManualClock()
+    let expiries: ExpiryQueue
+    let store: BlockingStore<PropertyStore<LockStrategy>>
+    let full: FullStore<PropertyStore<LockStrategy>>
+
+    init(refusals: Int) {
+        let base = PropertyStore(
+            limits: StoreLimits(),
+            stripeCount: 4,
+            strategy: { LockStrategy() },
+            clock: clock.clock
+        )
+        store = BlockingStore(base)
+        full = FullStore(base, refusals: refusals)
+        expiries = ExpiryQueue(clock: clock.clock)
+        expiries.start(full)
+    }
+
+    func put(_ name: String, ttl: TimeToLive) {
+        if case .success(let commit) = store.commit(Change(.put(name, "1", ttl: ttl))) {
+            expiries.note(commit)
+        }
+    }
+}
+
+private struct Expiring: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+        let bench = JournaledBench<ChosenStrategy>()
+        bench.put("a", ttl: 5)
+        bench.put("b", "2", ttl: 8)
+        bench.put("c")
+        bench.clock.advance(4)
+        #expect(bench.store.value("a") == "1")
+        bench.clock.advance(1)
+        #expect(bench.store.value("a") == nil, "at once, whether or not it is removed")
+        #expect(bench.store.value("b") == "2")
+        #expect(bench.store.list(limit: 10).properties.count == 2)
+        #expect(bench.journal.wait(for: 4))
+        bench.clock.advance(3)
+        #expect(bench.journal.wait(for: 5))
+        #expect(
+            bench.story() == ["1 put a 1", "2 put b 2", "3 put c 1", "4 expired a", "5 expired b"]
+        )
+        #expect(bench.store.list(limit: 10).properties.count == 1)
+        #expect(bench.base.usage.propertyCount == 1)
+        #expect(bench.expiries.count == 2)
+    }
+}
+
+/// A store whose backlog is full for the first commits.
+private final class FullStore<Base: CommittingStore>: CommittingStore {
+    private let base: Base
+    private let refusals: Int
+    let tries = Arrivals()
+    /// Counts the commits that were made.
+    let removals = Arrivals()
+
+    init(_ base: Base, refusals: Int) {
+        self.base = base
+        self.refusals = refusals
+    }
+
+    func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        tries.arrive()
+        guard tries.value > refusals else {
+            throw BacklogFull()
+        }
+        try base.commit(change, observer: observer) { [removals] decision in
+            completion(decision)
+            if case .success = decision {
+                removals.arrive()
+            }
+        }
+    }
+
+    func look(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        base.look(name, observer: observer, completion: completion)
+    }
+
+    func list(
+        _ request: PageRequest,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Page) -> Void
+    ) {
+        base.list(request, observer: observer, completion: completion)
+    }
+
+    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(completion: completion)
+    }
+}

@@ -1,0 +1,117 @@
+import LatchkeySync
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeyStore
+
+/// A clock that a test sets, and that counts how often it is read.
+final class ManualClock: Sendable {
+    private let milliseconds = Atomic<Int64>(0)
+    let reads = Arrivals()
+
+    var clock: StoreClock {
+        StoreClock { [self] in
+            reads.arrive()
+            return now
+        }
+    }
+
+    var now: Timestamp { Timestamp(milliseconds: milliseconds.load(ordering: .acquiring)) }
+
+    func advance(_ step: Int64) {
+        milliseconds.add(step, ordering: .releasing)
+    }
+}
+
+/// A store with a journal, expiry and eviction, and with a clock that the test sets.
+///
+/// A timer that waits for the clock looks at it again after as many real milliseconds as are left
+/// on it: so tests use short times to live.
+struct JournaledBench<ChosenStrategy: NamedStrategy>: Sendable {
+    let clock = ManualClock()
+    let journal: Journal
+    let expiries: ExpiryQueue
+    let evictor = Evictor()
+    let base: PropertyStore<ChosenStrategy>
+    let store: BlockingStore<JournaledStore<PropertyStore<ChosenStrategy>>>
+
+    init(
+        stripeCount: Int = 8,
+        limits: StoreLimits = StoreLimits(),
+        history: HistoryLimits = HistoryLimits()
+    ) {
+        journal = Journal(history)
+        expiries = ExpiryQueue(clock: clock.clock)
+        base = PropertyStore(
+            limits: limits,
+            stripeCount: stripeCount,
+            strategy: { ChosenStrategy() },
+            clock: clock.clock
+        )
+        store = BlockingStore(
+            JournaledStore(
+                base,
+                journal: journal,
+                expiries: expiries,
+                evictor: limits.eviction == .lru ? evictor : nil
+            )
+        )
+    }
+
+    @discardableResult
+    func put(_ name: String, _ value: String = "1", ttl: TimeToLive? = nil) -> Decision {
+        store.commit(Change(.put(name, value, ttl: ttl)))
+    }
+
+    /// The commits behind a revision, one text for each effect.
+    func story(after revision: Revision = 0) -> [String] {
+        guard case .commits(let commits) = journal.commits(after: revision, countMax: .max) else {
+            return ["gone"]
+        }
+        return commits.flatMap { commit in
+            commit.effects.map { effect in
+                let name = PropertyName(of: effect.some).text
+                let value = effect.property.map { " \(store.text($0))" } ?? ""
+                let what = effect.property == nil ? effect.reason.word : "put"
+                return "\(commit.revision) \(what) \(name)\(value)"
+            }
+        }
+    }
+}
+
+extension Commit.Reason {
+    fileprivate var word: String {
+        switch self {
+        case .requested: "deleted"
+        case .evicted: "evicted"
+        case .expired: "expired"
+        }
+    }
+}
+
+extension Journal {
+    /// Waits until a revision is delivered; false if it is not.
+    func wait(for revision: Revision) -> Bool {
+        let isReached = Gate()
+        whenReached(revision) { isReached.open() }
+        return isReached.pass()
+    }
+}
+
+extension StoreLimits {
+    /// Small bounds at which properties are evicted.
+    static func evicting(properties: Int = 1000, bytes: Int = 100_000) -> StoreLimits {
+        var limits = StoreLimits(propertyCountMax: properties, byteCountMax: bytes)
+        limits.eviction = .lru
+        return limits
+    }
+}
+
+extension Change.Step {
+    static func put(_ name: String, _ value: String, ttl: TimeToLive?) -> Self {
+        let value = OwnedBytes(Array(value.utf8))
+        let step = Self(.owning(name), unsafe .put(value.bytes), ttl: ttl)
+        return withExtendedLifetime(value) { step.copy(.none) }
+    }
+}

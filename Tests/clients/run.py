@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Tries the watches of a running service with clients that others wrote.
+
+    Tests/clients/run.py --binary .build-release/release/latchkey
+
+These are curl, a client library from PyPI, and the EventSource of headless Chromium. Connections
+are cut, the service is restarted, and a reader is slow. Needs what `scripts/require test` and
+`scripts/require dashboard` install.
+"""
+
+import argparse
+import http.client
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+sys.path.insert(0, str(TOP / "Tests" / "dashboard"))
+
+from process import Failure, Latchkey  # noqa: E402
+
+from browser import Browser  # noqa: E402
+from cutting import CuttingProxy  # noqa: E402
+
+TRIES_SECONDS_MAX = 30
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, help="the latchkey to run")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}")
+    random.seed(arguments.seed)
+    with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile("w+") as log:
+        try:
+            step("curl -N shows each event when it happens, and the last one at the end",
+                 try_curl, arguments.binary, log)
+            step("a client library misses nothing when it is cut, and starts anew after a restart",
+                 try_library, arguments.binary, log)
+            with Latchkey(arguments.binary, log=log) as service, \
+                    Latchkey(arguments.binary, "--history", "10", log=log) as forgetful, \
+                    Browser(profile) as browser:
+                step("an EventSource misses nothing when it is cut",
+                     try_event_source, service, browser)
+                step("an EventSource that was slow has the state after the gap",
+                     try_slow_event_source, forgetful, browser)
+        except Failure as failure:
+            print(f"FAILED: {failure}\n\nThe end of the service's log:")
+            log.seek(0)
+            print("".join(log.readlines()[-20:]))
+            return 1
+    return 0
+
+
+def step(name, action, *arguments):
+    print(f"-- {name}", flush=True)
+    start = time.monotonic()
+    action(*arguments)
+    print(f"   took {time.monotonic() - start:.1f} s", flush=True)
+
+
+def put(service, name, value):
+    service.ask("PUT", f"/v1/properties/{name}", json.dumps(value))
+
+
+def state(service):
+    """Name to value, of all properties."""
+    rows = service.ask_json("/v1/properties?limit=1000")["properties"]
+    return {row["name"]: row["value"] for row in rows}
+
+
+def changes(service):
+    """The effects in the history, as the data of the events has them."""
+    found = []
+    for change in service.ask_json("/v1/changes?after=0&limit=1000")["changes"]:
+        for effect in change["effects"]:
+            found.append((effect["type"], effect["name"], change["revision"], effect.get("value")))
+    return found
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + TRIES_SECONDS_MAX
+    while not condition():
+        if time.monotonic() > end:
+            raise Failure(f"this did not happen: {what}")
+        time.sleep(0.02)
+
+
+def try_curl(binary, log):
+    with Latchkey(binary, log=log) as service:
+        put(service, "a", {"x": 1})
+        with subprocess.Popen(["curl", "-sSN", "-i", f"{service.url}/v1/watch?initial=true"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as curl:
+            lines = []
+            reader = threading.Thread(target=read_lines, args=(curl.stdout, lines), daemon=True)
+            reader.start()
+            wait_for("the state comes", lambda: "event: ready" in lines)
+            put(service, "b", "two\nlines")
+            wait_for("a put comes while the stream is open",
+                     lambda: any('"name":"b"' in line for line in lines))
+            service.ask("DELETE", "/v1/properties/a")
+            wait_for("a deletion comes", lambda: "event: delete" in lines)
+            service.ask_to_end()
+            # A second signal would not let the streams end.
+            service.process.wait(TRIES_SECONDS_MAX)
+            reader.join(TRIES_SECONDS_MAX)
+            if curl.wait(TRIES_SECONDS_MAX) != 0:
+                raise Failure(f"curl ended with {curl.returncode}: {curl.stderr.read()}")
+    text = "\n".join(lines)
+    for part in (r"^HTTP/1\.1 200 ", r"^Content-Type: text/event-stream$",
+                 r"^Cache-Control: no-cache$", r"^X-Accel-Buffering: no$",
+                 r'^event: put\ndata: \{"name":"a","revision":1,"created":1,"value":\{"x": 1\}\}$',
+                 r'^data: \{"name":"b","revision":2,"created":2,"value":"two\\nlines"\}$',
+                 r"^event: close\ndata: \{\}$"):
+        if not re.search(part, text, re.MULTILINE):
+            raise Failure(f"curl did not show {part}:\n{text}")
+
+
+def read_lines(stream, lines):
+    for line in stream:
+        lines.append(line.rstrip("\r\n"))
+
+
+def try_library(binary, log):
+    """Run in the virtual environment, where the library is."""
+    python = TOP / ".build-tools" / "python" / "bin" / "python"
+    script = pathlib.Path(__file__).parent / "follow.py"
+    with Latchkey(binary, log=log) as service, \
+            CuttingProxy(service.address, cut_after_some(2)) as proxy:
+        with subprocess.Popen([python, script, f"{proxy.url}/v1/watch?after=0"],
+                              stdout=subprocess.PIPE, text=True) as follower:
+            events = []
+            threading.Thread(target=lambda: [events.append(json.loads(line))
+                                             for line in follower.stdout], daemon=True).start()
+            write(service, 120)
+            expected = changes(service)
+            wait_for("all changes come", lambda: len(events) >= len(expected))
+            found = [(each["type"], each["data"]["name"], each["data"]["revision"],
+                      each["data"].get("value")) for each in events]
+            if found != expected:
+                raise Failure(f"the library got {found}\ninstead of {expected}")
+            if proxy.cut_count < 2:
+                raise Failure("the connection was not cut")
+            del events[:]
+            with Latchkey(binary, log=log) as another:
+                put(another, "after", "restart")
+                proxy.target = another.address
+                proxy.cut()
+                wait_for("the new state comes",
+                         lambda: [each["type"] for each in events[-2:]] == ["put", "ready"])
+                if [each["type"] for each in events if each["type"] != "close"] \
+                        != ["gap", "put", "ready"]:
+                    raise Failure(f"after a restart came {events}")
+                put(another, "more", 1)
+                wait_for("changes go on", lambda: events[-1]["data"].get("name") == "more")
+            follower.terminate()
+
+
+def write(service, count):
+    for number in range(count):
+        name = random.choice("abcd")
+        kind = random.randrange(4)
+        if kind == 0:
+            service.ask("DELETE", f"/v1/properties/{name}", expect=(204, 404))
+        elif kind == 1:
+            service.ask("POST", "/v1/transactions", json.dumps({"then": [
+                {"put": name, "value": number}, {"put": "e", "value": [number]},
+                {"delete": random.choice("abcd")}]}))
+        else:
+            put(service, name, number)
+
+
+def cut_after_some(count):
+    """Bounds for as many connections, and none for those behind them."""
+    bounds = [random.randint(300, 1500) for _ in range(count)]
+    return lambda: bounds.pop() if bounds else None
+
+
+FOLLOW = """
+    window.state = {}; window.events = []; window.counts = {};
+    const source = window.source = new EventSource(arguments[0]);
+    for (const type of ["put", "delete", "expire", "gap", "ready"]) {
+      source.addEventListener(type, event => {
+        const data = JSON.parse(event.data);
+        window.counts[type] = (window.counts[type] || 0) + 1;
+        if (type === "gap") window.state = {};
+        if (type === "put") window.state[data.name] = data.value;
+        if (type === "delete" || type === "expire") delete window.state[data.name];
+        if (data.name && data.name !== "large")
+          window.events.push([type, data.name, data.revision, data.value ?? null]);
+      });
+    }
+    source.addEventListener("error", () =>
+      window.counts.error = (window.counts.error || 0) + 1);
+    source.addEventListener("open", () => window.counts.open = (window.counts.open || 0) + 1);
+"""
+
+
+def try_event_source(service, browser):
+    with CuttingProxy(service.address) as proxy:
+        browser.open(proxy.url + "/healthz")
+        # The connection of the page must not be used again: only new ones are cut.
+        proxy.cut_after = cut_after_some(3)
+        proxy.cut()
+        browser.run(FOLLOW, "/v1/watch?after=0")
+        write(service, 100)
+        expected = [list(each) for each in changes(service)]
+        browser.wait_for("all changes", "return events.length >= arguments[0]", len(expected))
+        found = browser.run("return events")
+        if found != expected:
+            raise Failure(f"the browser got {found}\ninstead of {expected}")
+        counts = browser.run("return counts")
+        if counts.get("open", 0) < 3 or proxy.cut_count < 2:
+            raise Failure(f"the connection was not cut: {counts}")
+        browser.run("source.close()")
+
+
+def try_slow_event_source(service, browser):
+    browser.open(service.url + "/healthz")
+    browser.run(FOLLOW, "/v1/watch?initial=true")
+    browser.wait_for("the state", "return counts.ready === 1")
+    # The page reads nothing while its thread is busy, and more is written than buffers hold.
+    busy = threading.Thread(target=browser.run, args=(
+        "const end = Date.now() + arguments[0]; while (Date.now() < end);", 6000), daemon=True)
+    busy.start()
+    connection = http.client.HTTPConnection(*service.address, timeout=TRIES_SECONDS_MAX)
+    for number in range(150):
+        connection.request("PUT", "/v1/properties/large", json.dumps(f"{number}" + "x" * 500_000))
+        connection.getresponse().read()
+    connection.close()
+    put(service, "large", "small again")
+    put(service, "last", "one")
+    busy.join(TRIES_SECONDS_MAX)
+    expected = state(service)
+    browser.wait_for("the state behind the gap",
+                     "return counts.gap > 0 && counts.ready === 1 + counts.gap && "
+                     "state.last === 'one'")
+    found = browser.run("return state")
+    if found != expected:
+        raise Failure("after the gap the browser does not hold what the service holds: "
+                      f"{sorted(found)}, {sorted(expected)}")
+    put(service, "afterwards", True)
+    browser.wait_for("changes after the gap", "return state.afterwards === true")
+    browser.run("source.close()")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
