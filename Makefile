@@ -69,7 +69,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build contract hostile-quick
+	    build contract dashboard hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -109,6 +109,11 @@ test-example: ## the example package, which imports LatchkeySync as an outsider
 contract: build ## check the service against openapi.yaml, and its metrics with promtool
 	scripts/require test
 	Tests/contract/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: dashboard
+dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLDER")
+	scripts/require dashboard
+	Tests/dashboard/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: hostile
 hostile: build ## hostile clients against the running service (10 minutes)

@@ -27,6 +27,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 from process import Failure, Latchkey, Server  # noqa: E402
+from transfer import measure_transfers  # noqa: E402
 from watching import measure_expiry, measure_watching  # noqa: E402
 
 CONNECTIONS = 32
@@ -233,6 +234,7 @@ PARTS = {
     "expiry": measure_expiry,
     "shadows": measure_shadows,
     "million": measure_million,
+    "transfer": measure_transfers,
     "micro": measure_micro,
 }
 

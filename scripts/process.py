@@ -17,15 +17,16 @@ START_SECONDS_MAX = 30
 STOP_SECONDS_MAX = 30
 ANSWER_SECONDS_MAX = 30
 
-LISTENING = re.compile(r"listening on (http://\S+)")
-
 
 class Failure(Exception):
     """Something that was promised did not happen. The message is for the person who reads it."""
 
 
 class Server:
-    """A program that prints where it listens as its first line. A context manager."""
+    """A program that prints where it listens among its first lines. A context manager."""
+
+    # Finds the address in such a line.
+    listening = re.compile(r"listening on (http://\S+)")
 
     def __init__(self, *command, log=subprocess.DEVNULL):
         self.command = [str(word) for word in command]
@@ -63,7 +64,7 @@ class Server:
 
     def _read_output(self, started):
         for line in self.process.stdout:
-            found = LISTENING.search(line)
+            found = self.listening.search(line)
             if found and self.url is None:
                 self.url = found[1].rstrip("/")
                 started.set()

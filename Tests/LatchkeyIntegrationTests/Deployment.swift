@@ -62,6 +62,16 @@ struct Site: Sendable {
         try client().request(method, target, headers: headers, body: body.map { Array($0.utf8) })
     }
 
+    /// Waits until a metric without labels has a value.
+    func awaitMetric(_ metric: String, _ value: Int) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try !ask("GET", "/metrics").text.contains("\n\(metric) \(value)\n") {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "\(metric) is not \(value)")
+            }
+        }
+    }
+
     /// Checks that the service is up, whatever was done to it before.
     func isWell() throws {
         #expect(try ask("GET", "/healthz").text == #"{"status":"ok"}"#)

@@ -140,7 +140,11 @@ struct OperatingTests {
             let rows = try #require(table["strategies"] as? [[String: Any]])
             #expect(rows.map { $0["name"] as? String } == StrategyKind.allCases.map(\.rawValue))
             #expect(try site.ask("GET", "/openapi.yaml").text.hasPrefix("openapi: 3.1"))
-            #expect(try site.ask("GET", "/").headers["content-type"] == "text/html; charset=utf-8")
+            let page = try site.ask("GET", "/")
+            #expect(page.headers["content-type"] == "text/html; charset=utf-8")
+            #expect(page.text.contains("<code>spin</code>"))
+            let policy = try #require(page.headers["content-security-policy"])
+            #expect(policy.contains("default-src 'none'") && !policy.contains("unsafe"))
             for problem in Problem.allCases {
                 #expect(try site.ask("GET", problem.path).text.contains("Status \(problem.status)"))
             }

@@ -152,6 +152,19 @@ private struct RouteMaker: StrategyVisitor {
             strategy: { ChosenStrategy() },
             hook: hook
         )
-        return { PropertyRoutes(store: store, depthMax: 64).add(to: &$0) }
+        let journal = Journal(HistoryLimits())
+        let watched = WatchedStore(
+            journal: journal,
+            usage: { store.usage },
+            look: { store.look($0, completion: $1) },
+            snapshot: { store.snapshot(completion: $0) }
+        )
+        let hub = WatchHub(
+            journal: journal,
+            limits: WatchLimits(),
+            counters: WatchCounters(MetricRegistry())
+        )
+        let history = HistoryRoutes(store: watched, hub: hub)
+        return { PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &$0) }
     }
 }

@@ -17,7 +17,7 @@ struct PathSet: Sendable {
 
     private static func isScript(_ path: String) -> Bool {
         path.hasPrefix("scripts/") || path.hasPrefix(".ci/") || path == "Makefile"
-            || ["py", "sh", "lua"].contains(path.suffix(after: "."))
+            || ["py", "sh", "lua", "js", "css"].contains(path.suffix(after: "."))
     }
 }
 

@@ -1,26 +1,5 @@
-internal import LatchkeySync
-
 /// Pages for people: plain HTML without scripts, and without text from clients.
 enum HTMLPages {
-    static func index(version: String, strategy: StrategyKind) -> String {
-        let links = [
-            ("/v1/properties", "the properties"),
-            ("/v1/contention", "the cost of the strategy so far"),
-            ("/v1/strategies", "the strategies and their traits"),
-            ("/metrics", "metrics for Prometheus"),
-            ("/readyz?verbose", "whether the service is ready"),
-            ("/openapi.yaml", "the description of this API"),
-        ]
-        return page(
-            title: "Latchkey \(version)",
-            body:
-                "<p>Synchronized state under the strategy <code>\(strategy.rawValue)</code>.</p>"
-                + "<ul>"
-                + links.map { "<li><a href=\"\($0.0)\">\($0.0)</a>: \($0.1)</li>" }.joined()
-                + "</ul>"
-        )
-    }
-
     static func problem(_ problem: Problem) -> String {
         page(
             title: escaped(problem.title),

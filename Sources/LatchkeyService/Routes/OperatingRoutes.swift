@@ -14,10 +14,16 @@ struct OperatingRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         let strategies = StrategyTable.json(serving: strategy)
-        let index = HTMLPages.index(version: version, strategy: strategy)
+        let dashboard = Dashboard(version: version, strategy: strategy)
         table.add(.get, "/", statuses: [200, 400]) { request, _ throws(RequestFailure) in
             try request.noQuery()
-            request.respond(html: index)
+            request.respond(.ok, body: .bytes(dashboard.html)) {
+                $0.add("Content-Type", "text/html; charset=utf-8")
+                $0.mustBeRevalidated()
+                $0.add("Content-Security-Policy", dashboard.policy)
+                $0.add("X-Content-Type-Options", "nosniff")
+                $0.add("Referrer-Policy", "no-referrer")
+            }
         }
         table.add(.get, "/v1/strategies", statuses: [200, 400]) {
             request,

@@ -115,6 +115,7 @@ extension Journal {
     ///   - current: The property as it was found before `latest` was read.
     ///   - revision: The revision.
     ///   - latest: A revision that the journal has reached.
+    /// - Returns: The property; nil if it did not exist.
     func property(
         _ name: PropertyName,
         _ current: Property?,

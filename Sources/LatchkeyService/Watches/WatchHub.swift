@@ -33,7 +33,9 @@ final class WatchHub: Sendable {
     private let inbox = Synchronized<[Message], AdaptiveStrategy>([])
     private let arrivals = DispatchSemaphore(value: 0)
     private let lastIdentifier = Atomic<UInt64>(0)
-    /// Watches and long polls. Relaxed: the number orders nothing.
+    /// Watches and long polls.
+    ///
+    /// Relaxed: the number orders nothing.
     private let count = Atomic<Int>(0)
 
     /// Starts the thread, which takes over the caller's signal mask.

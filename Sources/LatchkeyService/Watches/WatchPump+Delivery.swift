@@ -149,7 +149,11 @@ extension WatchPump {
                 if batch.isFull, !flush(&batch, to: watcher) {
                     return false
                 }
-                batch.add(EventText.effect(effect, commit.revision, at: time), index, after: previous)
+                batch.add(
+                    EventText.effect(effect, commit.revision, at: time),
+                    index,
+                    after: previous
+                )
             }
             batch.endCommit(commit.revision)
         }

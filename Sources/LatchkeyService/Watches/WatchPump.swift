@@ -50,7 +50,7 @@ final class WatchPump {
 
     /// - Parameters:
     ///   - journal: The commits.
-    ///   - keepAlive: The time between two keep-alive comments, in nanoseconds.
+    ///   - keepAliveNanoseconds: The time between two keep-alive comments.
     ///   - counters: What is counted.
     ///   - clock: The store's, for times to live.
     ///   - arm: Asks for a call of ``journalMoved()`` once the journal has reached a revision.

@@ -1,0 +1,244 @@
+// The editor. It saves with If-Match, so that it never overwrites what its user has not seen.
+
+const editor = {
+  shownMax: 200_000, refreshMilliseconds: 500, historyStep: 10,
+  name: undefined, isNew: false, text: "", ttlText: "",
+
+  get isDirty() { return $("value").value !== this.text || $("ttl").value !== this.ttlText; },
+
+  show(title) {
+    $("editor").hidden = false;
+    $("no-selection").hidden = true;
+    $("name-field").hidden = !this.isNew;
+    $("delete").hidden = $("history-part").hidden = this.isNew;
+    write($("editor-title"), title);
+    this.forgetNotes();
+    $("history").replaceChildren();
+    write($("history-note"), "");
+    list.render();
+  },
+
+  forgetNotes() {
+    note("editor-note", "");
+    $("conflict").hidden = true;
+    $("value").removeAttribute("aria-invalid");
+    $("name").removeAttribute("aria-invalid");
+  },
+
+  /// Whether what is in the fields may be replaced.
+  async mayLeave() {
+    return !this.isDirty || isConfirmed("Your change is not saved. Discard it?", "Discard");
+  },
+
+  async create() {
+    if (!await this.mayLeave()) return;
+    Object.assign(this, {name: undefined, isNew: true, etag: undefined, revision: 0});
+    this.fill("", "", undefined);
+    $("name").value = $("prefix").value;
+    this.show("New property");
+    $("name").focus();
+  },
+
+  async open(name) {
+    if (!await this.mayLeave()) return;
+    this.wanted = name;
+    const answer = await ask("GET", propertyPath(name));
+    // Another one was opened meanwhile.
+    if (this.wanted !== name) return;
+    Object.assign(this, {name, isNew: false});
+    this.show(name);
+    this.take(answer);
+    $("editor-title").focus({preventScroll: innerWidth >= 992});
+    if (innerWidth < 992) $("editor-card").scrollIntoView();
+  },
+
+  /// Fills the fields with a value that was read.
+  take(answer) {
+    if (!answer.ok) {
+      Object.assign(this, {etag: undefined, revision: 0});
+      this.fill("", "", undefined);
+      return note("editor-note", reason(answer), "bad");
+    }
+    this.etag = answer.headers.get("etag");
+    this.revision = revisionOf(answer);
+    const ttl = answer.headers.get("latchkey-ttl");
+    this.fill(answer.text, ttl === null ? "" : String(Math.ceil(Number(ttl))),
+      ttl === null ? undefined : now() + Number(ttl));
+    write($("editor-facts"), `revision ${this.revision}`);
+  },
+
+  fill(text, ttlText, deadline) {
+    const isCut = text.length > this.shownMax;
+    this.text = cut(text, this.shownMax);
+    Object.assign(this, {ttlText, deadline});
+    if ($("value").value !== this.text) $("value").value = this.text;
+    // A text area has its own line ends.
+    this.text = $("value").value;
+    $("ttl").value = ttlText;
+    $("value").readOnly = $("save").disabled = isCut;
+    if (isCut) note("editor-note", "The value is too large to edit here. This is its beginning.");
+    write($("editor-facts"), "");
+    this.showExpiry();
+  },
+
+  showExpiry() {
+    $("ttl-note").hidden = this.deadline === undefined;
+    if (this.deadline === undefined) return;
+    write($("ttl-note"),
+      `Expires in ${seconds(this.deadline - now())}. Saving starts the time above.`);
+  },
+
+  close() {
+    Object.assign(this, {name: undefined, isNew: false, wanted: undefined});
+    this.fill("", "", undefined);
+    $("editor").hidden = true;
+    $("no-selection").hidden = false;
+    list.render();
+  },
+
+  /// Called with what the list learns about the open property.
+  check(revision, isGone = false) {
+    if (this.name === undefined || this.isSaving || !(revision > this.revision)) return;
+    if (!$("conflict").hidden && this.theirs.isGone) return;
+    this.refreshTimer ||= setTimeout(async () => {
+      this.refreshTimer = undefined;
+      const name = this.name;
+      if (name === undefined || $("value").readOnly) return;
+      const answer = await ask("GET", propertyPath(name));
+      if (this.name !== name || this.isSaving || revisionOf(answer) === this.revision) return;
+      if (this.isDirty || !answer.ok) this.showConflict(answer);
+      else {
+        this.take(answer);
+        this.forgetNotes();
+      }
+    }, isGone ? 0 : this.refreshMilliseconds);
+  },
+
+  showConflict(answer) {
+    if (!answer.ok && answer.status !== 404) return note("editor-note", reason(answer), "bad");
+    const isGone = answer.status === 404;
+    const found = `revision ${revisionOf(answer)}`;
+    const isExisting = this.isNew && !isGone;
+    write($("conflict-text"), isExisting ? `“${this.name ?? $("name").value}” exists already.`
+      : isGone ? "Deleted meanwhile. Your text is not saved."
+        : `Changed meanwhile: you started from revision ${this.revision}; now there is ${found}.`);
+    $("conflict-value").hidden = isGone;
+    write($("conflict-value"), cut(answer.text, 2000));
+    write($("take-theirs"), isGone ? "Close" : `Load ${found}`);
+    write($("keep-mine"), isGone ? "Create it again with my value" : `Save mine over ${found}`);
+    this.theirs = {answer, isGone, name: this.isNew ? $("name").value : this.name};
+    $("conflict").hidden = false;
+  },
+
+  takeTheirs() {
+    if (this.theirs.isGone) return this.close();
+    Object.assign(this, {name: this.theirs.name, isNew: false});
+    this.show(this.name);
+    this.take(this.theirs.answer);
+    $("value").focus();
+  },
+
+  keepMine() {
+    this.etag = this.theirs.isGone ? undefined : this.theirs.answer.headers.get("etag");
+    this.save();
+  },
+
+  async save() {
+    this.forgetNotes();
+    const text = $("value").value;
+    const name = this.isNew ? $("name").value : this.name;
+    const wrong = mistake(text);
+    // A browser takes these for steps through folders, in the percent-encoded form, too.
+    const hasBadName = ["", ".", ".."].includes(name);
+    if (hasBadName || wrong !== undefined) {
+      const field = hasBadName ? $("name") : $("value");
+      note("editor-note", hasBadName ? "Give the property a name other than “.” and “..”."
+        : `This is not JSON: ${wrong}`, "bad");
+      field.setAttribute("aria-invalid", "true");
+      return field.focus();
+    }
+    const ttlText = $("ttl").value.trim();
+    const condition = this.etag === undefined ? {"If-None-Match": "*"} : {"If-Match": this.etag};
+    this.isSaving = true;
+    const saved = await ask("PUT", withQuery(propertyPath(name), {ttl: ttlText}),
+      {headers: {"Content-Type": "application/json", ...condition}, body: text});
+    const found = saved.status === 412 ? await ask("GET", propertyPath(name)) : undefined;
+    this.isSaving = false;
+    if (found) return this.showConflict(found);
+    if (!saved.ok) return note("editor-note", reason(saved), "bad");
+    Object.assign(this, {name, isNew: false, etag: saved.headers.get("etag"), text, ttlText,
+      revision: revisionOf(saved), deadline: ttlText === "" ? undefined : now() + Number(ttlText)});
+    this.show(name);
+    this.showExpiry();
+    write($("editor-facts"), `revision ${this.revision}`);
+    note("editor-note", `Saved as revision ${this.revision}.`);
+    if (!hasRoute("/v1/watch")) list.load();
+  },
+
+  async delete() {
+    const question = `Delete “${this.name}” at revision ${this.revision}?`;
+    if (!await isConfirmed(question, "Delete")) return;
+    this.isSaving = true;
+    const answer = await ask("DELETE", propertyPath(this.name), {headers: {"If-Match": this.etag}});
+    this.isSaving = false;
+    if (answer.status === 412) return this.showConflict(await ask("GET", propertyPath(this.name)));
+    if (!answer.ok) return note("editor-note", reason(answer), "bad");
+    this.close();
+    $("create").focus();
+    list.load();
+  },
+
+  /// Goes back from value to value: the one before revision R is that as of R - 1.
+  async showEarlier() {
+    const {name} = this;
+    for (let step = 0; step < this.historyStep; step += 1) {
+      const last = Number($("history").lastElementChild?.dataset.revision ?? this.revision);
+      const answer = await ask("GET", withQuery(propertyPath(name), {revision: last - 1}));
+      if (this.name !== name) return;
+      if (!answer.ok) {
+        return write($("history-note"), answer.status === 404
+          ? `The property did not exist before revision ${last}.` : reason(answer));
+      }
+      const revision = revisionOf(answer);
+      const line = make("li", {"data-revision": revision},
+        make("div", {class: "bar"}, make("strong", null, `Revision ${revision}`),
+          button("Use this value", () => {
+            $("value").value = answer.text;
+            $("value").focus();
+          })), make("pre", null, cut(answer.text, 500)));
+      $("history").append(line);
+      if (revision <= 1) return;
+    }
+  },
+};
+
+async function isConfirmed(text, yes) {
+  write($("confirm-text"), text);
+  write($("confirm-yes"), yes);
+  $("confirm").returnValue = "no";
+  $("confirm").showModal();
+  await new Promise(done => $("confirm").addEventListener("close", done, {once: true}));
+  return $("confirm").returnValue === "yes";
+}
+
+const revisionOf = ({headers}) => Number((headers.get("etag") ?? "").replace(/^W\/|"/g, ""));
+
+$("editor").addEventListener("submit", event => { event.preventDefault(); editor.save(); });
+$("create").addEventListener("click", () => editor.create());
+$("close").addEventListener("click", async () => {
+  if (!await editor.mayLeave()) return;
+  editor.close();
+  $("create").focus();
+});
+$("delete").addEventListener("click", () => editor.delete());
+$("earlier").addEventListener("click", () => editor.showEarlier());
+$("take-theirs").addEventListener("click", () => editor.takeTheirs());
+$("keep-mine").addEventListener("click", () => editor.keepMine());
+
+function format(field, noteId) {
+  const wrong = mistake($(field).value);
+  if (wrong === undefined) $(field).value = formatted($(field).value);
+  note(noteId, wrong === undefined ? "" : `This is not JSON: ${wrong}`, "bad");
+}
+$("format").addEventListener("click", () => format("value", "editor-note"));
+$("format-steps").addEventListener("click", () => format("steps", "start-note"));

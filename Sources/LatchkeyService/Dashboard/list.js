@@ -1,0 +1,173 @@
+// Properties: one page of the list, kept up to date by a watch that starts at the page's revision.
+
+/// The order of the service: bytes of UTF-8, which is the order of code points. That of JavaScript
+/// strings is another.
+function comparesBefore(left, right) {
+  const [a, b] = [Array.from(left), Array.from(right)];
+  const place = a.findIndex((each, index) => each !== b[index]);
+  return place < 0 ? a.length < b.length
+    : place < b.length && a[place].codePointAt(0) < b[place].codePointAt(0);
+}
+
+const list = {
+  pageSize: 50, renderMilliseconds: 250, retryMilliseconds: 3000,
+  rows: new Map(), prefix: "", cursors: [""], next: undefined, timer: 0, renderTimer: 0,
+
+  start() { this.load(); this.clock = setInterval(() => this.showExpiries(), 1000); },
+
+  stop() {
+    clearTimeout(this.timer);
+    clearInterval(this.clock);
+    this.source?.close();
+    this.run = undefined;
+  },
+
+  again(milliseconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load(), milliseconds);
+  },
+
+  async load() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    const run = this.run = {};
+    const answer = await ask("GET", withQuery("/v1/properties",
+      {prefix: this.prefix, limit: this.pageSize, after: this.cursors.at(-1)}));
+    if (this.run !== run) return;
+    note("list-problem", answer.ok ? "" : reason(answer), "bad");
+    if (!answer.ok) {
+      state("watch-state", "Not connected; asks again every 3 s", "bad");
+      return this.again(this.retryMilliseconds);
+    }
+    const page = parse(answer.text);
+    const old = this.rows;
+    this.rows = new Map(page.properties.map(property => [property.name, old.get(property.name)]));
+    page.properties.forEach(property => this.put(property));
+    this.next = page.next;
+    this.render();
+    // What is open and belongs on this page, but is not there, was removed.
+    const isRemoved = editor.name?.startsWith(this.prefix) && !this.rows.has(editor.name)
+      && !this.isOutside(editor.name);
+    editor.check(isRemoved ? page.revision : this.rows.get(editor.name)?.revision);
+    this.watch(page.revision);
+  },
+
+  watch(revision) {
+    if (!hasRoute("/v1/watch")) {
+      state("watch-state", "This service has no watch; asks every 3 s");
+      return this.again(this.retryMilliseconds);
+    }
+    const source = this.source =
+      new EventSource(withQuery("/v1/watch", {prefix: this.prefix, after: revision}));
+    state("watch-state", "Connecting…");
+    source.addEventListener("open", () => state("watch-state", "Live", "good"));
+    source.addEventListener("ready", () => state("watch-state", "Live", "good"));
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CONNECTING) {
+        return state("watch-state", "Connection lost; connecting again…", "bad");
+      }
+      state("watch-state", "Not live; asks every 3 s", "bad");
+      this.again(this.retryMilliseconds);
+    });
+    source.addEventListener("put", event => this.changed(parse(event.data)));
+    for (const kind of ["delete", "expire"]) {
+      source.addEventListener(kind, event => this.removed(parse(event.data)));
+    }
+    // Changes were missed. The page is read again as a whole, a little later, since a reader that
+    // is too slow would come here again at once.
+    source.addEventListener("gap", () => {
+      source.close();
+      state("watch-state", "Changes were missed; reading again…", "bad");
+      this.again(500);
+    });
+    source.addEventListener("close", () => state("watch-state", "The service is stopping", "bad"));
+  },
+
+  changed(property) {
+    const isShown = this.rows.has(property.name);
+    if (!isShown && this.isOutside(property.name)) return;
+    this.put(property);
+    editor.check(property.name === editor.name ? property.revision : undefined);
+    this.render(this.renderMilliseconds);
+  },
+
+  removed({name, revision}) {
+    this.rows.delete(name);
+    if (name === editor.name) editor.check(revision, true);
+    this.render(this.renderMilliseconds);
+  },
+
+  /// Whether a name belongs on an earlier or later page.
+  isOutside(name) {
+    const names = [...this.rows.keys()];
+    return this.cursors.length > 1 && (names.length === 0 || comparesBefore(name, names[0]))
+      || this.next !== undefined && names.length > 0 && comparesBefore(names.at(-1), name);
+  },
+
+  put(property) {
+    const row = this.rows.get(property.name) ?? this.row(property.name);
+    Object.assign(row, {ttl: undefined}, property, {deadline: now() + property.ttl});
+    row.isChanged = true;
+    this.rows.set(property.name, row);
+  },
+
+  row(name) {
+    const [value, revision, expiry] = [make("span", {class: "value mono"}),
+      make("span", {class: "soft"}), make("span", {class: "expiry soft"})];
+    const face = make("button", {type: "button", class: "row"},
+      make("span", {class: "name"}, name), revision, value, expiry);
+    face.addEventListener("click", () => editor.open(name));
+    return {parts: {face, value, revision, expiry}, line: make("li", null, face)};
+  },
+
+  /// Draws the rows, at most four times in a second however many changes there are.
+  render(delay) {
+    if (delay !== undefined) {
+      return void (this.renderTimer ||= setTimeout(() => this.render(), delay));
+    }
+    clearTimeout(this.renderTimer);
+    this.renderTimer = 0;
+    const rows = [...this.rows.values()].sort((a, b) => comparesBefore(a.name, b.name) ? -1 : 1);
+    if (rows.length > this.pageSize) this.again(1000);
+    this.rows = new Map(rows.slice(0, this.pageSize).map(row => [row.name, row]));
+    for (const row of this.rows.values()) {
+      const {face, value, revision} = row.parts;
+      face.toggleAttribute("aria-current", row.name === editor.name);
+      if (!row.isChanged) continue;
+      row.isChanged = false;
+      write(value, shownValue(row.value, 200));
+      write(revision, `revision ${row.revision}`);
+    }
+    arrange($("rows"), [...this.rows.values()].map(({line}) => line));
+    this.showExpiries();
+    $("no-rows").hidden = this.rows.size > 0;
+    $("previous").disabled = this.cursors.length === 1;
+    $("next").disabled = this.next === undefined;
+    write($("page-facts"), `Page ${this.cursors.length}, ${this.rows.size} shown`);
+  },
+
+  showExpiries() {
+    for (const {ttl, deadline, parts} of this.rows.values()) {
+      write(parts.expiry, ttl === undefined ? "" : `expires in ${seconds(deadline - now())}`);
+    }
+    editor.showExpiry();
+  },
+};
+
+/// The arrows go from row to row. So does the Tab key, which takes longer to leave a full page.
+$("rows").addEventListener("keydown", event => {
+  const line = document.activeElement.closest("#rows > li");
+  const next = event.key === "ArrowDown" ? line?.nextElementSibling
+    : event.key === "ArrowUp" ? line?.previousElementSibling : undefined;
+  if (!next) return;
+  event.preventDefault();
+  next.firstElementChild.focus();
+});
+$("search").addEventListener("submit", event => {
+  event.preventDefault();
+  list.prefix = $("prefix").value;
+  list.cursors = [""];
+  list.load();
+});
+$("next").addEventListener("click", () => { list.cursors.push(list.next); list.load(); });
+$("previous").addEventListener("click", () => { list.cursors.pop(); list.load(); });

@@ -1,0 +1,219 @@
+import LatchkeyHTTP
+import LatchkeyStore
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyService
+
+/// A pump without a thread, on a real store and journal, with streams whose clients read when the
+/// test says so.
+final class WatchRig {
+    let store: PropertyStore<LockStrategy>
+    let journal: Journal
+    let pump: WatchPump
+    let counters = WatchCounters()
+    /// The revisions that the pump asked the journal for.
+    let armed = Synchronized<[Revision], LockStrategy>([])
+    private(set) var commits: [Commit] = []
+    /// Nanoseconds.
+    var now: UInt64 = 1_000_000_000
+    private var lastID: UInt64 = 0
+
+    init(commitCountMax: Int = 10_000, keepAliveSeconds: UInt64 = 15) {
+        let clock = StoreClock { Timestamp(milliseconds: 0) }
+        store = PropertyStore(
+            limits: StoreLimits(),
+            stripeCount: 4,
+            strategy: { LockStrategy() },
+            clock: clock
+        )
+        let journal = Journal(HistoryLimits(commitCountMax: commitCountMax))
+        self.journal = journal
+        pump = WatchPump(
+            journal: journal,
+            keepAliveNanoseconds: keepAliveSeconds * 1_000_000_000,
+            counters: counters,
+            clock: clock,
+            arm: { [armed] revision in armed.write { $0.append(revision) } }
+        )
+    }
+
+    var last: Revision { commits.last?.revision ?? 0 }
+
+    /// Makes a commit that increments or deletes each of these names.
+    func commit(increment: [String] = [], delete: [String] = []) {
+        commit(
+            .transaction(
+                Transaction(
+                    increment.map { Change.Step(.named($0), .increment(by: 1)) }
+                        + delete.map { Change.Step(.named($0), .delete) }
+                )
+            )
+        )
+    }
+
+    func put(_ name: String, _ value: String) {
+        let value = OwnedBytes(Array(value.utf8))
+        withExtendedLifetime(value) {
+            commit(unsafe .put(.named(name), value: value.bytes))
+        }
+    }
+
+    private func commit(_ change: Change) {
+        let made = Synchronized<Commit?, LockStrategy>(nil)
+        try? store.commit(change) { decision in made.write { $0 = try? decision.get() } }
+        guard let commit = made.read({ $0 }), !commit.isEmpty else { return }
+        commits.append(commit)
+        journal.append(commit)
+    }
+
+    func snapshot() throws -> StoreSnapshot {
+        let taken = Synchronized<StoreSnapshot?, LockStrategy>(nil)
+        store.snapshot { snapshot in taken.write { $0 = snapshot } }
+        return try #require(taken.read { $0 })
+    }
+
+    /// Opens a watch, whose stream has room for so many bytes.
+    func open(
+        _ filter: WatchFilter,
+        _ start: WatchRequest.Start,
+        observer: String? = nil,
+        capacity: Int = .max
+    ) -> FakeStream {
+        lastID += 1
+        let stream = FakeStream(id: lastID, capacity: capacity)
+        let request = WatchRequest(filter: filter, start: start, observer: observer)
+        pump.open(lastID, request, stream, now)
+        return stream
+    }
+
+    /// Opens a watch of all names.
+    func open(
+        _ start: WatchRequest.Start,
+        observer: String? = nil,
+        capacity: Int = .max
+    ) -> FakeStream {
+        open(.prefix([]), start, observer: observer, capacity: capacity)
+    }
+
+    /// Lets the pump do all that it can do now.
+    func run() {
+        now += WatchPump.roundNanoseconds
+        while pump.run(now) == now {}
+    }
+
+    /// Lets the client read everything, and the pump go on, until there is nothing more.
+    func drain(_ stream: FakeStream) -> [UInt8] {
+        var all: [UInt8] = []
+        while true {
+            run()
+            let (bytes, wasFull) = stream.take()
+            all += bytes
+            if wasFull {
+                pump.hasRoom(stream.id)
+            } else if bytes.isEmpty {
+                return all
+            }
+        }
+    }
+
+    /// The events that a watcher has to get from a place on.
+    func expected(_ filter: WatchFilter, from place: WatchPlace) -> [EventStreamParser.Event] {
+        commits.flatMap { commit -> [EventStreamParser.Event] in
+            let matching = commit.effects.indices.filter { index in
+                unsafe filter.matches(commit.effects[index].nameBytes)
+            }
+            return matching.compactMap { index in
+                let before = WatchPlace(revision: commit.revision - 1, effectCount: index)
+                guard before >= place else { return nil }
+                let isLast = index == matching.last
+                let id = isLast ? "\(commit.revision)" : "\(commit.revision).\(index + 1)"
+                return event(commit.effects[index], commit.revision, id)
+            }
+        }
+    }
+
+    private func event(
+        _ effect: Commit.Effect,
+        _ revision: Revision,
+        _ id: String
+    ) -> EventStreamParser.Event {
+        let name = unsafe String(decoding: effect.nameBytes, as: UTF8.self)
+        let start = #"{"name":"\#(name)","revision":\#(revision),"#
+        guard let property = effect.property else {
+            return .init(type: "delete", data: start + #""reason":"deleted"}"#, id: id)
+        }
+        let value = unsafe String(decoding: property.valueBytes, as: UTF8.self)
+        let data = start + #""created":\#(property.created),"value":\#(value)}"#
+        return .init(type: "put", data: data, id: id)
+    }
+}
+
+/// A stream whose client reads when the test says so.
+final class FakeStream: WatchOutput {
+    private struct State {
+        var bytes: [UInt8] = []
+        var wasFull = false
+        var isEnded = false
+        var writeCount = 0
+    }
+
+    let id: UInt64
+    private let capacity: Int
+    private let state = Synchronized<State, LockStrategy>(State())
+
+    init(id: UInt64, capacity: Int) {
+        self.id = id
+        self.capacity = capacity
+    }
+
+    var isEnded: Bool { state.read { $0.isEnded } }
+    var writeCount: Int { state.read { $0.writeCount } }
+    var text: String { String(decoding: state.read { $0.bytes }, as: UTF8.self) }
+
+    func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult {
+        state.write { state in
+            state.writeCount += 1
+            guard !state.isEnded else {
+                return .gone
+            }
+            guard state.bytes.isEmpty || state.bytes.count + bytes.count <= capacity else {
+                state.wasFull = true
+                return .full
+            }
+            state.bytes += bytes
+            return .accepted
+        }
+    }
+
+    func end() {
+        state.write { $0.isEnded = true }
+    }
+
+    /// The client takes everything; whether the stream was full before.
+    func take() -> (bytes: [UInt8], wasFull: Bool) {
+        state.write { state in
+            defer {
+                state.bytes = []
+                state.wasFull = false
+            }
+            return (state.bytes, state.wasFull)
+        }
+    }
+}
+
+extension PropertyName {
+    fileprivate static func named(_ text: String) -> PropertyName {
+        let owner = OwnedBytes(Array(text.utf8))
+        guard let name = try? unsafe PropertyName(borrowing: owner.bytes, owner: owner) else {
+            preconditionFailure("the test's names are valid")
+        }
+        return name
+    }
+}
+
+extension WatchFilter {
+    static func named(_ text: String) -> WatchFilter { .name(Array(text.utf8)) }
+    static func prefixed(_ text: String) -> WatchFilter { .prefix(Array(text.utf8)) }
+}

@@ -1,0 +1,92 @@
+import LatchkeyStore
+import LatchkeySync
+import Testing
+
+@testable import LatchkeyService
+
+/// Waits for a change of one name, and places as text.
+struct WatchWaitTests {
+    /// How the wait ended; nil while it waits.
+    private func wait(
+        _ rig: WatchRig,
+        _ id: UInt64 = 1,
+        since: Revision,
+        nanoseconds: UInt64 = 1_000_000_000
+    ) -> () -> WatchWait.End? {
+        let ends = Synchronized<[WatchWait.End], LockStrategy>([])
+        rig.pump.wait(
+            id,
+            WatchWait(
+                name: Array("a".utf8),
+                since: since,
+                deadlineNanoseconds: rig.now + nanoseconds
+            ) { end in ends.write { $0.append(end) } }
+        )
+        return {
+            let all = ends.read { $0 }
+            #expect(all.count <= 1, "a wait ends once")
+            return all.first
+        }
+    }
+
+    @Test func `a wait ends with the first commit of its name`() {
+        let rig = WatchRig()
+        let end = wait(rig, since: 0)
+        rig.commit(increment: ["b"])
+        rig.run()
+        #expect(end() == nil)
+        rig.commit(increment: ["b"], delete: ["a"])
+        rig.commit(increment: ["b", "a"])
+        rig.run()
+        #expect(end() == .changed)
+        rig.commit(increment: ["a"])
+        rig.now += 2_000_000_000
+        rig.run()
+        #expect(end() == .changed)
+    }
+
+    @Test func `a wait ends when its time is up, and not before`() {
+        let rig = WatchRig()
+        let end = wait(rig, since: 0)
+        rig.now += 900_000_000
+        rig.run()
+        #expect(end() == nil)
+        rig.now += 200_000_000
+        rig.run()
+        #expect(end() == .timeUp)
+        #expect(rig.pump.run(rig.now) == nil)
+    }
+
+    @Test func `a commit between the look and the wait ends the wait at once`() {
+        let rig = WatchRig()
+        // A watcher, so that the pump has gone on.
+        let stream = rig.open(.now(0))
+        rig.run()
+        rig.commit(increment: ["a"])
+        rig.commit(increment: ["b"])
+        rig.run()
+        #expect(wait(rig, 50, since: 0)() == .changed)
+        #expect(wait(rig, 51, since: 1)() == nil)
+        #expect(!stream.isEnded)
+    }
+
+    @Test func `a wait ends with the drain`() {
+        let rig = WatchRig()
+        let end = wait(rig, since: 0)
+        rig.pump.drain(rig.now)
+        #expect(end() == .draining)
+        #expect(wait(rig, 2, since: 0)() == .draining)
+    }
+
+    @Test func `places are read as they are written`() {
+        for text in ["0", "7", "12.1", "12.40"] {
+            #expect(WatchPlace(text)?.text == text)
+        }
+        #expect(WatchPlace("12.0")?.text == "11")
+        for text in [
+            "", "-1", "+1", "1.", ".1", "1.2.3", "0.1", "x", "1 ", "１", "99999999999999999999",
+        ] {
+            #expect(WatchPlace(text) == nil, "'\(text)'")
+        }
+    }
+}

@@ -1,0 +1,173 @@
+"""What the dashboard owes to everybody: keyboard, narrow screens, contrast, names of controls."""
+
+import itertools
+
+from browser import ENTER, SHIFT, TAB
+from process import Failure
+
+PARTS = ("contention", "properties", "operations")
+STOPS_MAX = 150
+
+VISIBLE = """
+  const visible = [...document.querySelectorAll(
+      "a[href], button, input, select, textarea, summary, [tabindex='0']")]
+    .filter(each => !each.disabled && each.checkVisibility());
+"""
+# Of the buttons of one group only the chosen one is a stop of the Tab key.
+STOPS = VISIBLE + """
+  return visible.filter(each => each.type !== "radio" || each.checked)
+    .map(each => each.id || each.getAttribute("href") || each.textContent || each.value)"""
+# The least contrast of a text with what is behind it (WCAG 2.2, section 1.4.3).
+CONTRAST = """
+  const channels = text => text.match(/[\\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b].map(each => each / 255)
+    .map(each => each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, each, index) => sum + each * [0.2126, 0.7152, 0.0722][index], 0);
+  const ground = element => {
+    for (; element; element = element.parentElement) {
+      const found = channels(getComputedStyle(element).backgroundColor);
+      if (found[3] === undefined || found[3] === 1) return found;
+    }
+    return [255, 255, 255];
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const text = walker.currentNode.textContent.trim();
+    if (!text || !element.checkVisibility()) continue;
+    if (element.closest(":disabled, title, option")) continue;
+    const style = getComputedStyle(element);
+    const color = element.ownerSVGElement ? style.fill : style.color;
+    const [a, b] = [luminance(channels(color)), luminance(ground(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) found.push(`${text.slice(0, 30)}: ${ratio.toFixed(2)}`);
+  }
+  return found"""
+
+
+def show(service, browser, part):
+    browser.open(f"{service.url}/#{part}")
+    browser.run("location.reload()")
+    browser.wait_for(f"the part {part}", "return document.readyState === 'complete' && "
+                     "document.querySelector(`nav a[href='#${arguments[0]}'][aria-current]`)", part)
+    if part == "contention":
+        browser.wait_for("figures", "return document.querySelector('#strategies tr')")
+    elif part == "operations":
+        browser.wait_for("a state", "return document.querySelector('#operations-state')"
+                         ".textContent !== ''")
+    else:
+        browser.wait_for("rows", "return document.querySelector('#rows li')")
+        browser.click("#rows button")
+        browser.wait_for("the editor", "return !document.getElementById('editor').hidden")
+
+
+def check_keyboard(service, browser):
+    browser.look_like(1280, 900)
+    for part in PARTS:
+        show(service, browser, part)
+        # The Tab key goes on from here.
+        browser.run("document.body.tabIndex = -1; document.body.focus()")
+        expected = browser.run(STOPS)
+        reached = []
+        for _ in range(STOPS_MAX):
+            browser.press(TAB)
+            at = browser.run("""
+                const each = document.activeElement;
+                if (each === document.body || each === document.documentElement) return null;
+                const style = getComputedStyle(each);
+                return [each.id || each.getAttribute("href") || each.textContent || each.value,
+                  style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2]""")
+            if at is None:
+                break
+            if not at[1]:
+                raise Failure(f"{part}: the focus cannot be seen on {at[0]}")
+            reached.append(at[0])
+        missing = [each for each in expected if each not in reached]
+        if missing:
+            raise Failure(f"{part}: the Tab key does not reach {missing}")
+        if reached != [each for each in expected if each in reached]:
+            raise Failure(f"{part}: the order is {reached}, not {expected}")
+
+
+def check_enter(service, browser):
+    """From the top of the page to a saved value, with keys only."""
+    show(service, browser, "contention")
+    focus(browser, "a[href='#properties']")
+    browser.press(ENTER)
+    browser.wait_for("rows", "return document.querySelector('#rows li')")
+    focus(browser, "#rows button")
+    browser.press(ENTER)
+    browser.wait_for("the editor has the focus",
+                     "return document.activeElement.id === 'editor-title'")
+    focus(browser, "#save")
+    browser.press(ENTER)
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    focus(browser, "#close")
+    browser.press(ENTER)
+    browser.wait_for("the focus is kept in sight",
+                     "return document.activeElement.id === 'create'")
+    browser.press(TAB, SHIFT)
+
+
+def focus(browser, selector):
+    """Presses Tab until the focus is there."""
+    for _ in range(STOPS_MAX):
+        if browser.run("return document.activeElement.matches(arguments[0])", selector):
+            return
+        browser.press(TAB)
+    raise Failure(f"the Tab key does not reach {selector}")
+
+
+def check_widths(service, browser):
+    for part, width in itertools.product(PARTS, (320, 360, 768)):
+        browser.look_like(width, 740)
+        if width == 320:
+            show(service, browser, part)
+        over = browser.run("return document.documentElement.scrollWidth - innerWidth")
+        if over > 0:
+            wide = browser.run("return [...document.querySelectorAll('body *')].filter(each => "
+                               "each.getBoundingClientRect().right > innerWidth && "
+                               "!each.closest('.wide')).map(each => each.outerHTML.slice(0, 80))")
+            raise Failure(f"{part} is {over} pixels too wide at {width}: {wide[:3]}")
+
+
+def check_schemes(service, browser):
+    grounds = {}
+    for part, scheme in itertools.product(PARTS, ("light", "dark")):
+        browser.look_like(1280, 900, scheme)
+        if scheme == "light":
+            show(service, browser, part)
+        grounds[scheme] = browser.run("return getComputedStyle(document.body).backgroundColor")
+        poor = browser.run(CONTRAST)
+        if poor:
+            raise Failure(f"{part}, {scheme}: too little contrast: {poor}")
+    if grounds["light"] == grounds["dark"]:
+        raise Failure("light and dark look the same")
+
+
+def check_names(service, browser):
+    """Asks Chromium itself how it names each control to a screen reader."""
+    for part in PARTS:
+        show(service, browser, part)
+        tree = browser.developer("Accessibility.getFullAXTree")["nodes"]
+        roles = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "image",
+                 "progressbar", "region", "form", "navigation"}
+        nameless = [node["role"]["value"] for node in tree if not node.get("ignored")
+                    and node.get("role", {}).get("value") in roles
+                    and not node.get("name", {}).get("value")]
+        if nameless:
+            raise Failure(f"{part}: without a name: {nameless}")
+        headings = browser.run("return [...document.querySelectorAll('h1, h2, h3')].filter(each => "
+                               "each.checkVisibility()).map(each => Number(each.tagName[1]))")
+        if any(after > before + 1 for before, after in itertools.pairwise(headings)):
+            raise Failure(f"{part}: the levels of headings are {headings}")
+
+
+CHECKS = (
+    ("the Tab key reaches everything in order, visibly", check_keyboard),
+    ("the Enter key works", check_enter),
+    ("nothing is wider than a narrow screen", check_widths),
+    ("text has contrast in light and dark", check_schemes),
+    ("controls have names, headings have levels", check_names),
+)

@@ -1,0 +1,301 @@
+"""The part of the dashboard for properties: list, editor, conflicts, live updates."""
+
+import json
+import urllib.parse
+
+from browser import ENTER
+from process import Failure
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+HOSTILE_VALUE = {"<script>document.title='owned'</script>": "</script><img src=x onerror=alert(1)>"}
+# Not a double: 2^53 + 1.
+LARGE = "9007199254740993"
+
+
+# Answers the question whether a change may be discarded.
+DISCARD = """
+    if (document.getElementById("confirm").open) document.getElementById("confirm-yes").click();
+"""
+
+
+def path(name):
+    return "/v1/properties/" + urllib.parse.quote(name, safe="")
+
+
+def put(service, name, text, query=""):
+    headers = service.ask("PUT", path(name) + query, text, {"Content-Type": "application/json"})[1]
+    return int(headers["ETag"].strip('"'))
+
+
+def get(service, name):
+    return service.ask("GET", path(name))[2].decode()
+
+
+def prepare(service):
+    put(service, HOSTILE, json.dumps(HOSTILE_VALUE))
+    put(service, "number", LARGE)
+    put(service, "a/b c?%ü", '{"b": 1.0, "a": [1, {}, []], "b": "twice, 1 : 2"}')
+    put(service, "large", json.dumps(["x" * 100] * 3000))
+    for index in range(60):
+        put(service, f"page/{index:03}", str(index))
+
+
+def checks(has_watch, has_expiry):
+    yield "names and values with markup are text", check_hostile
+    yield "search and pages", check_pages
+    yield "an edit is saved, and numbers keep their spelling", check_edit
+    yield "JSON with a mistake is not sent", check_mistake
+    yield "a change meanwhile is told, and either value can be kept", check_conflict
+    yield "what is open and untouched follows the service", check_follow
+    yield "create and delete", check_create
+    yield "a large value is cut", check_large
+    yield ("live update by watch" if has_watch else "live update by asking again"), \
+        check_live if has_watch else check_asking
+    if has_expiry:
+        yield "expiry is set and shown", check_expiry
+    if has_watch:
+        yield "earlier values", check_history
+
+
+def row(browser, name):
+    """The text of a row in the list, or None."""
+    return browser.run("""
+        const found = [...document.querySelectorAll("#rows button")]
+          .find(row => row.querySelector(".name").textContent === arguments[0]);
+        return found && found.textContent""", name)
+
+
+def search(browser, prefix):
+    browser.type("#prefix", prefix)
+    browser.press(ENTER)
+
+
+def open_property(browser, name):
+    search(browser, name)
+    browser.wait_for(f"a row for {name}", """
+        const found = [...document.querySelectorAll("#rows button")]
+          .find(row => row.querySelector(".name").textContent === arguments[0]);
+        if (found) found.click();
+        return found !== undefined""", name)
+    browser.wait_for(f"{name} in the editor", DISCARD +
+                     "return document.getElementById('editor-title').textContent "
+                     "=== arguments[0] && "
+                     "document.getElementById('editor-facts').textContent !== ''", name)
+
+
+def value(browser):
+    return browser.run("return document.getElementById('value').value")
+
+
+def check_hostile(service, browser):
+    browser.click("a[href='#properties']")
+    browser.wait_for_text("#rows .name", HOSTILE)
+    open_property(browser, HOSTILE)
+    if value(browser) != json.dumps(HOSTILE_VALUE):
+        raise Failure(f"the editor has {value(browser)}")
+    browser.click("#delete")
+    browser.wait_for_text("#confirm-text", HOSTILE)
+    browser.click("#confirm button[value=no]")
+    if browser.run("return document.querySelector('main img, main script, dialog img') !== null"):
+        raise Failure("a name or a value became markup")
+    if "owned" in browser.run("return document.title"):
+        raise Failure("a name or a value ran as a script")
+
+
+def check_pages(service, browser):
+    search(browser, "page/")
+    browser.wait_for_text("#page-facts", "Page 1, 50 shown")
+    browser.click("#next")
+    browser.wait_for_text("#page-facts", "Page 2, 10 shown")
+    browser.wait_for_text("#rows .name", "page/059")
+    browser.click("#previous")
+    browser.wait_for_text("#page-facts", "Page 1, 50 shown")
+    search(browser, "no such")
+    browser.wait_for("no rows", "return !document.getElementById('no-rows').hidden")
+
+
+def check_edit(service, browser):
+    open_property(browser, "a/b c?%ü")
+    browser.click("#format")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    expected = '{\n  "b": 1.0,\n  "a": [\n    1,\n    {},\n    []\n  ],\n  "b": "twice, 1 : 2"\n}'
+    if get(service, "a/b c?%ü") != expected:
+        raise Failure(f"formatted and saved: {get(service, 'a/b c?%ü')}")
+    open_property(browser, "number")
+    if LARGE not in row(browser, "number") or value(browser) != LARGE:
+        raise Failure("a large number lost digits")
+
+
+def check_mistake(service, browser):
+    before = get(service, "number")
+    browser.type("#value", "{1")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "This is not JSON")
+    if browser.run("return document.activeElement.id") != "value":
+        raise Failure("the focus is not on the field with the mistake")
+    if get(service, "number") != before:
+        raise Failure("JSON with a mistake was saved")
+
+
+def wait_for_conflict(browser, text):
+    """The watch can tell of it before the button is pressed. So this waits for the answer, too."""
+    browser.wait_for("a conflict", "return !editor.isSaving && !document.getElementById('conflict')"
+                     ".hidden && document.getElementById('conflict-text').textContent"
+                     ".includes(arguments[0])", text)
+
+
+def check_conflict(service, browser):
+    put(service, "shared", '"first"')
+    open_property(browser, "shared")
+    browser.type("#value", '"mine"')
+    put(service, "shared", '"theirs"')
+    browser.click("#save")
+    wait_for_conflict(browser, "Changed meanwhile")
+    if get(service, "shared") != '"theirs"':
+        raise Failure("the editor overwrote a value that its user had not seen")
+    browser.click("#keep-mine")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    if get(service, "shared") != '"mine"':
+        raise Failure("the value was not kept")
+
+    browser.type("#value", '"mine again"')
+    put(service, "shared", '"theirs again"')
+    browser.click("#save")
+    wait_for_conflict(browser, "Changed meanwhile")
+    browser.click("#take-theirs")
+    browser.wait_for("the other value",
+                     "return document.getElementById('value').value === '\"theirs again\"'")
+
+    browser.type("#value", '"mine"')
+    service.ask("DELETE", path("shared"))
+    browser.click("#save")
+    wait_for_conflict(browser, "Deleted meanwhile")
+    browser.click("#keep-mine")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    if get(service, "shared") != '"mine"':
+        raise Failure("the value was not created again")
+
+
+def check_follow(service, browser):
+    open_property(browser, "shared")
+    put(service, "shared", '"followed"')
+    browser.wait_for("the new value in the editor",
+                     "return document.getElementById('value').value === '\"followed\"'")
+
+
+def check_create(service, browser):
+    browser.type("#value", "unsaved")
+    browser.click("#create")
+    browser.wait_for_text("#confirm-text", "not saved")
+    browser.click("#confirm button[value=no]")
+    if value(browser) != "unsaved":
+        raise Failure("a change was discarded without consent")
+    browser.click("#create")
+    browser.click("#confirm-yes")
+    browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
+    browser.type("#name", "shared")
+    browser.type("#value", "1")
+    browser.click("#save")
+    browser.wait_for_text("#conflict-text", "exists already")
+    browser.click("#take-theirs")
+    browser.wait_for_text("#editor-title", "shared")
+    browser.click("#create")
+    browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
+    browser.type("#name", "..")
+    browser.type("#value", "1")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Give the property a name")
+    browser.type("#name", "sharedé/new")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#rows .name", "sharedé/new")
+    if get(service, "sharedé/new") != "1":
+        raise Failure("the new property is not there")
+    browser.click("#delete")
+    browser.click("#confirm-yes")
+    browser.wait_for("the row is gone", "return ![...document.querySelectorAll('#rows .name')]"
+                     ".some(each => each.textContent === 'sharedé/new')")
+    service.ask("GET", path("sharedé/new"), expect=(404,))
+
+
+def check_large(service, browser):
+    open_property(browser, "large")
+    browser.wait_for_text("#editor-note", "too large to edit")
+    if not browser.run("return document.getElementById('save').disabled"):
+        raise Failure("a value that is not whole can be saved")
+    if len(row(browser, "large")) > 300:
+        raise Failure("the list shows a large value")
+    browser.click("#close")
+
+
+def check_live(service, browser):
+    search(browser, "live/")
+    browser.wait_for_text("#watch-state", "Live")
+    check_changes(service, browser)
+    # A new name that belongs on page 1 does not come to page 2.
+    search(browser, "page/")
+    browser.wait_for_text("#page-facts", "Page 1, 50 shown")
+    browser.click("#next")
+    browser.wait_for_text("#page-facts", "Page 2, 10 shown")
+    put(service, "page/0000", "1")
+    put(service, "page/055", '"seen"')
+    browser.wait_for_text("#rows .value", '"seen"')
+    if row(browser, "page/0000"):
+        raise Failure("a page shows a property of another page")
+    requests = [url for url in browser.requests() if "/v1/properties?" in url
+                and "prefix=live" in url]
+    if len(requests) > 1:
+        raise Failure("the list was read again although it is watched")
+
+
+def check_asking(service, browser):
+    search(browser, "live/")
+    browser.wait_for_text("#watch-state", "has no watch")
+    check_changes(service, browser)
+
+
+def check_changes(service, browser):
+    put(service, "live/b", '"one"')
+    browser.wait_for_text("#rows .value", '"one"')
+    put(service, "live/a", "1")
+    put(service, "live/b", '"two"')
+    put(service, "dead/a", "1")
+    browser.wait_for_text("#rows .value", '"two"')
+    names = browser.wait_for("both names", "const names = [...document.querySelectorAll("
+                             "'#rows .name')].map(each => each.textContent);"
+                             "return names.length === 2 && names")
+    if names != ["live/a", "live/b"]:
+        raise Failure(f"the names are {names}")
+    service.ask("DELETE", path("live/b"))
+    browser.wait_for("one row", "return document.querySelectorAll('#rows li').length === 1")
+
+
+def check_expiry(service, browser):
+    open_property(browser, "live/a")
+    browser.type("#ttl", "1.5")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#ttl-note", "Expires in")
+    browser.wait_for_text("#rows .expiry", "expires in")
+    browser.wait_for("it expires", "return document.querySelectorAll('#rows li').length === 0")
+    browser.wait_for_text("#conflict-text", "Deleted meanwhile")
+    browser.click("#take-theirs")
+
+
+def check_history(service, browser):
+    for number in (1, 2, 3):
+        put(service, "past", f'"v{number}"')
+    open_property(browser, "past")
+    browser.click("#earlier")
+    browser.wait_for_text("#history-note", "did not exist before")
+    texts = browser.run("return [...document.querySelectorAll('#history pre')]"
+                        ".map(each => each.textContent)")
+    if texts != ['"v2"', '"v1"']:
+        raise Failure(f"the earlier values are {texts}")
+    browser.click("#history li:last-child button")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    if get(service, "past") != '"v1"':
+        raise Failure("the earlier value was not put back")
+    browser.click("#close")
