@@ -8,7 +8,7 @@
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libmicrohttpd-dev libyajl-dev pkg-config \
+      libcurl4-openssl-dev libmicrohttpd-dev libyajl-dev pkg-config \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
@@ -19,7 +19,7 @@ RUN swift build --configuration release --static-swift-stdlib --product latchkey
 FROM debian:bookworm-slim
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libmicrohttpd12 libyajl2 \
+      ca-certificates libcurl4 libmicrohttpd12 libyajl2 \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /install/latchkey /usr/local/bin/latchkey
 # A number, so that an orchestrator can see that it is not root.

@@ -33,6 +33,11 @@ let package = Package(
             providers: [.apt(["libmicrohttpd-dev"])]
         ),
         .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"])]),
+        .systemLibrary(
+            name: "CCurl",
+            pkgConfig: "libcurl",
+            providers: [.apt(["libcurl4-openssl-dev"])]
+        ),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "LatchkeySettings"),
@@ -50,6 +55,11 @@ let package = Package(
         .target(
             name: "LatchkeyStore",
             dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
+        ),
+        .target(name: "CLatchkeyFetch", dependencies: ["CCurl"]),
+        .target(
+            name: "LatchkeyOperations",
+            dependencies: ["CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync"]
         ),
         .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP", "LatchkeySettings"]),
         .target(
@@ -69,7 +79,8 @@ let package = Package(
             name: "LatchkeyService",
             dependencies: [
                 "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
+                "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeySync",
             ],
             // The contract and the dashboard are served from the program itself. The contract is a
             // link to the file at the root.
@@ -78,8 +89,8 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeySync",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeySync",
             ]
         ),
         .executableTarget(
@@ -110,6 +121,12 @@ let package = Package(
         .testTarget(
             name: "LatchkeyStoreTests",
             dependencies: ["LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
+            name: "LatchkeyOperationsTests",
+            dependencies: [
+                "LatchkeyOperations", "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",

@@ -21,6 +21,7 @@ import sys
 import time
 
 import loader
+import transfer
 from driver import drive, rate, socket_errors
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -41,6 +42,7 @@ def main():
         "requests": measure_requests,
         "shadows": measure_shadows,
         "million": measure_million,
+        "transfer": lambda arguments: transfer.measure(arguments, row),
         "micro": measure_micro,
     }
     rows = []
@@ -65,7 +67,7 @@ def parse_arguments():
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
     parser.add_argument("--micro", help="the program that measures without HTTP")
-    parser.add_argument("--only", choices=["requests", "shadows", "million", "micro"],
+    parser.add_argument("--only", choices=["requests", "shadows", "million", "transfer", "micro"],
                         help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2,

@@ -151,8 +151,8 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     if (c == NULL) {
         return NULL;
     }
-    // The two arrays at the end need no zeroes.
-    memset(c, 0, offsetof(connection, fields_inline));
+    // The arrays at the end need no zeroes.
+    memset(c, 0, offsetof(connection, authority));
     c->server = server;
     c->mhd = mhd;
     c->socket = socket->connect_fd;
@@ -181,6 +181,7 @@ void latchkey_http_connection_release(connection *c) {
         free(c->head);
     }
     free(c->body);
+    MHD_destroy_response(c->short_answer.response);
     latchkey_http_server_release(c->server);
     free(c);
 }

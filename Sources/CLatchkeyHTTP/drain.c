@@ -77,7 +77,7 @@ static uint32_t await_end(latchkey_http_server *server, uint32_t milliseconds) {
         }
         if (elapsed >=
             LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS + LATCHKEY_HTTP_STREAM_FLUSH_MILLISECONDS) {
-            cut_off += latchkey_http_stream_cut_all(server);
+            cut_off += latchkey_http_stream_cut_all(server, false);
         }
         pause_shortly();
         elapsed = latchkey_http_milliseconds() - begun;
@@ -145,7 +145,7 @@ latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t 
         pause_shortly();
     }
     cut_off.answers += latchkey_http_measure(server).answering;
-    cut_off.answers += latchkey_http_stream_cut_all(server);
+    cut_off.answers += latchkey_http_stream_cut_all(server, true);
     uint64_t begun = latchkey_http_milliseconds();
     uint64_t elapsed = 0;
     for (unsigned pass = 1; elapsed < END_MILLISECONDS; pass++) {

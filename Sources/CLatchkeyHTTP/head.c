@@ -9,6 +9,10 @@
 //
 // The copy belongs to the request and not to libmicrohttpd, which frees its own when the client
 // vanishes. It costs one memcpy() of the head, mostly some hundred bytes.
+//
+// Control characters are looked for in the whole copy at once, in blocks, because that is faster
+// than to look at each short piece: libmicrohttpd has put NUL over every line end, so that no other
+// one but a tab has a place in a head. A NUL of the client's is found by the rule above.
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,16 @@ typedef struct reader {
     const char *base;  // libmicrohttpd's copy of the head
     const char *end;   // where the piece before ended, in there
     bool malformed;
+    bool is_http_1_1;
+    // What decides where the request ends.
+    unsigned hosts;
+    unsigned lengths;
+    unsigned codings;
+    bool is_other_coding;
 } reader;
+
+// A block of the search for control characters.
+enum { BLOCK_BYTES = 16 };
 
 static void reject(connection *c, latchkey_http_rejection rejection, bool closes) {
     if (c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE) {
@@ -30,8 +43,10 @@ static void reject(connection *c, latchkey_http_rejection rejection, bool closes
     c->closes |= closes;
 }
 
-static bool reserve_head(connection *c, size_t count) {
-    if (count <= c->head_capacity) {
+// Makes room for the head and a block behind it.
+static bool reserve_head(connection *c, size_t head_count) {
+    size_t count = head_count + BLOCK_BYTES;
+    if (LIKELY(count <= c->head_capacity)) {
         return true;
     }
     char *larger = malloc(count);
@@ -126,14 +141,19 @@ static bool is_authority(latchkey_http_bytes text) {
     return end == text.count;
 }
 
-// To the end even if the answer is known, here and below: such loops become vector instructions.
-static bool is_value(const char *bytes, size_t count) {
-    bool is_valid = true;
-    for (size_t i = 0; i < count; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        is_valid &= (byte >= ' ' || byte == '\t') && byte != 0x7f;
+// Whether there are control characters other than NUL and tab, up to the end of the last block. To
+// the end even if the answer is known, here and below, so that there are no branches.
+static bool has_controls(const char *bytes, size_t count) {
+    typedef unsigned char block __attribute__((vector_size(BLOCK_BYTES)));
+    block found = {0};
+    for (size_t i = 0; i < count; i += BLOCK_BYTES) {
+        block next;
+        memcpy(&next, bytes + i, BLOCK_BYTES);
+        found |= (block)((next < ' ') & (next != '\t') & (next != 0)) | (block)(next == 0x7f);
     }
-    return is_valid;
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof(halves));
+    return (halves[0] | halves[1]) != 0;
 }
 
 // A target may hold bytes over 0x7f, although they should have been encoded: they are common.
@@ -151,13 +171,57 @@ static bool follows_line(const char *end, const char *next) {
     return next == end + 1 || next == end + 2;
 }
 
+static bool equals(latchkey_http_bytes bytes, const char *lower_case) {
+    size_t count = strlen(lower_case);
+    return bytes.count == count && strncasecmp(bytes.bytes, lower_case, count) == 0;
+}
+
+// Whether this is the authority that latchkey_http_request_keep_authority() was called for.
+static bool is_kept(const connection *c, latchkey_http_bytes authority) {
+    return authority.count > 0 && authority.count == c->authority_count &&
+           memcmp(authority.bytes, c->authority, authority.count) == 0;
+}
+
+// Looks at a field that decides where the request ends, at Host, and at what the library does.
+static void take_known(reader *r, latchkey_http_known known, latchkey_http_bytes value) {
+    connection *c = r->c;
+    switch (known) {
+    case LATCHKEY_HTTP_KNOWN_HOST:
+        r->hosts++;
+        c->request.authority_is_kept = c->request.authority.count == 0 && is_kept(c, value);
+        r->malformed |= !c->request.authority_is_kept && !is_authority(value);
+        if (c->request.authority.count == 0) {
+            c->request.authority = value;
+        }
+        break;
+    case LATCHKEY_HTTP_KNOWN_EXPECT:
+        c->expects |= equals(value, "100-continue") && r->is_http_1_1;
+        break;
+    case LATCHKEY_HTTP_KNOWN_COOKIE:
+        c->has_cookies = true;
+        break;
+    case LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH:
+        r->lengths++;
+        // libmicrohttpd has seen to it that these are digits, and not too many.
+        for (size_t k = 0; k < value.count; k++) {
+            c->body_declared = c->body_declared * 10 + (unsigned)(value.bytes[k] - '0');
+        }
+        break;
+    case LATCHKEY_HTTP_KNOWN_TRANSFER_ENCODING:
+        r->codings++;
+        r->is_other_coding |= !equals(value, "chunked");
+        break;
+    default:
+        break;
+    }
+}
+
 static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const char *name,
                                   size_t name_count, const char *value, size_t value_count) {
     (void)kind;
     reader *r = context;
     connection *c = r->c;
-    if (!follows_line(r->end, name) || value == NULL || value <= name + name_count ||
-        !is_name(name, name_count) || !is_value(value, value_count)) {
+    if (!follows_line(r->end, name) || value == NULL || value <= name + name_count) {
         r->malformed = true;
         return MHD_NO;
     }
@@ -166,9 +230,10 @@ static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const 
     while (value_count > 0 && (value[value_count - 1] == ' ' || value[value_count - 1] == '\t')) {
         value_count--;
     }
-    if (value_count != sent_count && name_count == 17 &&
-        strncasecmp(name, "transfer-encoding", name_count) == 0) {
-        // libmicrohttpd does not recognise the coding then, and reads for ever.
+    latchkey_http_known known = latchkey_http_field_known(name, name_count);
+    // libmicrohttpd does not recognise a coding with white space behind it, and reads for ever.
+    if ((known == LATCHKEY_HTTP_KNOWN_NONE && !is_name(name, name_count)) ||
+        (known == LATCHKEY_HTTP_KNOWN_TRANSFER_ENCODING && value_count != sent_count)) {
         r->malformed = true;
         return MHD_NO;
     }
@@ -176,68 +241,22 @@ static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const 
         c->failed_head = true;
         return MHD_NO;
     }
-    c->fields[c->request.field_count++] = (latchkey_http_field){
+    latchkey_http_field field = {
         {c->head + (name - r->base), name_count},
         {c->head + (value - r->base), value_count},
     };
+    c->fields[c->request.field_count++] = field;
+    c->request.known_again |= c->request.known & known;
+    c->request.known |= known;
+    take_known(r, known, field.value);
     return MHD_YES;
 }
 
-static bool equals(latchkey_http_bytes bytes, const char *lower_case) {
-    size_t count = strlen(lower_case);
-    return bytes.count == count && strncasecmp(bytes.bytes, lower_case, count) == 0;
-}
-
-// Looks at the fields that decide where the request ends, and at Host.
-static void check_fields(connection *c, bool is_http_1_1) {
-    unsigned hosts = 0;
-    unsigned lengths = 0;
-    unsigned codings = 0;
-    bool is_chunked = true;
-    bool is_valid = true;
-    for (size_t i = 0; i < c->request.field_count; i++) {
-        latchkey_http_bytes name = c->fields[i].name;
-        latchkey_http_bytes value = c->fields[i].value;
-        switch (name.count) {
-        case 4:
-            if (equals(name, "host")) {
-                hosts++;
-                is_valid &= is_authority(value);
-                if (c->request.authority.count == 0) {
-                    c->request.authority = value;
-                }
-            }
-            break;
-        case 6:
-            c->expects |= equals(name, "expect") && equals(value, "100-continue") && is_http_1_1;
-            c->has_cookies |= equals(name, "cookie");
-            break;
-        case 14:
-            if (equals(name, "content-length")) {
-                lengths++;
-                // libmicrohttpd has seen to it that these are digits, and not too many.
-                for (size_t k = 0; k < value.count; k++) {
-                    c->body_declared = c->body_declared * 10 + (unsigned)(value.bytes[k] - '0');
-                }
-            }
-            break;
-        case 17:
-            if (equals(name, "transfer-encoding")) {
-                codings++;
-                is_chunked &= equals(value, "chunked");
-            }
-            break;
-        }
-    }
-    c->is_chunked = codings > 0;
-    if (!is_valid || lengths > 1 || codings > 1 || (codings > 0 && (lengths > 0 || !is_http_1_1)) ||
-        hosts > 1 || (is_http_1_1 && hosts == 0)) {
-        c->request.rejection = LATCHKEY_HTTP_REJECTION_MALFORMED;
-        c->closes = true;
-    } else if (!is_chunked) {
-        c->request.rejection = LATCHKEY_HTTP_REJECTION_TRANSFER_CODING;
-        c->closes = true;
-    }
+// Whether the fields contradict each other, or Host is missing.
+static bool contradicts(const reader *r) {
+    return r->lengths > 1 || r->codings > 1 ||
+           (r->codings > 0 && (r->lengths > 0 || !r->is_http_1_1)) || r->hosts > 1 ||
+           (r->is_http_1_1 && r->hosts == 0);
 }
 
 // Sets path, query and, for an absolute target, the authority. `http://host/path` is `/path` (RFC
@@ -289,16 +308,19 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         return;
     }
     memcpy(c->head, method, head_count);
+    memset(c->head + head_count, 0, BLOCK_BYTES);
     if (c->query_offset != 0) {
         c->head[target_offset + c->query_offset - 1] = '?';
         c->head[target_offset + c->query_offset] = c->hidden;
     }
     request->method = (latchkey_http_bytes){c->head, method_count};
 
-    reader r = {c, method, version + version_count, false};
+    c->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
+    reader r = {.c = c, .base = method, .end = version + version_count};
+    r.is_http_1_1 = !c->is_http_1_0;
     if (target_offset != method_count + 1 || version != target + c->target_count + 1 ||
         version + version_count > method + head_count || !is_name(method, method_count) ||
-        !is_target(c->head + target_offset, c->target_count)) {
+        !is_target(c->head + target_offset, c->target_count) || has_controls(c->head, head_count)) {
         r.malformed = true;
     } else if (c->target_count > options->target_bytes_max) {
         reject(c, LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG, false);
@@ -309,33 +331,23 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, take_field, &r);
         // After the last line comes an empty one.
         size_t rest = (size_t)(method + head_count - r.end);
-        r.malformed |= !c->failed_head && (rest < 2 || rest > 4);
+        r.malformed |= !c->failed_head && (rest < 2 || rest > 4 || contradicts(&r));
     }
     request->fields = c->fields;
+    c->is_chunked = r.codings > 0;
     if (r.malformed) {
         c->request.rejection = LATCHKEY_HTTP_REJECTION_MALFORMED;
         c->closes = true;
     } else if (c->failed_head) {
         c->request.rejection = LATCHKEY_HTTP_REJECTION_MEMORY;
         c->closes = true;
-    } else {
-        c->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
-        check_fields(c, !c->is_http_1_0);
+    } else if (r.is_other_coding) {
+        c->request.rejection = LATCHKEY_HTTP_REJECTION_TRANSFER_CODING;
+        c->closes = true;
     }
     if (head_count > options->head_bytes_max && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, false);
     } else if (request->field_count > LATCHKEY_HTTP_FIELDS_MAX && !c->closes) {
         reject(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE, true);
     }
-}
-
-size_t latchkey_http_find(const latchkey_http_request *request, const char *name, size_t name_count,
-                          size_t from) {
-    for (size_t i = from; i < request->field_count; i++) {
-        latchkey_http_bytes field = request->fields[i].name;
-        if (field.count == name_count && strncasecmp(field.bytes, name, name_count) == 0) {
-            return i;
-        }
-    }
-    return request->field_count;
 }

@@ -1,5 +1,7 @@
 // Declarations that the files of this target share. Nothing here is visible outside.
 //
+// Length: the states of a connection, and who changes them, in one place.
+//
 // Design
 //
 // A connection object lives from MHD_CONNECTION_NOTIFY_STARTED to _CLOSED, and longer if a request
@@ -62,23 +64,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "CLatchkeyHTTP.h"
+#include "clock.h"
+#include "short.h"
 
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
-
-// The monotonic clock.
-static inline uint64_t latchkey_http_nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static inline uint64_t latchkey_http_milliseconds(void) {
-    return latchkey_http_nanoseconds() / 1000000u;
-}
 
 enum phase {
     PHASE_WAITING,
@@ -113,6 +105,7 @@ enum stage {
 enum {
     FIELDS_INLINE = 24,
     HEAD_INLINE_BYTES = 1024,
+    AUTHORITY_KEPT_BYTES_MAX = 64,
 };
 
 // The library's memory of a connection: one half for the head, and what comes behind it in the same
@@ -174,6 +167,7 @@ struct connection {
     size_t head_capacity;
     latchkey_http_field *fields;
     size_t field_capacity;
+    size_t authority_count;  // of `authority`, which latchkey_http_request_keep_authority() has set
 
     char *body;
     size_t body_capacity;
@@ -184,6 +178,7 @@ struct connection {
     uint64_t consumed_bytes;     // what is known of the length of all requests before this one
     bool consumed_unknown;       // the last one was chunked: its length is not known
 
+    short_answer short_answer;
     struct MHD_Response *answer;
     uint32_t answer_status;
     bool answer_close;
@@ -205,8 +200,10 @@ struct connection {
     uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
     uint64_t watched_acknowledged;   // what the client had taken then, and one; 0: not asked yet
 
+    char authority[AUTHORITY_KEPT_BYTES_MAX];
     latchkey_http_field fields_inline[FIELDS_INLINE];
     char head_inline[HEAD_INLINE_BYTES];
+    char short_body[LATCHKEY_HTTP_SHORT_BYTES_MAX];
 };
 
 struct latchkey_http_server {
@@ -299,6 +296,11 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
 // Copies and checks the head of the request that libmicrohttpd has parsed; sets the request's
 // method, path, query and fields, and its rejection.
 void latchkey_http_head_take(connection *c, const char *method, const char *version);
+
+// fields.c
+
+// The bit of the name of a header field, in whatever case.
+latchkey_http_known latchkey_http_field_known(const char *name, size_t count);
 
 // room.c
 

@@ -107,7 +107,7 @@ static enum MHD_Result complete(connection *c) {
         return latchkey_http_response_give(c);
     }
     if (UNLIKELY(!has_room)) {
-        MHD_destroy_response(c->answer);
+        latchkey_http_short_drop(c, c->answer);
         c->answer = NULL;
         reject_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
         if (c->reader != NULL) {
@@ -232,7 +232,7 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     }
     if (UNLIKELY(c->answer != NULL)) {
         // The answer came, but libmicrohttpd did not come back for it.
-        MHD_destroy_response(c->answer);
+        latchkey_http_short_drop(c, c->answer);
         c->answer = NULL;
     }
     atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_relaxed);

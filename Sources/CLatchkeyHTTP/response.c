@@ -89,7 +89,7 @@ static enum MHD_Result queue_answer(connection *c) {
     if (UNLIKELY(c->stream != NULL) && result == MHD_YES) {
         latchkey_http_stream_begin(c);
     }
-    MHD_destroy_response(response);
+    latchkey_http_short_drop(c, response);
     return result;
 }
 
@@ -202,7 +202,7 @@ static void discard(connection *c, latchkey_http_response *response, latchkey_ht
         latchkey_http_stream_abandon(c, stream);
     }
     if (response != NULL) {
-        MHD_destroy_response(mhd_response(response));
+        latchkey_http_short_drop(c, mhd_response(response));
     }
     latchkey_http_connection_release(c);
 }
@@ -287,6 +287,15 @@ void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t byt
 
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
     request->note = note;
+}
+
+void latchkey_http_request_keep_authority(latchkey_http_request *request) {
+    connection *c = (connection *)(void *)request;
+    size_t count = request->authority.count;
+    if (count > 0 && count <= sizeof(c->authority)) {
+        memcpy(c->authority, request->authority.bytes, count);
+        c->authority_count = count;
+    }
 }
 
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds) {

@@ -284,6 +284,15 @@ void latchkey_http_stream_begin(connection *c) {
     bool tells = atomic_load(&server->draining) && !s->is_told;
     s->is_told |= tells;
     bool ends = server->streams_end;
+    if (ends && s->options.is_whole) {
+        // One that begins once the server is stopping is not seen by latchkey_http_stop() any more.
+        ends = false;
+        if (atomic_load(&server->stopping)) {
+            pthread_mutex_lock(&s->lock);
+            latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_STOPPED);
+            pthread_mutex_unlock(&s->lock);
+        }
+    }
     pthread_mutex_unlock(&server->lock);
     if (!is_watched) {
         latchkey_http_log_write(server, "the client of a stream cannot be watched");

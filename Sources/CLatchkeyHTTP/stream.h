@@ -74,10 +74,12 @@ bool latchkey_http_stream_watch(connection *c, uint64_t now_milliseconds);
 // Tells all producers that were not told yet that the server drains.
 void latchkey_http_stream_tell_all(latchkey_http_server *server);
 
-// Ends all streams behind what is buffered, those that are still to begin included.
+// Ends all streams behind what is buffered, those that are still to begin included; but none that
+// must be whole.
 void latchkey_http_stream_end_all(latchkey_http_server *server);
 
-// Closes the connections of all streams. Returns how many that were.
-uint32_t latchkey_http_stream_cut_all(latchkey_http_server *server);
+// Closes the connections of all streams, if wanted also of those that must be whole. Returns how
+// many that were.
+uint32_t latchkey_http_stream_cut_all(latchkey_http_server *server, bool cuts_whole);
 
 #endif

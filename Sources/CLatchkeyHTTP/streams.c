@@ -94,20 +94,24 @@ void latchkey_http_stream_end_all(latchkey_http_server *server) {
         server->streams_end = true;
         for (connection *c = next_streaming(server->all.next); c != NULL;
              c = next_streaming(c->all.next)) {
-            latchkey_http_stream_end_for(c->stream, LATCHKEY_HTTP_STREAM_STOPPED);
+            if (!c->stream->options.is_whole) {
+                latchkey_http_stream_end_for(c->stream, LATCHKEY_HTTP_STREAM_STOPPED);
+            }
         }
     }
     pthread_mutex_unlock(&server->lock);
 }
 
-uint32_t latchkey_http_stream_cut_all(latchkey_http_server *server) {
+uint32_t latchkey_http_stream_cut_all(latchkey_http_server *server, bool cuts_whole) {
     uint32_t result = 0;
     pthread_mutex_lock(&server->lock);
     for (connection *c = next_streaming(server->all.next); c != NULL;
          c = next_streaming(c->all.next)) {
-        pthread_mutex_lock(&c->stream->lock);
-        result += latchkey_http_stream_cut(c->stream, LATCHKEY_HTTP_STREAM_STOPPED);
-        pthread_mutex_unlock(&c->stream->lock);
+        if (cuts_whole || !c->stream->options.is_whole) {
+            pthread_mutex_lock(&c->stream->lock);
+            result += latchkey_http_stream_cut(c->stream, LATCHKEY_HTTP_STREAM_STOPPED);
+            pthread_mutex_unlock(&c->stream->lock);
+        }
     }
     pthread_mutex_unlock(&server->lock);
     return result;

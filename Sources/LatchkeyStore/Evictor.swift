@@ -12,6 +12,7 @@ internal import Synchronization
 /// scan is passed over. So the order is exact, and a removal costs the scan of sixteen properties.
 ///
 /// A scan takes no lock. The next one begins when half of the last one's properties are used up.
+@usableFromInline
 package final class Evictor: Sendable {
     private struct Candidate: Sendable {
         let property: Property
@@ -37,7 +38,7 @@ package final class Evictor: Sendable {
     /// One in this many properties is a candidate.
     private static let share = 16
     /// How often room is made for one change before it is refused: others may take the room.
-    static let attemptsMax = 32
+    @usableFromInline static let attemptsMax = 32
 
     private let queue = DispatchQueue(label: "latchkey.eviction", qos: .userInitiated)
     private let state = Synchronized<State, AdaptiveStrategy>(State())
@@ -72,6 +73,7 @@ package final class Evictor: Sendable {
     /// - Parameters:
     ///   - change: The change. Properties that it names are not removed.
     ///   - completion: Told whether anything was removed.
+    @usableFromInline
     func makeRoom(for change: Change, completion: @escaping @Sendable (Bool) -> Void) {
         let steps = change.steps
         let need = steps.reduce(StoreSize()) { size, step in

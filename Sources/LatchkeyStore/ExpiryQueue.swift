@@ -13,6 +13,7 @@ internal import Synchronization
 ///
 /// `state` is guarded by its lock, which is not held while commits are made. The timer and the
 /// commits use `queue`, one after the other.
+@usableFromInline
 package final class ExpiryQueue: Sendable {
     private struct Entry: Precedable, Sendable {
         let expiry: Timestamp

@@ -12,6 +12,7 @@ internal import Synchronization
 ///
 /// Its users keep a place, not a queue: a revision, from which on they read when they like. So a
 /// slow user costs nothing, and the only memory is the history.
+@usableFromInline
 package final class Journal: Sendable {
     private struct Waiting: Sendable {
         let revision: Revision
@@ -26,6 +27,23 @@ package final class Journal: Sendable {
         var last: Revision
         var early: [Revision: Commit] = [:]
         var waiting: [Waiting] = []
+    }
+
+    /// What is left to do after a commit was added, outside of the lock.
+    private struct Delivery {
+        /// Commits to free: usually one, for which no array is made.
+        private var dropped: Commit?
+        private var droppedOthers: [Commit] = []
+        /// Those who waited for the commit, in order.
+        var ready: [Waiting] = []
+
+        mutating func drop(_ commit: Commit) {
+            if dropped == nil {
+                dropped = commit
+            } else {
+                droppedOthers.append(commit)
+            }
+        }
     }
 
     /// What a read found.
@@ -66,49 +84,49 @@ package final class Journal: Sendable {
     ///
     /// Called once for each revision, from any thread and in any order.
     package func append(_ commit: Commit) {
-        let (dropped, ready) = state.write { state in
+        let delivery = state.write { state in
             guard commit.revision == state.last + 1 else {
                 state.early[commit.revision] = commit.withoutOutcome
-                return ([Commit](), [Waiting]())
+                return Delivery()
             }
             return deliver(commit.withoutOutcome, &state)
         }
-        withExtendedLifetime(dropped) {
-            for answer in ready {
+        withExtendedLifetime(delivery) {
+            for answer in delivery.ready {
                 answer.proceed()
             }
         }
     }
 
     /// Adds the next commit, and those that were early behind it.
-    private func deliver(_ commit: Commit, _ state: inout State) -> ([Commit], [Waiting]) {
-        var dropped = add(commit, &state)
+    private func deliver(_ commit: Commit, _ state: inout State) -> Delivery {
+        var delivery = Delivery()
+        add(commit, &state, &delivery)
         while !state.early.isEmpty, let next = state.early.removeValue(forKey: state.last + 1) {
-            dropped += add(next, &state)
+            add(next, &state, &delivery)
         }
         lastRevision.store(state.last, ordering: .releasing)
         guard !state.waiting.isEmpty else {
-            return (dropped, [])
+            return delivery
         }
         let last = state.last
         let ready = state.waiting.filter { $0.revision <= last }
         state.waiting.removeAll { $0.revision <= last }
-        return (dropped, ready.sorted { $0.revision < $1.revision })
+        delivery.ready = ready.sorted { $0.revision < $1.revision }
+        return delivery
     }
 
-    private func add(_ commit: Commit, _ state: inout State) -> [Commit] {
+    private func add(_ commit: Commit, _ state: inout State, _ delivery: inout Delivery) {
         state.history.append(commit)
         state.last = commit.revision
         state.byteCount += commit.historyByteCount
-        var dropped: [Commit] = []
         while state.history.count > limits.commitCountMax
             || state.byteCount > limits.byteCountMax,
             let oldest = state.history.popFirst()
         {
             state.byteCount -= oldest.historyByteCount
-            dropped.append(oldest)
+            delivery.drop(oldest)
         }
-        return dropped
     }
 
     /// The commits behind a revision.

@@ -2,15 +2,18 @@ public import LatchkeySync
 
 /// A store whose commits go to a journal, whose properties expire, and which makes room.
 ///
+/// Inlinable, or the changes of each request would be made by code that is not specialised for the
+/// strategy, which takes twice as long.
+///
 /// An answer does not wait for the journal: who needs it to have caught up with a revision that was
 /// shown asks ``Journal/whenReached(_:_:)``.
 @usableFromInline
 package struct JournaledStore<Base: CommittingStore>: CommittingStore {
-    private let base: Base
-    private let journal: Journal
-    private let expiries: ExpiryQueue
+    @usableFromInline let base: Base
+    @usableFromInline let journal: Journal
+    @usableFromInline let expiries: ExpiryQueue
     /// Nil if a store that is full refuses changes.
-    private let evictor: Evictor?
+    @usableFromInline let evictor: Evictor?
 
     /// - Parameters:
     ///   - base: The store.
@@ -26,8 +29,8 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         evictor?.start(self)
     }
 
+    @inlinable
     @inline(__always)
-    @usableFromInline
     package func look(
         _ name: PropertyName,
         observer: some EntryObserver,
@@ -36,16 +39,16 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         base.look(name, observer: observer, completion: completion)
     }
 
+    @inlinable
     @inline(__always)
-    @usableFromInline
     package func commit(
         _ change: Change,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         guard let evictor else {
-            try base.commit(change, observer: observer) { [self] decision in
-                record(decision)
+            try base.commit(change, observer: observer) { [journal, expiries] decision in
+                journal.record(decision, expiries)
                 completion(decision)
             }
             return
@@ -53,16 +56,9 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         try commit(change, evictor, attempt: 0, observer: observer, completion: completion)
     }
 
-    @inline(__always)
-    private func record(_ decision: Decision) {
-        if case .success(let commit) = decision, !commit.isEmpty {
-            journal.append(commit)
-            expiries.note(commit)
-        }
-    }
-
     /// Commits a change, and makes room for it where there is too little.
-    private func commit(
+    @inlinable
+    func commit(
         _ change: Change,
         _ evictor: Evictor,
         attempt: Int,
@@ -70,7 +66,7 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         try base.commit(change, observer: observer) { [self] decision in
-            record(decision)
+            journal.record(decision, expiries)
             guard case .failure(.full) = decision, attempt < Evictor.attemptsMax else {
                 completion(decision)
                 return
@@ -107,5 +103,16 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     @usableFromInline
     package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
         base.snapshot(completion: completion)
+    }
+}
+
+extension Journal {
+    /// Takes the commit of a decision, if it has one with an effect.
+    @usableFromInline
+    func record(_ decision: Decision, _ expiries: ExpiryQueue) {
+        if case .success(let commit) = decision, !commit.isEmpty {
+            append(commit)
+            expiries.note(commit)
+        }
     }
 }

@@ -19,8 +19,15 @@ package struct StoreSnapshot: Sendable {
     }
 
     /// The properties whose names begin with the prefix, and follow `after`.
-    package func walk(prefix: OwnedBytes, after: OwnedBytes? = nil) -> MergedWalk {
-        MergedWalk(orders, prefix: prefix, after: after, at: time)
+    ///
+    /// Those whose time is over are left out, unless they are wanted.
+    package func walk(
+        prefix: OwnedBytes,
+        after: OwnedBytes? = nil,
+        includesExpired: Bool = false
+    ) -> MergedWalk {
+        let time = includesExpired ? Timestamp(milliseconds: .min) : time
+        return MergedWalk(orders, prefix: prefix, after: after, at: time)
     }
 
     /// Calls `body` with each property, also one whose time is over, in no order.

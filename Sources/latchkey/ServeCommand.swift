@@ -42,6 +42,7 @@ enum ServeCommand {
         )
         var configuration = ServiceConfiguration()
         configuration.version = Latchkey.version
+        configuration.compare = ComparisonStep.run
         try values.set(in: &configuration)
         if configuration.shadows.isEmpty {
             guard !values.isGiven("shadow-sample") else {

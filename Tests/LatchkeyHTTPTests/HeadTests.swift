@@ -70,6 +70,30 @@ struct HeadTests {
     }
 
     @Test(arguments: Mode.allCases)
+    func `the host of every request of a connection is looked at`(mode: Mode) async throws {
+        let server = try Self.server(mode)
+        let client = try server.client()
+        func status(_ target: String, _ host: String) -> Int {
+            client.ask("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n").status
+        }
+        #expect(status("/things", "y") == 421)
+        for _ in 0..<2 {
+            #expect(status("/things", "x") == 200)
+            #expect(status("/things", "x") == 200)
+            for other in ["y", "xx", "", "x.y"] {
+                #expect(status("/things", other) == 421, "\(other)")
+            }
+            #expect(status("http://y/things", "x") == 421)
+            #expect(status("http://x/things", "y") == 200)
+            #expect(status("/things", "y") == 421)
+            #expect(status("/things", "X:80") == 200)
+        }
+        #expect(client.ask("GET /things HTTP/1.1\r\nHost: x y\r\n\r\n").status == 400)
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: Mode.allCases)
     func `a route has a bound of its own for bodies`(mode: Mode) async throws {
         let server = try Self.server(mode)
         let client = try server.client()

@@ -93,7 +93,7 @@ struct HostileInputTests {
     }
 }
 
-private struct SplitMix: RandomNumberGenerator {
+struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

@@ -116,9 +116,16 @@ final class TestServer: Sendable {
             exchange.awaitAnswer(for: nil)
             held.add(exchange)
         case "/etags":
-            let joined = exchange.headers(named: "if-none-match") ?? []
-            let count = exchange.headerCount(named: "if-none-match")
+            let joined = exchange.headers(named: .ifNoneMatch) ?? []
+            let count = exchange.headerCount(named: .ifNoneMatch)
             exchange.respond(.ok, body: .bytes(Array("\(count) ".utf8) + joined))
+        case "/known":
+            let names = FieldName.allKnown.filter { exchange.hasHeader(named: $0.name) }
+            let text = names.map(\.text).joined(separator: " ")
+            exchange.respond(.ok, body: .bytes(Array(text.utf8)))
+        case "/fields":
+            let fields = AnswerFields(String(decoding: exchange.query, as: UTF8.self))
+            exchange.respond(.ok, body: .bytes(Array(fields.text.utf8))) { fields.add(to: &$0) }
         case "/bad-field":
             exchange.respond(.ok) { $0.add("X-Text", "a\r\nX-Forged: b") }
         default:

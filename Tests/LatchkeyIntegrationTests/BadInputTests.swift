@@ -129,7 +129,7 @@ struct BadInputTests {
         ].map { BadRequest("GET", "/v1/properties\($0)") }
         let others = [
             BadRequest("GET", "/v1/properties/p?x=1"),
-            BadRequest("PUT", "/v1/properties/p?ttl=5", body: [0x32]),
+            BadRequest("PUT", "/v1/properties/p?ttl=0", body: [0x32]),
             BadRequest("DELETE", "/v1/properties/p?x"),
             BadRequest("POST", "/v1/properties/p/increment?by=2"),
             BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/metrics?x=1"),
@@ -221,10 +221,10 @@ struct BadInputTests {
         )
         try await deployment.serve { site in
             let answer = try site.ask("POST", "/v1/properties/p")
-            #expect(answer.headers["allow"] == "GET, HEAD, PUT, DELETE, OPTIONS")
+            #expect(answer.headers["allow"] == "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
             let options = try site.ask("OPTIONS", "/v1/properties/p")
             #expect(options.status == 204)
-            #expect(options.headers["allow"] == "GET, HEAD, PUT, DELETE, OPTIONS")
+            #expect(options.headers["allow"] == "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
         }
     }
 
@@ -233,7 +233,7 @@ struct BadInputTests {
         try await deployment.serve { site in
             let answer = try site.ask("OPTIONS", "*")
             #expect(answer.status == 204, "\(answer.text)")
-            #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, DELETE, OPTIONS")
+            #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS")
             #expect(try site.ask("GET", "*").problem == "invalid-target")
         }
     }

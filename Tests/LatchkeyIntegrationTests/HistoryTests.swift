@@ -15,10 +15,8 @@ struct HistoryTests {
         try await Deployment.inProcess.serve(flags) { site in
             for (round, change) in ["create", "replace", "delete"].enumerated() {
                 let poll = try site.client()
-                try poll.send(
-                    "GET /v1/properties/n?after=\(round)&wait=20 HTTP/1.1\r\n"
-                        + "Host: localhost\r\n\r\n"
-                )
+                let target = "/v1/properties/n?after=\(round)&wait=20"
+                try poll.send("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 try site.awaitMetric("latchkey_watchers", 1)
                 let writer = try site.client()
                 if change == "delete" {

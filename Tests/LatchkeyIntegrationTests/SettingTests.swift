@@ -119,6 +119,10 @@ import Testing
 
 /// Values of the settings that have a spelling of their own, and whether they are right.
 private let spellings: [String: [(text: String, isRight: Bool)]] = [
+    "allow-fetch": [
+        ("a.b", true), ("a.b:80,[::1]:8080", true), ("a:0", false), ("http://a", false),
+        ("a,,b", false), ("", false),
+    ],
     "allowed-host": [
         ("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false),
         ("a:80", false), ("", false),

@@ -71,6 +71,8 @@ public final class HTTPClient {
         if !isHEAD, status >= 200, status != 204, status != 304 {
             if let length = headers["content-length"].flatMap(Int.init) {
                 body = try read(length)
+            } else if headers["transfer-encoding"] == "chunked" {
+                body = try readChunks()
             } else {
                 while try fill() {}
                 body = received
@@ -95,6 +97,36 @@ public final class HTTPClient {
             }
             guard try fill() else {
                 throw HTTPClientError("closed after \(received.count) bytes of a head", 0)
+            }
+        }
+    }
+
+    private func readChunks() throws -> [UInt8] {
+        var body: [UInt8] = []
+        while true {
+            let line = String(decoding: try readLine(), as: UTF8.self)
+            guard let count = Int(line, radix: 16) else {
+                throw HTTPClientError("not the length of a chunk: \(line)", 0)
+            }
+            body += try read(count)
+            guard try readLine().isEmpty else {
+                throw HTTPClientError("no end of a chunk", 0)
+            }
+            if count == 0 {
+                return body
+            }
+        }
+    }
+
+    private func readLine() throws -> [UInt8] {
+        while true {
+            if let end = received.firstRange(of: [0x0D, 0x0A]) {
+                let line = Array(received[..<end.lowerBound])
+                received.removeSubrange(..<end.upperBound)
+                return line
+            }
+            guard try fill() else {
+                throw HTTPClientError("closed inside a body", 0)
             }
         }
     }

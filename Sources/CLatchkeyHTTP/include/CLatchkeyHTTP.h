@@ -1,5 +1,7 @@
 // An HTTP/1.1 server: libmicrohttpd behind one interface for both of its thread models.
 //
+// Length: the one header that Swift imports for requests and answers.
+//
 // What this target adds to the library:
 //
 //  * A handler may answer a request before it returns, or later from any thread, exactly once. With
@@ -53,6 +55,22 @@ typedef struct latchkey_http_field {
     latchkey_http_bytes name;
     latchkey_http_bytes value;
 } latchkey_http_field;
+
+// The header fields that many requests are asked for, each a bit.
+typedef enum latchkey_http_known {
+    LATCHKEY_HTTP_KNOWN_NONE = 0,
+    LATCHKEY_HTTP_KNOWN_HOST = 1 << 0,
+    LATCHKEY_HTTP_KNOWN_EXPECT = 1 << 1,
+    LATCHKEY_HTTP_KNOWN_COOKIE = 1 << 2,
+    LATCHKEY_HTTP_KNOWN_IF_MATCH = 1 << 3,
+    LATCHKEY_HTTP_KNOWN_IF_NONE_MATCH = 1 << 4,
+    LATCHKEY_HTTP_KNOWN_CONTENT_TYPE = 1 << 5,
+    LATCHKEY_HTTP_KNOWN_CONTENT_RANGE = 1 << 6,
+    LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH = 1 << 7,
+    LATCHKEY_HTTP_KNOWN_CONTENT_ENCODING = 1 << 8,
+    LATCHKEY_HTTP_KNOWN_TRANSFER_ENCODING = 1 << 9,
+    LATCHKEY_HTTP_KNOWN_IDEMPOTENCY_KEY = 1 << 10,
+} latchkey_http_known;
 
 // Why a request must not be served. The handler is called with it and answers with an error.
 typedef enum latchkey_http_rejection {
@@ -125,6 +143,8 @@ enum {
     LATCHKEY_HTTP_RAW_BODY_BYTES_MAX = 1024,
     // The body buffer of a connection is kept for its next request up to this size.
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
+    // How long the body of a short answer can be.
+    LATCHKEY_HTTP_SHORT_BYTES_MAX = 256,
 };
 
 // A request, from the call of the handler until the answer. Read it from any thread; never write.
@@ -142,6 +162,13 @@ typedef struct latchkey_http_request {
     // The header lines as they came, duplicates included.
     const latchkey_http_field *fields;
     size_t field_count;
+    // The bits of the known fields that are there at least once (latchkey_http_known).
+    uint32_t known;
+    // The bits of those that are there more than once.
+    uint32_t known_again;
+    // Whether the authority is that of an earlier request of this connection for which
+    // latchkey_http_request_keep_authority() was called.
+    bool authority_is_kept;
     // When the head had arrived: CLOCK_MONOTONIC.
     uint64_t started_nanoseconds;
     // What latchkey_http_request_note() was given at the head, or 0.
@@ -328,12 +355,31 @@ bool latchkey_http_response_add(latchkey_http_response *response, const char *na
 // Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);
 
+// Answers with a short body, which are cheaper than others: memory is used again for each answer
+// of a connection. Begin, add header lines, respond; one thread. An answer that was begun may be
+// begun again, or another one may be given instead of it.
+//
+// Begins an answer with a copy of these bytes, at most LATCHKEY_HTTP_SHORT_BYTES_MAX. Returns false
+// if there is no memory; then another answer must be given.
+bool latchkey_http_short_begin(latchkey_http_request *request, const void *body, size_t count);
+
+// As latchkey_http_response_add().
+bool latchkey_http_short_add(latchkey_http_request *request, const char *name, const char *value);
+
+// As latchkey_http_respond().
+void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close);
+
 // Bounds the body of this request, instead of `body_bytes_max`, and never above it. Only at the
 // head.
 void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes);
 
 // Keeps a number for the handler, which finds it in `note`. Only at the head.
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
+
+// Remembers the authority of this request for the requests behind it on its connection, so that the
+// handler need not look at it again. Only on the server's thread, before the handler or the head
+// callback has returned. An authority that is very long is not remembered.
+void latchkey_http_request_keep_authority(latchkey_http_request *request);
 
 // Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
 // milliseconds after its handler was called, or none if it is 0. For a handler that waits on

@@ -59,6 +59,10 @@ typedef struct latchkey_http_stream_options {
     // How many bytes are buffered at most; at least 1. A longer piece is taken, too, but only into
     // an empty buffer.
     size_t buffer_bytes_max;
+    // Whether a part of the body is of no use. Then the server never ends the stream in order,
+    // which would make the part look complete: a stop waits for its end as it waits for requests,
+    // and cuts it off when the time of latchkey_http_stop() is over.
+    bool is_whole;
     // After a write was answered FULL: there is room again for the longest piece that was refused,
     // and half of the buffer is free. Called once, until the next FULL. May be NULL.
     void (*has_room)(void *context);

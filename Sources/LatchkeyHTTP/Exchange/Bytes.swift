@@ -46,6 +46,26 @@ package struct Bytes: @unchecked Sendable {
         return unsafe base - start
     }
 
+    /// The first place of the byte from `start` on, which must be inside; ``count`` without one.
+    func index(of byte: UInt8, from start: Int) -> Int {
+        precondition(0 <= start && start <= count, "an index inside the bytes")
+        guard let base = unsafe base,
+            let found = unsafe memchr(base + start, Int32(byte), count - start)
+        else { return count }
+        return unsafe UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+
+    /// Whether the array has these bytes at `start`.
+    func isPart(of array: [UInt8], at start: Int) -> Bool {
+        guard 0 <= start, count <= array.count - start, let base = unsafe base else {
+            return false
+        }
+        return unsafe array.withUnsafeBufferPointer { array in
+            guard let first = array.baseAddress else { return false }
+            return unsafe memcmp(first + start, base, count) == 0
+        }
+    }
+
     /// Calls `body` with the memory.
     @inlinable
     package func withUnsafeBytes<Result, Failure: Error>(

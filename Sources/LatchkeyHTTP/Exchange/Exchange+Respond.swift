@@ -25,45 +25,71 @@ extension Exchange {
         closes: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
-        let response = unsafe Exchange.makeResponse(body)
-        if let made = unsafe response {
-            var collected = unsafe ResponseFields(made)
-            fields(&collected)
-            if !collected.areValid {
-                unsafe latchkey_http_response_discard(made)
-                unsafe latchkey_http_respond(request, 500, nil, closes)
-                return
-            }
+        var collected = unsafe ResponseFields(request, begin(body))
+        guard collected.areValid else {
+            unsafe latchkey_http_respond(request, 500, nil, closes)
+            return
         }
-        unsafe latchkey_http_respond(request, UInt32(status.rawValue), response, closes)
+        fields(&collected)
+        collected.respond(status, closes: closes)
     }
 
+    /// Begins an answer with this body: a short one in the memory of its connection.
     @usableFromInline
-    static func makeResponse(_ body: consuming ResponseBody) -> OpaquePointer? {
+    func begin(_ body: consuming ResponseBody) -> ResponseStart {
         switch body {
         case .none:
-            return unsafe latchkey_http_response_create(nil, 0, nil, nil)
+            return unsafe beginShort(nil, 0)
+        case .text(let text) where text.utf8CodeUnitCount <= Self.shortBytesMax:
+            return unsafe beginShort(text.utf8Start, text.utf8CodeUnitCount)
+        case .bytes(let bytes) where bytes.count <= Self.shortBytesMax:
+            return unsafe bytes.withUnsafeBytes { unsafe beginShort($0.baseAddress, $0.count) }
+        case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
+            return unsafe beginShort(memory.baseAddress, memory.count)
         case .text(let text):
-            return unsafe latchkey_http_response_create(
-                text.utf8Start,
-                text.utf8CodeUnitCount,
-                nil,
-                nil
+            return unsafe ResponseStart(
+                latchkey_http_response_create(text.utf8Start, text.utf8CodeUnitCount, nil, nil)
             )
         case .bytes(let bytes):
             return unsafe bytes.withUnsafeBytes { memory in
-                unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
+                unsafe ResponseStart(
+                    latchkey_http_response_create_copy(memory.baseAddress, memory.count)
+                )
             }
-        case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
-            return unsafe latchkey_http_response_create_copy(memory.baseAddress, memory.count)
         case .owned(let memory, let owner):
-            return unsafe latchkey_http_response_create(
-                memory.baseAddress,
-                memory.count,
-                { unsafe Unmanaged<AnyObject>.fromOpaque($0.unsafelyUnwrapped).release() },
-                Unmanaged.passRetained(owner).toOpaque()
+            return unsafe ResponseStart(
+                latchkey_http_response_create(
+                    memory.baseAddress,
+                    memory.count,
+                    { unsafe Unmanaged<AnyObject>.fromOpaque($0.unsafelyUnwrapped).release() },
+                    Unmanaged.passRetained(owner).toOpaque()
+                )
             )
         }
+    }
+
+    private static var shortBytesMax: Int { Int(LATCHKEY_HTTP_SHORT_BYTES_MAX) }
+
+    private func beginShort(_ body: UnsafeRawPointer?, _ count: Int) -> ResponseStart {
+        unsafe latchkey_http_short_begin(request, body, count) ? .short : .failed
+    }
+}
+
+/// Where the header fields of an answer are added.
+///
+/// SAFETY: `@safe` because the pointer is only handed on to the C side.
+@safe
+@usableFromInline
+enum ResponseStart {
+    /// To the short answer of the request's connection.
+    case short
+    /// To this answer.
+    case long(OpaquePointer)
+    /// There was no memory for an answer.
+    case failed
+
+    init(_ response: OpaquePointer?) {
+        self = if let response = unsafe response { unsafe .long(response) } else { .failed }
     }
 }
 
@@ -74,13 +100,46 @@ extension Exchange {
 @safe
 @usableFromInline
 package struct ResponseFields: ~Copyable {
-    @usableFromInline let response: OpaquePointer
+    @usableFromInline let request: UnsafeMutablePointer<latchkey_http_request>
+    /// Nil for the short answer of the connection.
+    @usableFromInline let response: OpaquePointer?
     @usableFromInline var areValid = true
     @usableFromInline var recorded: [ResponseField]?
 
-    @inlinable
-    init(_ response: OpaquePointer) {
-        unsafe self.response = response
+    @usableFromInline
+    init(_ request: UnsafeMutablePointer<latchkey_http_request>, _ start: ResponseStart) {
+        unsafe self.request = request
+        switch start {
+        case .short:
+            unsafe response = nil
+        case .long(let made):
+            unsafe response = unsafe made
+        case .failed:
+            unsafe response = nil
+            areValid = false
+        }
+    }
+
+    /// Gives the answer; a 500 instead if a field is not valid.
+    @usableFromInline
+    func respond(_ status: HTTPStatus, closes: Bool) {
+        let status = UInt32(status.rawValue)
+        if areValid, unsafe response == nil {
+            unsafe latchkey_http_short_respond(request, status, closes)
+        } else if areValid {
+            unsafe latchkey_http_respond(request, status, response, closes)
+        } else {
+            discard()
+            unsafe latchkey_http_respond(request, 500, nil, closes)
+        }
+    }
+
+    /// Gives the answer up; another one must be given instead.
+    @usableFromInline
+    func discard() {
+        if let response = unsafe response {
+            unsafe latchkey_http_response_discard(response)
+        }
     }
 
     /// Adds fields, and returns copies of them; nil if one of them is not valid.
@@ -146,15 +205,17 @@ package struct ResponseFields: ~Copyable {
 
     @usableFromInline
     mutating func addTerminated(_ name: StaticString, _ value: UnsafeRawPointer) {
-        let added = unsafe latchkey_http_response_add(
-            response,
-            UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
-            value.assumingMemoryBound(to: CChar.self)
-        )
+        let nameText = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        let text = unsafe value.assumingMemoryBound(to: CChar.self)
+        let added =
+            if let response = unsafe response {
+                unsafe latchkey_http_response_add(response, nameText, text)
+            } else {
+                unsafe latchkey_http_short_add(request, nameText, text)
+            }
         areValid = areValid && added
         if recorded != nil {
-            let text = unsafe String(cString: value.assumingMemoryBound(to: CChar.self))
-            recorded?.append(ResponseField(name: name, value: text))
+            recorded?.append(ResponseField(name: name, value: unsafe String(cString: text)))
         }
     }
 }

@@ -51,12 +51,42 @@ package struct Exchange: @unchecked Sendable {
         return code == LATCHKEY_HTTP_REJECTION_NONE ? nil : Rejection(code)
     }
 
+    /// Whether ``authority`` is that of an earlier request on the same connection, for which
+    /// ``keepAuthority()`` was called.
+    var isAuthorityKept: Bool { unsafe request.pointee.authority_is_kept }
+
+    /// Remembers the authority for the next requests on this connection.
+    ///
+    /// Only on the server's thread, before the handler has returned.
+    func keepAuthority() {
+        unsafe latchkey_http_request_keep_authority(request)
+    }
+
+    /// Whether there is a header field of this name.
+    @inlinable
+    @inline(__always)
+    package func hasHeader(named name: FieldName) -> Bool {
+        name.bit == 0
+            ? find(name, from: 0) < (unsafe request.pointee.field_count)
+            : unsafe request.pointee.known & name.bit != 0
+    }
+
+    /// Whether there is more than one header field of this name.
+    @inlinable
+    @inline(__always)
+    package func repeatsHeader(named name: FieldName) -> Bool {
+        name.bit == 0
+            ? headerCount(named: name) > 1 : unsafe request.pointee.known_again & name.bit != 0
+    }
+
     /// The value of the first header field of this name, or nil.
     ///
-    /// - Parameter name: lower-case ASCII. The field's case does not matter.
+    /// - Parameter name: the field's name, whose case does not matter.
     /// - Returns: the value, without white space around it.
     @inlinable
-    package func header(named name: StaticString) -> Bytes? {
+    @inline(__always)
+    package func header(named name: FieldName) -> Bytes? {
+        guard name.bit == 0 || hasHeader(named: name) else { return nil }
         let index = find(name, from: 0)
         guard index < (unsafe request.pointee.field_count) else { return nil }
         return unsafe Bytes(request.pointee.fields[index].value)
@@ -64,9 +94,17 @@ package struct Exchange: @unchecked Sendable {
 
     /// All values of the header fields of this name, joined by `, ` (RFC 9110, 5.3), or nil.
     ///
-    /// - Parameter name: lower-case ASCII. The field's case does not matter.
+    /// - Parameter name: the field's name, whose case does not matter.
     /// - Returns: the joined values.
-    package func headers(named name: StaticString) -> [UInt8]? {
+    @inlinable
+    @inline(__always)
+    package func headers(named name: FieldName) -> [UInt8]? {
+        guard name.bit == 0 || hasHeader(named: name) else { return nil }
+        return joinedHeaders(named: name)
+    }
+
+    @usableFromInline
+    func joinedHeaders(named name: FieldName) -> [UInt8]? {
         let end = unsafe request.pointee.field_count
         var index = find(name, from: 0)
         guard index < end else { return nil }
@@ -81,7 +119,8 @@ package struct Exchange: @unchecked Sendable {
     }
 
     /// How many header fields of this name there are.
-    package func headerCount(named name: StaticString) -> Int {
+    @usableFromInline
+    package func headerCount(named name: FieldName) -> Int {
         var count = 0
         var index = find(name, from: 0)
         while index < (unsafe request.pointee.field_count) {
@@ -92,11 +131,11 @@ package struct Exchange: @unchecked Sendable {
     }
 
     @usableFromInline
-    func find(_ name: StaticString, from index: Int) -> Int {
+    func find(_ name: FieldName, from index: Int) -> Int {
         unsafe latchkey_http_find(
             request,
-            UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self),
-            name.utf8CodeUnitCount,
+            UnsafeRawPointer(name.text.utf8Start).assumingMemoryBound(to: CChar.self),
+            name.text.utf8CodeUnitCount,
             index
         )
     }

@@ -106,11 +106,13 @@ extension ResponseStream {
     /// Makes a stream, and the answer whose body it is; nil without memory.
     fileprivate static func make(
         _ events: Events,
-        bufferBytesMax: Int
+        bufferBytesMax: Int,
+        isWhole: Bool
     ) -> (ResponseStream, response: OpaquePointer?) {
         let made = ResponseStream(events)
         var options = unsafe latchkey_http_stream_options()
         unsafe options.buffer_bytes_max = max(1, bufferBytesMax)
+        unsafe options.is_whole = isWhole
         unsafe options.has_room = { context in
             let stream = unsafe ResponseStream.from(context)
             stream.events.hasRoom(stream)
@@ -163,6 +165,8 @@ extension Exchange {
     ///   - status: neither 204 nor 304.
     ///   - events: what the producer is told.
     ///   - bufferBytesMax: how many bytes are buffered at most.
+    ///   - isWhole: whether a part of the body is of no use. A server that stops then waits for the
+    ///     end of the stream, as for a request, and cuts it off when its time is over.
     ///   - fields: adds the header fields. If one of them is not valid, the answer becomes a 500.
     /// - Returns: the stream, which the producer writes to and ends.
     @discardableResult
@@ -170,14 +174,19 @@ extension Exchange {
         _ status: HTTPStatus,
         streaming events: ResponseStream.Events,
         bufferBytesMax: Int = ResponseStream.bufferBytesMax,
+        isWhole: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) -> ResponseStream {
-        let (made, response) = unsafe ResponseStream.make(events, bufferBytesMax: bufferBytesMax)
+        let (made, response) = unsafe ResponseStream.make(
+            events,
+            bufferBytesMax: bufferBytesMax,
+            isWhole: isWhole
+        )
         guard let response = unsafe response, let stream = unsafe made.stream else {
             unsafe latchkey_http_respond(request, 500, nil, true)
             return made
         }
-        var collected = unsafe ResponseFields(response)
+        var collected = unsafe ResponseFields(request, .long(response))
         fields(&collected)
         if collected.areValid {
             unsafe latchkey_http_respond_stream(
@@ -187,7 +196,7 @@ extension Exchange {
                 stream
             )
         } else {
-            unsafe latchkey_http_response_discard(response)
+            collected.discard()
             unsafe latchkey_http_respond(request, 500, nil, false)
         }
         return made

@@ -39,38 +39,33 @@ struct RouteTree: Sendable {
         var node = 0
         var start = 1
         while start < path.count || (start == path.count && node != 0) {
-            var end = start
-            while end < path.count && path[end] != UInt8(ascii: "/") {
-                end += 1
-            }
+            let end = path.index(of: UInt8(ascii: "/"), from: start)
             guard end > start else { return nil }
-            node = child(of: node, for: path, start, end)
+            let segment = path.range(start, end)
+            node = child(of: node, for: segment)
             guard node != RouteNode.noChild else { return nil }
             if nodes[node].isCapture {
-                capture = path.range(start, end)
+                capture = segment
             }
             start = end + 1
         }
         return nodes[node].hasRoutes ? node : nil
     }
 
-    private func child(of node: Int, for path: Bytes, _ start: Int, _ end: Int) -> Int {
+    @inline(__always)
+    private func child(of node: Int, for segment: Bytes) -> Int {
         var index = nodes[node].firstChild
-        while index != RouteNode.noChild && !matches(index, path, start, end) {
+        while index != RouteNode.noChild && !matches(index, segment) {
             index = nodes[index].nextSibling
         }
         return index
     }
 
-    private func matches(_ node: Int, _ path: Bytes, _ start: Int, _ end: Int) -> Bool {
-        if nodes[node].isCapture { return true }
-        guard nodes[node].literalCount == end - start else { return false }
-        var literal = nodes[node].literalStart
-        for index in start..<end {
-            if literals[literal] != path[index] { return false }
-            literal += 1
-        }
-        return true
+    @inline(__always)
+    private func matches(_ node: Int, _ segment: Bytes) -> Bool {
+        nodes[node].isCapture
+            || (nodes[node].literalCount == segment.count
+                && segment.isPart(of: literals, at: nodes[node].literalStart))
     }
 }
 
@@ -85,6 +80,7 @@ extension RouteTree {
         of pattern: String
     ) throws(RouteTableError) -> Int {
         var child = nodes[parent].firstChild
+        var last = RouteNode.noChild
         while child != RouteNode.noChild {
             let node = nodes[child]
             guard node.isCapture == (segment == nil) else { throw .ambiguous(pattern) }
@@ -92,16 +88,21 @@ extension RouteTree {
             if segment.map({ $0.elementsEqual(literal) }) ?? true {
                 return child
             }
+            last = child
             child = node.nextSibling
         }
-        var added = RouteNode(
+        let added = RouteNode(
             literalStart: literals.count,
             literalCount: segment?.count ?? 0,
             isCapture: segment == nil
         )
         literals += segment ?? []
-        added.nextSibling = nodes[parent].firstChild
-        nodes[parent].firstChild = nodes.count
+        // Behind the others, so that the routes that come first in the table are found first.
+        if last == RouteNode.noChild {
+            nodes[parent].firstChild = nodes.count
+        } else {
+            nodes[last].nextSibling = nodes.count
+        }
         nodes.append(added)
         return nodes.count - 1
     }

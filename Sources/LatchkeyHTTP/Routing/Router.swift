@@ -86,9 +86,12 @@ package final class Router: Sendable {
 
     /// Finds the route of a request, or answers it with `unmatched` and returns nil.
     private func find(_ exchange: Exchange) -> RouteMatch? {
-        if let hosts, let authority = exchange.authority, !hosts.contain(authority) {
-            unmatched(exchange, .misdirected)
-            return nil
+        if let hosts, let authority = exchange.authority, !exchange.isAuthorityKept {
+            guard hosts.contain(authority) else {
+                unmatched(exchange, .misdirected)
+                return nil
+            }
+            exchange.keepAuthority()
         }
         let method = exchange.method
         switch resolve(method, exchange.path) {

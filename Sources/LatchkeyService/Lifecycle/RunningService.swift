@@ -3,6 +3,7 @@ internal import LatchkeyContention
 package import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
+internal import LatchkeyOperations
 internal import LatchkeyStore
 internal import LatchkeySync
 
@@ -14,6 +15,7 @@ internal import LatchkeySync
 package final class RunningService: Sendable {
     private let server: HTTPServer
     private let watches: WatchHub
+    private let operations: Operations
     private let drainTime: Duration
 
     /// The port that the service listens on.
@@ -38,7 +40,7 @@ package final class RunningService: Sendable {
         )
         var limited = configuration
         limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
-        var (table, usage) = configuration.strategy.accept(
+        var (table, usage, operations) = configuration.strategy.accept(
             StoreRouteMaker(
                 configuration: limited,
                 meters: meters,
@@ -71,6 +73,8 @@ package final class RunningService: Sendable {
         meters.register(in: registry)
         ServiceMetrics.register(server: server, usage: usage, in: registry)
         WatchMetrics.register(journal: journal, watches: watches, in: registry)
+        self.operations = operations
+        OperationMetrics.register(operations, in: registry)
         ProcessMetrics.register(in: registry)
     }
 
@@ -83,6 +87,8 @@ package final class RunningService: Sendable {
     package func drain() -> (requestCount: Int, answerCount: Int) {
         watches.drain()
         defer { watches.stop() }
+        // Before the server stops, so that streams of events still get the last one.
+        operations.drain(within: min(drainTime, .milliseconds(200)))
         return server.stop(within: drainTime)
     }
 }
@@ -97,7 +103,9 @@ private struct StoreRouteMaker: StrategyVisitor {
     let watches: WatchHub
     let table: RouteTable
 
-    typealias Output = (table: RouteTable, usage: @Sendable () -> StoreUsage)
+    typealias Output = (
+        table: RouteTable, usage: @Sendable () -> StoreUsage, operations: Operations
+    )
 
     func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
         make(strategy, overhead: nil)
@@ -159,7 +167,21 @@ private struct StoreRouteMaker: StrategyVisitor {
         ListRoutes(store: serving).add(to: &table)
         history.add(to: &table)
         WatchRoutes(store: watched, hub: watches).add(to: &table)
-        return (table, { store.usage })
+        let operations = Operations(configuration, store: serving)
+        OperationRoutes(
+            operations: operations,
+            fetching: configuration.fetching,
+            canCompare: configuration.compare != nil,
+            depthMax: depthMax
+        ).add(to: &table)
+        ExportRoutes(store: serving, journal: journal, countMax: configuration.exportCountMax)
+            .add(to: &table)
+        ImportRoutes(
+            store: serving,
+            depthMax: depthMax,
+            lineByteCountMax: configuration.http.bodyBytesMax
+        ).add(to: &table)
+        return (table, { store.usage }, operations)
     }
 
     private func shadows<ChosenStrategy: Strategy>(

@@ -1,5 +1,6 @@
 package import LatchkeyContention
 package import LatchkeyHTTP
+package import LatchkeyOperations
 package import LatchkeySettings
 package import LatchkeyStore
 package import LatchkeySync
@@ -20,7 +21,13 @@ package struct ServiceConfiguration: Sendable {
     package var storeLimits = StoreLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
+    package var operationLimits = OperationLimits()
+    package var fetching = FetchLimits()
+    /// Makes the comparisons of operations; nil if the program makes none.
+    package var compare: OperationEnvironment.Compare?
     package var idempotency = IdempotencyLimits()
+    /// How many exports are sent at the same time.
+    package var exportCountMax = 8
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -42,6 +49,8 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
+        + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }
+        + FetchLimits.settings.map { $0.contained(in: \.fetching) }
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
@@ -100,6 +109,12 @@ extension ServiceConfiguration: Configurable {
     ]
 
     private static let ownSettings: [Setting<Self>] = [
+        .integer(
+            "max-exports",
+            \.exportCountMax,
+            1...65_536,
+            "The number of exports that are sent at the same time. Further ones get status 503."
+        ),
         Setting(
             "allowed-host",
             .list(

@@ -22,6 +22,18 @@ package enum MediaType {
             && text.prefix { $0 != ";" }.lowercased().trimmingSpaces() == "\(mergePatch)"
     }
 
+    /// Whether a `Content-Type` names JSON texts on lines of their own, with any parameters that
+    /// JSON may have.
+    ///
+    /// No type is registered; these three are in use.
+    static func isJSONLines(_ field: Bytes) -> Bool {
+        let text = String(decoding: field, as: UTF8.self)
+        let type = text.prefix { $0 != ";" }.lowercased().trimmingSpaces()
+        let types = ["application/x-ndjson", "application/jsonl", "application/json-lines"]
+        return types.contains(type)
+            && isJSON("application/json" + text.drop { $0 != ";" })
+    }
+
     package static func isJSON(_ field: String) -> Bool {
         let parameters = field.split(separator: ";").dropFirst().map {
             String($0).trimmingSpaces().lowercased()

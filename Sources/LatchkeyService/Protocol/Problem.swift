@@ -41,6 +41,18 @@ package enum Problem: String, CaseIterable, Sendable {
     case timedOut = "timed-out"
     case draining = "draining"
     case storeFull = "store-full"
+    case invalidLine = "invalid-line"
+    case operationNotFound = "operation-not-found"
+    case operationExists = "operation-exists"
+    case dependencyCycle = "dependency-cycle"
+    case unknownDependency = "unknown-dependency"
+    case dependencyFailed = "dependency-failed"
+    case tooManyOperations = "too-many-operations"
+    case fetchNotAllowed = "fetch-not-allowed"
+    case fetchFailed = "fetch-failed"
+    case compareNotAvailable = "compare-not-available"
+    case compareFailed = "compare-failed"
+    case tooManyExports = "too-many-exports"
 
     package var status: Int {
         switch self {
@@ -67,6 +79,15 @@ package enum Problem: String, CaseIterable, Sendable {
             .tooManyIdempotencyKeys, .tooManyWatchers:
             503
         case .storeFull: 507
+        case .invalidLine: 400
+        case .operationNotFound: 404
+        case .operationExists, .dependencyCycle: 409
+        case .unknownDependency, .fetchNotAllowed, .compareNotAvailable: 422
+        case .dependencyFailed: 424
+        case .compareFailed: 500
+        case .fetchFailed: 502
+        case .tooManyOperations: 503
+        case .tooManyExports: 503
         }
     }
 
@@ -108,6 +129,18 @@ package enum Problem: String, CaseIterable, Sendable {
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
+        case .invalidLine: "A line cannot be imported."
+        case .operationNotFound: "There is no such operation."
+        case .operationExists: "There is an operation with this identifier already."
+        case .dependencyCycle: "The operations depend on each other in a cycle."
+        case .unknownDependency: "There is no operation to depend on."
+        case .dependencyFailed: "An operation that this one depends on has not finished."
+        case .tooManyOperations: "There are too many operations."
+        case .fetchNotAllowed: "Nothing may be fetched from there."
+        case .fetchFailed: "The fetch did not succeed."
+        case .compareNotAvailable: "This program makes no comparisons."
+        case .compareFailed: "The comparison did not succeed."
+        case .tooManyExports: "There are too many exports."
         }
     }
 
@@ -203,6 +236,36 @@ package enum Problem: String, CaseIterable, Sendable {
         case .storeFull:
             "Delete properties, or raise --max-properties or --max-bytes. Reads, deletes and "
                 + "smaller values still work."
+        case .invalidLine:
+            "Send one object on each line, with the members name and value, and maybe ttl. The "
+                + "lines before the batch of this one are applied."
+        case .operationNotFound:
+            "List the operations with GET /v1/operations. Ended ones are kept up to "
+                + "--operation-history."
+        case .operationExists:
+            "Choose another id, or none. Ended operations keep theirs until they are forgotten."
+        case .dependencyCycle:
+            "Leave out one of the dependencies. Nothing of the request was accepted."
+        case .unknownDependency:
+            "Send the operations that depend on each other in one request, or in their order. "
+                + "Operations that ended long ago are forgotten."
+        case .dependencyFailed:
+            "Look at the operations in dependsOn: one of them failed or was cancelled."
+        case .tooManyOperations:
+            "Nothing was accepted. Try again after the time in Retry-After. The bounds are "
+                + "--max-operations and --max-operation-bytes."
+        case .fetchNotAllowed:
+            "Allow the host with --allow-fetch. Private and loopback addresses must be listed "
+                + "themselves."
+        case .fetchFailed:
+            "Check that the URL answers with JSON, within --fetch-timeout-seconds and "
+                + "--fetch-max-bytes."
+        case .compareNotAvailable:
+            "Send the operation to a service that was started with latchkey serve."
+        case .compareFailed:
+            "The detail says what went wrong."
+        case .tooManyExports:
+            "Try again after the time in Retry-After, or raise --max-exports."
         }
     }
 
@@ -212,7 +275,8 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
-            .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers:
+            .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
+            .tooManyExports:
             1
         default: nil
         }
@@ -221,14 +285,21 @@ package enum Problem: String, CaseIterable, Sendable {
     /// The problem's JSON object.
     ///
     /// The detail is for people and about this occurrence; without one it is the advice. It never
-    /// contains values or names from a client.
-    package func json(detail: String? = nil) -> [UInt8] {
+    /// contains values or names from a client. The extensions (RFC 9457, section 3.2) are members of
+    /// their own.
+    package func json(
+        detail: String? = nil,
+        extensions: KeyValuePairs<String, Int> = [:]
+    ) -> [UInt8] {
         var json = JSONWriter()
         json.object { object in
             object.member("type", path)
             object.member("title", title)
             object.member("status", status)
             object.member("detail", detail ?? advice)
+            for (name, value) in extensions {
+                object.member(name, value)
+            }
         }
         return json.bytes
     }

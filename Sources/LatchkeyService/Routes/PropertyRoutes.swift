@@ -60,7 +60,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let ttl = try request.ttl()
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
-        guard request.exchange.header(named: "content-range") == nil else {
+        guard !request.exchange.hasHeader(named: .contentRange) else {
             throw RequestFailure(.partialPut)
         }
         try request.jsonBody(depthMax: depthMax)

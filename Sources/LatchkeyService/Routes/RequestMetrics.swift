@@ -47,7 +47,7 @@ struct RequestMetrics: Sendable {
 
     func series(method: HTTPMethod, route: String, statuses: [UInt16]) -> RequestSeries {
         let labels = [(name: "method", value: "\(method.name)"), (name: "route", value: route)]
-        return RequestSeries(
+        let counters = RequestCounters(
             statuses: statuses,
             counts: (statuses.map { "\($0)" } + ["other"]).map { status in
                 registry.counter(Self.requests, Labels(labels + [("status", status)]))
@@ -61,13 +61,47 @@ struct RequestMetrics: Sendable {
             sentBytes: sentBytes,
             sendsServerTiming: sendsServerTiming
         )
+        return RequestSeries(counters)
     }
 }
 
-/// The counters of one route and method.
+/// The counters of one route and method, and what else its requests have in common.
 ///
-/// A class, so that a request carries one reference and nothing to copy.
-final class RequestSeries: Sendable {
+/// **Design.** A handle, which a request carries instead of something to copy.
+///
+/// SAFETY: `@safe` and unmanaged, because the object is never freed: all threads would write to its
+/// reference count for every request. A service has as many of them as routes and methods.
+@safe
+struct RequestSeries: Sendable {
+    private let counters: Unmanaged<RequestCounters>
+
+    fileprivate init(_ counters: RequestCounters) {
+        unsafe self.counters = Unmanaged.passRetained(counters)
+    }
+
+    var sendsServerTiming: Bool {
+        unsafe counters._withUnsafeGuaranteedRef { $0.sendsServerTiming }
+    }
+
+    /// Counts a request before its answer is sent.
+    func record(
+        _ status: HTTPStatus,
+        startedNanoseconds: UInt64,
+        receivedByteCount: Int,
+        sentByteCount: Int
+    ) {
+        unsafe counters._withUnsafeGuaranteedRef {
+            $0.record(
+                status,
+                startedNanoseconds: startedNanoseconds,
+                receivedByteCount: receivedByteCount,
+                sentByteCount: sentByteCount
+            )
+        }
+    }
+}
+
+private final class RequestCounters: Sendable {
     let sendsServerTiming: Bool
     private let statuses: [UInt16]
     /// One counter for each status, and one for all other statuses.
@@ -76,7 +110,7 @@ final class RequestSeries: Sendable {
     private let receivedBytes: Counter
     private let sentBytes: Counter
 
-    fileprivate init(
+    init(
         statuses: [UInt16],
         counts: [Counter],
         durations: Histogram,
@@ -92,7 +126,6 @@ final class RequestSeries: Sendable {
         self.sendsServerTiming = sendsServerTiming
     }
 
-    /// Counts a request before its answer is sent.
     func record(
         _ status: HTTPStatus,
         startedNanoseconds: UInt64,
@@ -102,11 +135,21 @@ final class RequestSeries: Sendable {
         let index = statuses.firstIndex(of: status.rawValue) ?? statuses.count
         counts[index].add()
         durations.observe(latchkey_system_nanoseconds() &- startedNanoseconds)
-        if receivedByteCount > 0 {
-            receivedBytes.add(UInt64(receivedByteCount))
+        recordReceived(receivedByteCount)
+        recordSent(sentByteCount)
+    }
+
+    /// Counts bytes of a request's body that was read in pieces.
+    func recordReceived(_ byteCount: Int) {
+        if byteCount > 0 {
+            receivedBytes.add(UInt64(byteCount))
         }
-        if sentByteCount > 0 {
-            sentBytes.add(UInt64(sentByteCount))
+    }
+
+    /// Counts bytes of an answer's body that is sent in pieces.
+    func recordSent(_ byteCount: Int) {
+        if byteCount > 0 {
+            sentBytes.add(UInt64(byteCount))
         }
     }
 }

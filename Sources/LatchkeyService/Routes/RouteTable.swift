@@ -32,6 +32,8 @@ struct RouteTable {
     ///   - isRepeatable: Whether clients can repeat a request with an `Idempotency-Key`. For all
     ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
     ///     be a stream.
+    ///   - checkHead: Called at the head of a request with a body, before `handle`; may give the
+    ///     body a reader.
     ///   - handle: Answers the request.
     mutating func add(
         _ method: HTTPMethod,
@@ -39,6 +41,7 @@ struct RouteTable {
         statuses: [UInt16],
         servesRefused: Bool = false,
         isRepeatable: Bool = false,
+        checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
         let repetition = isRepeatable ? repetition : nil
@@ -48,7 +51,17 @@ struct RouteTable {
         let headSeries =
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
-        let route = Route(method, pattern, servesRefused: servesRefused) { exchange, match in
+        let check = checkHead.map { check in
+            { @Sendable (exchange: Exchange, match: RouteMatch) in
+                Self.run(check, ServiceRequest(exchange, series), match)
+            }
+        }
+        let route = Route(
+            method,
+            pattern,
+            servesRefused: servesRefused,
+            checkHead: check
+        ) { exchange, match in
             let request = ServiceRequest(exchange, match.method == .head ? headSeries : series)
             if let repetition, repetition.handles(request, match, handle) {
                 return

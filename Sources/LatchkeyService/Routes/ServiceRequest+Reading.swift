@@ -101,13 +101,14 @@ extension ServiceRequest {
     /// The conditions of `If-Match` and `If-None-Match`, for the store to check.
     func conditions() throws(RequestFailure) -> Conditions {
         Conditions(
-            ifMatch: try tags("if-match", .strong),
-            ifNoneMatch: try tags("if-none-match", .weak)
+            ifMatch: try tags(.ifMatch, .strong),
+            ifNoneMatch: try tags(.ifNoneMatch, .weak)
         )
     }
 
+    @inline(__always)
     private func tags(
-        _ name: StaticString,
+        _ name: FieldName,
         _ comparison: EntityTags.Comparison
     ) throws(RequestFailure) -> Conditions.Tags? {
         guard let field = exchange.headers(named: name) else {
@@ -122,16 +123,16 @@ extension ServiceRequest {
 
     /// Checks that the body, if it has a media type, is JSON, and that it has no content coding.
     func bodyIsJSON() throws(RequestFailure) {
-        if let type = exchange.header(named: "content-type"),
-            !MediaType.isJSON(type) || exchange.headerCount(named: "content-type") > 1
+        if let type = exchange.header(named: .contentType),
+            !MediaType.isJSON(type) || exchange.repeatsHeader(named: .contentType)
         {
             throw RequestFailure(.unsupportedMediaType)
         }
         try noContentCoding()
     }
 
-    private func noContentCoding() throws(RequestFailure) {
-        if let coding = exchange.header(named: "content-encoding"),
+    func noContentCoding() throws(RequestFailure) {
+        if let coding = exchange.header(named: .contentEncoding),
             String(decoding: coding, as: UTF8.self).lowercased() != "identity"
         {
             throw RequestFailure(.unsupportedMediaType, "Send the body without a content coding.")
@@ -146,8 +147,8 @@ extension ServiceRequest {
 
     /// Checks that the body is a merge patch: valid JSON with the media type for it.
     func mergePatchBody(depthMax: Int) throws(RequestFailure) {
-        guard let type = exchange.header(named: "content-type"), MediaType.isMergePatch(type),
-            exchange.headerCount(named: "content-type") == 1
+        guard let type = exchange.header(named: .contentType), MediaType.isMergePatch(type),
+            !exchange.repeatsHeader(named: .contentType)
         else {
             throw RequestFailure(
                 .unsupportedMediaType,

@@ -63,11 +63,12 @@ struct ServiceRequest: Sendable {
     func fail(
         _ problem: Problem,
         detail: String? = nil,
+        extensions: KeyValuePairs<String, Int> = [:],
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
         respond(
             HTTPStatus(rawValue: UInt16(problem.status)),
-            body: .bytes(problem.json(detail: detail))
+            body: .bytes(problem.json(detail: detail, extensions: extensions))
         ) { answer in
             answer.add("Content-Type", "application/problem+json")
             if let seconds = problem.retryAfterSeconds {

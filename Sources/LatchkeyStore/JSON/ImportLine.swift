@@ -39,11 +39,64 @@ package struct ImportLine: Sendable {
     }
 }
 
-/// Why a JSON text is no line of an import.
+extension ImportLine {
+    /// The step that a line of an import stands for.
+    ///
+    /// It borrows the line. The owner is what keeps the line in place, if the caller does not.
+    package static func step(
+        _ line: UnsafeRawBufferPointer,
+        depthMax: Int,
+        owner: AnyObject? = nil
+    ) throws(InvalidImportLine) -> Change.Step {
+        do {
+            try unsafe JSONText.check(line, depthMax: depthMax)
+        } catch {
+            throw .json(error)
+        }
+        let parts = try unsafe ImportLine(JSONView(line))
+        let name: PropertyName
+        do {
+            name = try PropertyName(parts.name, owner: owner)
+        } catch {
+            throw .name(error)
+        }
+        let ttl = try parts.ttl.map { (number) throws(InvalidImportLine) in
+            guard let ttl = TimeToLiveText.milliseconds(number) else {
+                throw .timeToLive
+            }
+            return ttl
+        }
+        return unsafe Change.Step(name, .put(parts.value.bytes), ttl: ttl)
+    }
+}
+
+/// Why a text is no line of an import.
 package enum InvalidImportLine: Error, Hashable {
+    case json(InvalidJSON)
+    case name(InvalidName)
+    /// `ttl` is out of bounds.
+    case timeToLive
     case notAnObject
     /// There is no `name`, or it is no string.
     case noName
     case noValue
     case unknownMember
+}
+
+extension InvalidImportLine {
+    /// What is wrong with the line.
+    package var detail: String {
+        switch self {
+        case .json(.malformed(let offset)): "The JSON is not valid after \(offset) bytes."
+        case .json(.notUTF8(let offset)): "The line is not UTF-8 after \(offset) bytes."
+        case .json(.tooDeep): "Arrays and objects are nested too deeply."
+        case .json(.outOfMemory): "There is no memory for the line."
+        case .name(let error): error.detail
+        case .timeToLive: "ttl \(TimeToLiveText.rule)."
+        case .notAnObject: "The line is not an object."
+        case .noName: "There is no member name that is a string."
+        case .noValue: "There is no member value."
+        case .unknownMember: "The members are name, value, ttl, revision and created."
+        }
+    }
 }

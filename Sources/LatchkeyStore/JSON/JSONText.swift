@@ -17,6 +17,9 @@ package enum JSONText {
         depthMax: Int
     ) throws(InvalidJSON) {
         let text = unsafe bytes.bindMemory(to: UInt8.self)
+        if unsafe isPlain(text) {
+            return
+        }
         do {
             _ = try unsafe UTF8Span(validating: text.span)
         } catch {

@@ -15,7 +15,7 @@ package enum TimeToLiveText {
     }
 
     /// The same of a JSON number.
-    static func milliseconds(_ number: JSONView) -> TimeToLive? {
+    package static func milliseconds(_ number: JSONView) -> TimeToLive? {
         guard number.kind == .number else {
             return nil
         }

@@ -3,6 +3,8 @@ extension Rule {
     ///
     /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
     static let mayImport: [String: Set<String>] = [
+        "CCurl": [],
+        "CLatchkeyFetch": ["CCurl"],
         "CLatchkeyHTTP": ["CMicrohttpd"],
         "CLatchkeyMachine": [],
         "CLatchkeySystem": [],
@@ -17,6 +19,9 @@ extension Rule {
             "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
         ],
         "LatchkeyStore": ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"],
+        "LatchkeyOperations": [
+            "CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
+        ],
         "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
@@ -25,12 +30,13 @@ extension Rule {
         "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeySync"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
+            "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
+            "LatchkeySync",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
-            "LatchkeyComparison", "LatchkeyContention", "LatchkeyReport", "LatchkeyService",
-            "LatchkeySettings", "LatchkeySync",
+            "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
+            "LatchkeyService", "LatchkeySettings", "LatchkeySync",
         ],
     ]
 
@@ -156,7 +162,9 @@ extension Rule {
         libraries.first { line.hasPrefix("#include <\($0.key)>") }?.value
     }
 
-    private static let libraries = ["microhttpd.h": "CMicrohttpd", "yajl/yajl_parse.h": "CYajl"]
+    private static let libraries = [
+        "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "yajl/yajl_parse.h": "CYajl",
+    ]
 
     static let cIncludes = Rule(
         "a C target includes its own headers and the one library it wraps",

@@ -1,0 +1,61 @@
+package import LatchkeySettings
+
+/// The bounds of operations, and how many execute at once.
+package struct OperationLimits: Sendable, Hashable {
+    /// How many operations can be queued or executing.
+    package var countMax: Int
+    /// How many ended operations are kept.
+    package var historyCountMax: Int
+    /// How much memory queued operations and kept values take.
+    package var byteCountMax: Int
+    /// How many operations execute at once.
+    package var executingMax: Int
+
+    package init(
+        countMax: Int = 1000,
+        historyCountMax: Int = 1000,
+        byteCountMax: Int = 64 << 20,
+        executingMax: Int = 2
+    ) {
+        self.countMax = countMax
+        self.historyCountMax = historyCountMax
+        self.byteCountMax = byteCountMax
+        self.executingMax = executingMax
+    }
+}
+
+extension OperationLimits: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        .integer(
+            "max-operations",
+            \.countMax,
+            1...100_000,
+            "The maximum number of operations that are queued or executing. Further ones get "
+                + "status 503."
+        ),
+        .integer(
+            "operation-history",
+            \.historyCountMax,
+            0...100_000,
+            "The number of ended operations that are kept. The oldest are forgotten first."
+        ),
+        .integer(
+            "max-operation-bytes",
+            \.byteCountMax,
+            1...1_125_899_906_842_624,
+            unit: "bytes",
+            "The maximum length of all queued operations and of the values of ended ones. Old "
+                + "ended operations are forgotten to stay below it; then further ones get status "
+                + "503."
+        ),
+        .integer(
+            "operation-threads",
+            \.executingMax,
+            1...256,
+            "The maximum number of operations that execute at once. One that waits keeps its "
+                + "place, but holds no thread."
+        ),
+    ]
+}

@@ -1,0 +1,46 @@
+package import LatchkeyStore
+
+/// What a client asks for: the steps of an operation, and when they are made.
+///
+/// The names and values of the steps borrow the plan's source, which lives as long as the plan. A
+/// class, so that a plan is freed as a whole when its operation has ended.
+package final class OperationPlan: Sendable {
+    package static let stepCountMax = 128
+    package static let dependencyCountMax = 128
+
+    /// The identifier that the client chose, if it did.
+    package let id: OperationID?
+    /// A text for people.
+    package let name: String?
+    package let priority: OperationPriority
+    package let dependencies: [OperationID]
+    package let delay: Duration
+    package let steps: [OperationStep]
+    /// The steps that are made after one of `steps` has failed.
+    package let recovery: [OperationStep]
+    /// The text that the steps were read from.
+    let source: OwnedBytes?
+
+    /// The memory that counts towards the bound.
+    var byteCount: Int { source.map { unsafe $0.bytes.count } ?? 0 }
+
+    package init(
+        id: OperationID? = nil,
+        name: String? = nil,
+        priority: OperationPriority = .normal,
+        dependencies: [OperationID] = [],
+        delay: Duration = .zero,
+        steps: [OperationStep],
+        recovery: [OperationStep] = [],
+        source: OwnedBytes? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.priority = priority
+        self.dependencies = dependencies
+        self.delay = delay
+        self.steps = steps
+        self.recovery = recovery
+        self.source = source
+    }
+}

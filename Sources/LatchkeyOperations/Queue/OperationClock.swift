@@ -1,0 +1,61 @@
+internal import Dispatch
+package import LatchkeyStore
+
+/// Where operations get the time from, and how they wait.
+///
+/// **Design.** The system's clock has one queue for all timers, which are the kernel's: a delay
+/// holds no thread. What a timer calls must not block.
+package struct OperationClock: Sendable {
+    let now: @Sendable () -> Timestamp
+    /// Calls a closure once after a time, unless the timer is stopped before.
+    let after: @Sendable (Duration, @escaping @Sendable () -> Void) -> OperationTimer
+
+    package init(
+        now: @escaping @Sendable () -> Timestamp,
+        after: @escaping @Sendable (Duration, @escaping @Sendable () -> Void) -> OperationTimer
+    ) {
+        self.now = now
+        self.after = after
+    }
+
+    package static let system = OperationClock(now: StoreClock.system.now) { delay, body in
+        let timer = KernelTimer(delay, on: timers, body)
+        return OperationTimer { timer.stop() }
+    }
+
+    private static let timers = DispatchQueue(label: "latchkey.operations.timers")
+}
+
+/// A timer that was started.
+package struct OperationTimer: Sendable {
+    /// Keeps the timer from calling; does nothing if it has called.
+    let stop: @Sendable () -> Void
+
+    package init(stop: @escaping @Sendable () -> Void) {
+        self.stop = stop
+    }
+}
+
+/// A timer of the kernel, which is freed when it has called or was stopped.
+///
+/// SAFETY: `@unchecked Sendable` because libdispatch's objects can be used by any thread.
+private final class KernelTimer: @unchecked Sendable {
+    private let source: any DispatchSourceTimer
+
+    init(_ delay: Duration, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
+        let (seconds, attoseconds) = delay.components
+        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
+        source = DispatchSource.makeTimerSource(queue: queue)
+        source.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(1))
+        // The source keeps the handler, and so this object, until it is cancelled.
+        source.setEventHandler {
+            self.stop()
+            body()
+        }
+        source.activate()
+    }
+
+    func stop() {
+        source.cancel()
+    }
+}

@@ -1,0 +1,121 @@
+internal import Dispatch
+
+/// The steps of one operation, made one after the other: a chain of promises.
+///
+/// Each step is given the value of the one before it. After an error come the steps of `catch`,
+/// whose first one is given the error.
+///
+/// **Design.** A serial queue of the operation makes the steps, so that at most one thread works
+/// for it, and one of its own while it is busy: a step that blocks delays no other operation. A
+/// step may complete later, on any thread. Then the next one is made on the queue again, because
+/// that thread may be one that serves requests. `position` is used by one step at a time.
+///
+/// SAFETY: `@unchecked Sendable` because `position` changes only between two steps, by the thread
+/// on which a step has completed; the lock of ``Handoff`` and the queue order these threads.
+final class StepChain: @unchecked Sendable {
+    /// Where a chain is.
+    private struct Position {
+        var steps: [OperationStep]
+        /// How many steps come before those of `steps`: the failed one and those before it.
+        var offset = 0
+        var index = 0
+        var value: OperationValue?
+        var caught: OperationFailure?
+
+        var stepCount: Int { offset + steps.count }
+        var done: Int { offset + index }
+    }
+
+    private let cancellation: Cancellation
+    /// Keeps what the steps borrow.
+    private let plan: OperationPlan
+    private let environment: OperationEnvironment
+    private let advance: @Sendable (Int, Int, Double) -> Void
+    private let end: @Sendable (OperationBoard.Outcome) -> Void
+    private let queue = DispatchQueue(label: "latchkey.operation", qos: .utility)
+    private var position: Position
+
+    /// - Parameters:
+    ///   - plan: The steps.
+    ///   - environment: What the steps use.
+    ///   - cancellation: The wish to stop.
+    ///   - advance: Called with the number of a step, that of all steps, and the progress.
+    ///   - end: Called once, at the end.
+    init(
+        _ plan: OperationPlan,
+        _ environment: OperationEnvironment,
+        _ cancellation: Cancellation,
+        advance: @escaping @Sendable (Int, Int, Double) -> Void,
+        end: @escaping @Sendable (OperationBoard.Outcome) -> Void
+    ) {
+        self.plan = plan
+        self.environment = environment
+        self.cancellation = cancellation
+        self.advance = advance
+        self.end = end
+        position = Position(steps: plan.steps)
+    }
+
+    func start() {
+        queue.async { self.proceed() }
+    }
+
+    /// Makes steps until one completes later, or the chain has ended.
+    private func proceed() {
+        while position.index < position.steps.count {
+            if cancellation.isCancelled {
+                return end(.cancelled)
+            }
+            show(0)
+            let handoff = Handoff<StepResult>()
+            StepExecution(
+                step: position.steps[position.index],
+                previous: position.value,
+                environment: environment,
+                cancellation: cancellation,
+                report: { [weak self] in self?.show($0) },
+                resume: { [queue] in queue.async(execute: $0) }
+            ).make { result in
+                if handoff.complete(result) == .later {
+                    self.take(result) { self.start() }
+                }
+            }
+            guard let result = handoff.leave() else { return }
+            var isGoingOn = false
+            take(result) { isGoingOn = true }
+            guard isGoingOn else { return }
+        }
+        end(.finished(position.value, caught: position.caught))
+    }
+
+    /// Takes the result of a step, and goes on or ends the chain.
+    private func take(_ result: StepResult, goOn: () -> Void) {
+        cancellation.onCancel(nil)
+        switch result {
+        case .success(let value):
+            position.value = value
+            position.index += 1
+            goOn()
+        case .failure(.cancelled):
+            end(.cancelled)
+        case .failure(let failure) where position.caught == nil && !plan.recovery.isEmpty:
+            position.offset = position.done + 1
+            position.index = 0
+            position.steps = plan.recovery
+            position.value = OperationValue(environment.describe(failure))
+            position.caught = failure
+            goOn()
+        case .failure(let failure):
+            end(.failed(failure))
+        }
+    }
+
+    /// Shows how much of the step that is being made is done.
+    private func show(_ part: Double) {
+        let (done, count) = (position.done, position.stepCount)
+        advance(done + 1, count, (Double(done) + min(1, max(0, part))) / Double(count))
+    }
+}
+
+/// What a step led to.
+typealias StepResult = Result<OperationValue?, OperationFailure>

@@ -1,0 +1,103 @@
+package import LatchkeyStore
+internal import LatchkeySync
+
+/// One step of an operation.
+package enum OperationStep: Sendable {
+    /// Changes or reads one property.
+    ///
+    /// If it takes the previous step's value, its own is not used.
+    case change(Change.Step, takesPrevious: Bool)
+    case transaction(Transaction)
+    /// Waits, and passes the previous step's value on.
+    case wait(Duration)
+    /// Puts the properties of lines: of a text in NDJSON, or of an array of the objects.
+    ///
+    /// Nil takes the previous step's value.
+    case importing(OperationValue?)
+    case compare(ComparisonRequest)
+    /// Reads a JSON text from this URL.
+    case fetch(String)
+}
+
+/// What a step of the kind `compare` measures.
+package struct ComparisonRequest: Sendable, Hashable {
+    package static let threadsMax = 64
+    package static let seconds = 0.1...60.0
+
+    /// Names of strategies; empty for all.
+    package let strategies: [String]
+    package let threads: Int
+    /// How long each strategy is measured.
+    package let seconds: Double
+
+    package init(strategies: [String], threads: Int, seconds: Double) {
+        self.strategies = strategies
+        self.threads = threads
+        self.seconds = seconds
+    }
+}
+
+/// What operations use from outside.
+package struct OperationEnvironment: Sendable {
+    /// Compares strategies and returns a report in JSON, or a sentence that says why it cannot.
+    ///
+    /// It may block, asks often whether it is cancelled, and says how much of it is done.
+    package typealias Compare =
+        @Sendable (
+            ComparisonRequest,
+            _ isCancelled: @escaping @Sendable () -> Bool,
+            _ progress: @escaping @Sendable (Double) -> Void
+        ) -> Result<[UInt8], ComparisonFailure>
+
+    let clock: OperationClock
+    /// Makes a change, or says why not.
+    let commit: @Sendable (Change, @escaping @Sendable (CommitResult) -> Void) -> Void
+    /// Finds a property.
+    let look: @Sendable (PropertyName, @escaping @Sendable (Property?) -> Void) -> Void
+    /// An error as the JSON text that the first step of `catch` is given.
+    let describe: @Sendable (OperationFailure) -> [UInt8]
+    let compare: Compare?
+    let fetching: FetchLimits
+    /// How deep values can nest.
+    let depthMax: Int
+
+    package init(
+        store: some CommittingStore,
+        clock: OperationClock = .system,
+        depthMax: Int = StoreLimits.standard.depthMax,
+        fetching: FetchLimits = .standard,
+        compare: Compare? = nil,
+        describe: @escaping @Sendable (OperationFailure) -> [UInt8]
+    ) {
+        self.clock = clock
+        self.depthMax = depthMax
+        self.fetching = fetching
+        self.compare = compare
+        self.describe = describe
+        commit = { change, completion in
+            do {
+                try store.commit(change, observer: NoObserver()) { decision in
+                    completion(decision.mapError { .refused($0) })
+                }
+            } catch {
+                completion(.failure(.backlogFull))
+            }
+        }
+        look = { name, completion in
+            store.look(name, observer: NoObserver(), completion: completion)
+        }
+    }
+}
+
+/// What a change led to.
+typealias CommitResult = Result<Commit, OperationFailure>
+
+/// Why a comparison was not made.
+package struct ComparisonFailure: Error, Sendable {
+    /// A sentence.
+    package let message: String
+
+    package init(_ message: String) {
+        self.message = message
+    }
+}

@@ -1,0 +1,196 @@
+internal import LatchkeyStore
+
+extension StepExecution {
+    /// Puts the properties of lines, one commit for each batch.
+    func importLines(
+        _ given: OperationValue?,
+        _ completion: @escaping @Sendable (StepResult) -> Void
+    ) {
+        guard let value = given ?? previous else {
+            return completion(.failure(.noPreviousValue))
+        }
+        guard let lines = ImportedLines(value, depthMax: environment.depthMax) else {
+            return completion(.failure(.notLines))
+        }
+        putBatches(of: lines, completion)
+    }
+
+    /// Puts batches until one is committed later, or the lines have ended.
+    private func putBatches(
+        of lines: ImportedLines,
+        _ completion: @escaping @Sendable (StepResult) -> Void
+    ) {
+        while true {
+            guard !cancellation.isCancelled else { return completion(.failure(.cancelled)) }
+            let steps: [Change.Step]
+            do {
+                steps = try lines.nextBatch()
+            } catch {
+                return completion(.failure(error))
+            }
+            guard !steps.isEmpty else { return completion(.success(lines.summary)) }
+            let handoff = Handoff<CommitResult>()
+            environment.commit(.transaction(Transaction(steps))) { decision in
+                if handoff.complete(decision) == .later {
+                    resume {
+                        guard take(decision, lines, completion) else { return }
+                        putBatches(of: lines, completion)
+                    }
+                }
+            }
+            guard let decision = handoff.leave(), take(decision, lines, completion) else { return }
+        }
+    }
+
+    /// Whether the import goes on.
+    private func take(
+        _ decision: CommitResult,
+        _ lines: ImportedLines,
+        _ completion: @escaping @Sendable (StepResult) -> Void
+    ) -> Bool {
+        switch decision {
+        case .success(let commit):
+            lines.batchIsCommitted(at: commit.revision)
+            report(lines.share)
+            return true
+        case .failure(let failure):
+            completion(.failure(failure))
+            return false
+        }
+    }
+}
+
+/// The lines of an import step, batch after batch.
+///
+/// SAFETY: `@unchecked Sendable` because one thread after the other uses it: a batch is taken when
+/// the one before it is committed.
+private final class ImportedLines: @unchecked Sendable {
+    static let batchLinesMax = 128
+
+    private enum Source {
+        /// A text from this byte on, whose lines are checked one by one.
+        case text(from: Int)
+        /// The rest of an array, which is valid JSON.
+        case array(JSONView.Elements)
+    }
+
+    private let depthMax: Int
+    /// The text or the array, and what keeps it in its place.
+    private let value: OperationValue
+    private var source: Source
+    private var line = 0
+    private var readByteCount = 0
+    private var importedCount = 0
+    private var batchCount = 0
+    private var revision: Revision = 0
+
+    /// Nil if the value is neither a text nor an array.
+    init?(_ value: OperationValue, depthMax: Int) {
+        self.depthMax = depthMax
+        let view = unsafe JSONView(value.bytes)
+        switch view.kind {
+        case .string:
+            self.value = OperationValue(view.unescaped() ?? [])
+            source = .text(from: 0)
+        case .array:
+            self.value = value
+            source = .array(view.elements)
+        default:
+            return nil
+        }
+    }
+
+    /// How much of the source is imported.
+    var share: Double {
+        Double(readByteCount) / Double(max(1, unsafe value.bytes.count))
+    }
+
+    /// The value of the step.
+    var summary: OperationValue {
+        var json = JSONWriter()
+        json.object { object in
+            object.member("imported", importedCount)
+            object.member("revision", revision)
+        }
+        return OperationValue(json.bytes)
+    }
+
+    func batchIsCommitted(at revision: Revision) {
+        importedCount += batchCount
+        self.revision = revision
+    }
+
+    /// The next steps; none at the end.
+    func nextBatch() throws(OperationFailure) -> [Change.Step] {
+        var steps: [Change.Step] = []
+        while steps.count < Self.batchLinesMax, let line = try nextLine() {
+            steps.append(try step(of: line))
+        }
+        batchCount = steps.count
+        return steps
+    }
+
+    /// The next line that is not empty.
+    private func nextLine() throws(OperationFailure) -> JSONView? {
+        switch source {
+        case .array(var elements):
+            guard let element = elements.next() else { return nil }
+            source = .array(elements)
+            line += 1
+            readByteCount += unsafe element.bytes.count + 1
+            return element
+        case .text(var start):
+            let text = unsafe value.bytes
+            while start < text.count {
+                let rest = unsafe text[start...]
+                let end = unsafe rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
+                let bytes = unsafe UnsafeRawBufferPointer(rebasing: rest[..<end])
+                start = end + 1
+                source = .text(from: start)
+                line += 1
+                readByteCount = start
+                let isBlank = unsafe bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+                if !isBlank { return try unsafe checked(bytes) }
+            }
+            return nil
+        }
+    }
+
+    private func checked(_ bytes: UnsafeRawBufferPointer) throws(OperationFailure) -> JSONView {
+        do {
+            try unsafe JSONText.check(bytes, depthMax: depthMax)
+        } catch {
+            throw failure(
+                error == .tooDeep ? "The JSON is nested too deeply." : "The line is not JSON."
+            )
+        }
+        return unsafe JSONView(bytes)
+    }
+
+    private func step(of line: JSONView) throws(OperationFailure) -> Change.Step {
+        let parts: ImportLine
+        do {
+            parts = try ImportLine(line)
+        } catch {
+            throw failure("The line is not an object with the members name, value and maybe ttl.")
+        }
+        let name: PropertyName
+        do {
+            name = try PropertyName(parts.name)
+        } catch {
+            throw failure("The name is not allowed.")
+        }
+        var ttl: TimeToLive?
+        if let given = parts.ttl {
+            guard let milliseconds = TimeToLiveText.milliseconds(given) else {
+                throw failure("ttl \(TimeToLiveText.rule).")
+            }
+            ttl = milliseconds
+        }
+        return unsafe Change.Step(name, .put(parts.value.bytes), ttl: ttl)
+    }
+
+    private func failure(_ reason: String) -> OperationFailure {
+        .line(line, imported: importedCount, reason)
+    }
+}

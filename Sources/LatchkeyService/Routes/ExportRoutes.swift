@@ -1,0 +1,135 @@
+internal import Dispatch
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import Synchronization
+
+/// The route of exports: all properties of one revision, one line for each.
+struct ExportRoutes<Store: CommittingStore>: Sendable {
+    private let store: Store
+    private let journal: Journal
+    private let exports: ExportQueue
+
+    init(store: Store, journal: Journal, countMax: Int) {
+        self.store = store
+        self.journal = journal
+        exports = ExportQueue(countMax: countMax)
+    }
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, "/v1/export", statuses: [200, 400, 410, 503]) {
+            request,
+            _ throws(RequestFailure) in
+            try export(request)
+        }
+    }
+
+    private func export(_ request: ServiceRequest) throws(RequestFailure) {
+        let query = try request.query(["prefix", "revision"])
+        let prefix = OwnedBytes(try ServiceRequest.prefix(query["prefix"]))
+        let revision = try query["revision"].map { (text) throws(RequestFailure) in
+            try Self.revision(text)
+        }
+        guard let permit = exports.enter() else {
+            throw RequestFailure(.tooManyExports)
+        }
+        store.snapshot { snapshot in
+            guard let revision else {
+                exports.start(permit, StateWalk(snapshot, prefix: prefix), for: request)
+                return
+            }
+            // Snapshots do not wait for the journal.
+            journal.whenReached(snapshot.revision) {
+                exports.queue.async {
+                    guard let walk = past(revision, prefix, snapshot) else {
+                        request.fail(.gone)
+                        return
+                    }
+                    exports.start(permit, walk, for: request)
+                }
+            }
+        }
+    }
+
+    /// The state of a revision; nil if the journal does not hold what changed since.
+    private func past(
+        _ revision: Revision,
+        _ prefix: OwnedBytes,
+        _ snapshot: StoreSnapshot
+    ) -> StateWalk? {
+        guard revision <= snapshot.revision else {
+            return nil
+        }
+        let count = Int(snapshot.revision - revision)
+        guard case .commits(let commits) = journal.commits(after: revision, countMax: count) else {
+            return nil
+        }
+        return StateWalk(snapshot, undoing: commits, to: revision, prefix: prefix)
+    }
+
+    private static func revision(_ text: String) throws(RequestFailure) -> Revision {
+        guard text.utf8.first != UInt8(ascii: "+"), let revision = Revision(text) else {
+            throw RequestFailure(.invalidQuery, "revision must be a revision.")
+        }
+        return revision
+    }
+}
+
+/// Where all exports are made, one piece after the other.
+///
+/// **Design.** One serial queue, which has a thread of its own while it is busy: exports never
+/// block a thread that serves, and take one processor at most, however many there are.
+final class ExportQueue: Sendable {
+    let queue = DispatchQueue(label: "latchkey.exports")
+    private let countMax: Int
+    private let count = Atomic<Int>(0)
+
+    init(countMax: Int) {
+        self.countMax = countMax
+    }
+
+    /// The right to make one export, which ends with the object; nil at the bound.
+    ///
+    /// Relaxed: the number orders nothing.
+    func enter() -> Permit? {
+        guard count.add(1, ordering: .relaxed).newValue <= countMax else {
+            count.subtract(1, ordering: .relaxed)
+            return nil
+        }
+        return Permit(self)
+    }
+
+    final class Permit: Sendable {
+        private let exports: ExportQueue
+
+        fileprivate init(_ exports: ExportQueue) {
+            self.exports = exports
+        }
+
+        deinit {
+            exports.count.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    /// Answers the request with the properties of a walk.
+    func start(_ permit: Permit, _ walk: StateWalk, for request: ServiceRequest) {
+        let series = request.series
+        let revision = walk.revision
+        let export = Export(walk, permit, on: queue, sent: { series.recordSent($0) })
+        series.record(
+            .ok,
+            startedNanoseconds: request.exchange.startedNanoseconds,
+            receivedByteCount: request.exchange.body.count,
+            sentByteCount: 0
+        )
+        let stream = request.exchange.respond(
+            .ok,
+            streaming: export.events,
+            isWhole: true
+        ) { answer in
+            answer.add("Content-Type", "application/x-ndjson")
+            answer.add("Latchkey-Revision", revision)
+            answer.mustBeRevalidated()
+        }
+        export.start(stream)
+    }
+}

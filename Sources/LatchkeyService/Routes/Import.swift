@@ -1,0 +1,216 @@
+internal import Dispatch
+internal import Glibc
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import LatchkeySync
+
+/// An import: reads lines from a body and puts them, batch after batch.
+///
+/// **Design.** What changes is used only on a serial queue of the import's own. A piece of the body
+/// is copied and handed to the queue; the client waits until its lines are in batches, and all
+/// batches but the last one are committed. So an import holds one piece and one batch, and no
+/// thread that serves is blocked. One batch is on its way to the store at any time, so that the
+/// lines take effect in their order. Its completion comes back to the queue, on which a strategy
+/// that blocks does no harm either.
+///
+/// The request is used until the body is lost, or it is answered.
+///
+/// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
+final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
+    private enum Goal {
+        /// Let the client send the next piece.
+        case readOn
+        /// Commit what is left, and answer.
+        case answer
+    }
+
+    private let request: ServiceRequest
+    private let store: Store
+    private let limits: ImportLimits
+    private let queue = DispatchQueue(label: "latchkey.import")
+
+    /// The piece that is divided into lines, and how much of it is.
+    private var piece: OwnedBytes?
+    private var readByteCount = 0
+    /// What to do when the piece is used up.
+    private var goal = Goal.readOn
+    private var batch: ImportBatch
+    /// How many lines have ended.
+    private var lineNumber = 0
+    private var importedCount = 0
+    /// The latest commit of the import, or what the store says is its latest one.
+    private var revision: Revision?
+    private var receivedByteCount = 0
+
+    init(_ request: ServiceRequest, store: Store, limits: ImportLimits) {
+        self.request = request
+        self.store = store
+        self.limits = limits
+        batch = ImportBatch(capacity: 0)
+    }
+
+    func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {
+        let copy = unsafe piece.withUnsafeBytes { unsafe OwnedBytes(copying: $0) }
+        queue.async { [self] in
+            receivedByteCount += unsafe copy.bytes.count
+            self.piece = copy
+            readByteCount = 0
+            goOn()
+        }
+        return .wait
+    }
+
+    /// Nothing is to be done: nobody calls this object any more, and it goes with its memory.
+    func lose(_ reason: BodyLoss) {}
+
+    /// Puts the lines that are left, and answers.
+    func finish() {
+        queue.async { [self] in
+            goal = .answer
+            goOn()
+        }
+    }
+
+    /// Divides the piece into lines until a batch is full or the piece is used up.
+    private func goOn() {
+        do throws(ImportFailure) {
+            if try fillBatch() {
+                commit()
+                return
+            }
+            switch goal {
+            case .readOn:
+                piece = nil
+                request.exchange.readOn()
+            case .answer:
+                end()
+            }
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Whether the batch is full; else the piece is used up.
+    private func fillBatch() throws(ImportFailure) -> Bool {
+        guard let piece else {
+            return false
+        }
+        let bytes = unsafe piece.bytes
+        while !batch.isFull(limits) {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[readByteCount...])
+            guard let start = rest.baseAddress, unsafe !rest.isEmpty else {
+                return false
+            }
+            let end = unsafe memchr(start, Int32(UInt8(ascii: "\n")), rest.count)
+            let count = unsafe end.map { unsafe UnsafeRawPointer($0) - start } ?? rest.count
+            guard batch.openByteCount + count <= limits.lineByteCountMax else {
+                throw ImportFailure(
+                    RequestFailure(
+                        .invalidLine,
+                        "A line can have at most \(limits.lineByteCountMax) bytes."
+                    ),
+                    line: lineNumber + 1
+                )
+            }
+            unsafe batch.append(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            readByteCount += count
+            if unsafe end != nil {
+                readByteCount += 1
+                endLine()
+            }
+        }
+        return true
+    }
+
+    private func endLine() {
+        lineNumber += 1
+        batch.endLine(lineNumber)
+    }
+
+    /// Puts what is left behind the last piece, and answers when nothing is.
+    private func end() {
+        if batch.openByteCount > 0 {
+            endLine()
+        }
+        guard batch.lineCount == 0, let revision else {
+            // Without lines, that tells the latest revision.
+            commit()
+            return
+        }
+        request.series.recordReceived(receivedByteCount)
+        var json = JSONWriter()
+        json.object { object in
+            object.member("imported", importedCount)
+            object.member("revision", revision)
+        }
+        request.respond(json: json.bytes)
+    }
+
+    /// Answers, also in the middle of the body; the rest of it is thrown away.
+    private func fail(_ failure: ImportFailure) {
+        request.series.recordReceived(receivedByteCount)
+        request.fail(
+            failure.reason.problem,
+            detail: failure.reason.detail,
+            extensions: ["line": failure.line, "imported": importedCount]
+        )
+    }
+
+    /// How often a batch is submitted again that found the backlog full, and after how long: ten
+    /// seconds in all.
+    private static var attemptsMax: Int { 5000 }
+    private static var pause: DispatchTimeInterval { .milliseconds(2) }
+
+    private func commit() {
+        let steps: [Change.Step]
+        do {
+            steps = try batch.steps(depthMax: limits.depthMax)
+        } catch {
+            let problem: Problem =
+                error.error == .json(.outOfMemory) ? .outOfMemory : .invalidLine
+            fail(ImportFailure(RequestFailure(problem, error.error.detail), line: error.number))
+            return
+        }
+        submit(.transaction(Transaction(steps)), attempt: 1)
+    }
+
+    private func submit(_ change: Change, attempt: Int) {
+        do {
+            try store.commit(change, observer: NoObserver()) { [self] decision in
+                queue.async { self.take(decision) }
+            }
+        } catch {
+            guard attempt < Self.attemptsMax else {
+                fail(ImportFailure(RequestFailure(.backlogFull), line: batch.firstNumber))
+                return
+            }
+            queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
+                submit(change, attempt: attempt + 1)
+            }
+        }
+    }
+
+    private func take(_ decision: Decision) {
+        switch decision {
+        case .success(let commit):
+            importedCount += batch.lineCount
+            revision = commit.revision
+            batch = ImportBatch(capacity: batch.capacity)
+            goOn()
+        case .failure(let refusal):
+            fail(ImportFailure(refusal.failure, line: batch.firstNumber))
+        }
+    }
+}
+
+/// Why an import ends before the end of its body.
+private struct ImportFailure: Error {
+    let reason: RequestFailure
+    /// The number of the line, or of the first one of a batch that was refused as a whole.
+    let line: Int
+
+    init(_ reason: RequestFailure, line: Int) {
+        self.reason = reason
+        self.line = line
+    }
+}

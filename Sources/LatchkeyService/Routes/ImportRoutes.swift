@@ -1,0 +1,75 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// The route of imports: lines of JSON that are put in batches.
+struct ImportRoutes<Store: CommittingStore>: Sendable {
+    private static var batchLineCountDefault: Int { 128 }
+    private static var batchLineCountMax: Int { 1000 }
+
+    let store: Store
+    let depthMax: Int
+    let lineByteCountMax: Int
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .post,
+            "/v1/import",
+            statuses: [200, 400, 415, 503, 507],
+            checkHead: { request, _ throws(RequestFailure) in
+                request.exchange.readBody(with: try makeImport(request))
+            },
+            handle: { request, _ throws(RequestFailure) in
+                // A request without a body gets no call at its head.
+                let reader = request.exchange.bodyReader as? Import<Store>
+                if let reader {
+                    reader.finish()
+                } else {
+                    try makeImport(request).finish()
+                }
+            }
+        )
+    }
+
+    private func makeImport(_ request: ServiceRequest) throws(RequestFailure) -> Import<Store> {
+        let query = try request.query(["batch"])
+        try request.bodyIsLines()
+        return Import(
+            request,
+            store: store,
+            limits: ImportLimits(
+                batchLineCount: try Self.batchLineCount(query["batch"]),
+                lineByteCountMax: lineByteCountMax,
+                depthMax: depthMax
+            )
+        )
+    }
+
+    private static func batchLineCount(_ text: String?) throws(RequestFailure) -> Int {
+        guard let text else {
+            return batchLineCountDefault
+        }
+        guard let count = Int(text), (1...batchLineCountMax).contains(count) else {
+            throw RequestFailure(
+                .invalidQuery,
+                "batch must be a whole number from 1 to \(batchLineCountMax)."
+            )
+        }
+        return count
+    }
+}
+
+extension ServiceRequest {
+    /// Checks that the body, if it has a media type, is JSON by lines, and that it has no content
+    /// coding.
+    fileprivate func bodyIsLines() throws(RequestFailure) {
+        if let type = exchange.header(named: "content-type"),
+            !MediaType.isJSONLines(type) || exchange.headerCount(named: "content-type") > 1
+        {
+            throw RequestFailure(
+                .unsupportedMediaType,
+                "Send Content-Type: application/x-ndjson, or none."
+            )
+        }
+        try noContentCoding()
+    }
+}

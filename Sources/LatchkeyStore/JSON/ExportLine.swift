@@ -1,0 +1,76 @@
+/// One line of an export: `{"name":…,"value":…,"revision":…,"created":…,"ttl":…}`.
+package enum ExportLine {
+    /// Appends the line of a property, without allocating.
+    ///
+    /// `ttl` is what is left of the property's time, at least a millisecond, so that every line can
+    /// be imported.
+    package static func append(_ property: Property, at time: Timestamp, to bytes: inout [UInt8]) {
+        append(#"{"name":""#, &bytes)
+        unsafe appendString(property.nameBytes, &bytes)
+        append(#"","value":"#, &bytes)
+        unsafe appendValue(property.valueBytes, &bytes)
+        append(#","revision":"#, &bytes)
+        append(property.revision, &bytes)
+        append(#","created":"#, &bytes)
+        append(property.created, &bytes)
+        if property.isMortal {
+            let left = max(1, property.expiry.milliseconds - time.milliseconds)
+            append(#","ttl":"#, &bytes)
+            append(UInt64(left / 1000), &bytes)
+            bytes.append(UInt8(ascii: "."))
+            for unit: Int64 in [100, 10, 1] {
+                bytes.append(UInt8(ascii: "0") + UInt8(left / unit % 10))
+            }
+        }
+        append("}\n", &bytes)
+    }
+
+    private static func append(_ text: StaticString, _ bytes: inout [UInt8]) {
+        unsafe bytes.append(
+            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        )
+    }
+
+    /// Appends the content of a string; a name has no control characters.
+    private static func appendString(_ text: UnsafeRawBufferPointer, _ bytes: inout [UInt8]) {
+        let start = bytes.count
+        unsafe bytes.append(contentsOf: text)
+        let isPlain = bytes[start...].allSatisfy { byte in
+            byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        }
+        guard !isPlain else {
+            return
+        }
+        bytes.removeSubrange(start...)
+        for index in text.indices {
+            let byte = unsafe text[index]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                bytes.append(UInt8(ascii: "\\"))
+            }
+            bytes.append(byte)
+        }
+    }
+
+    /// Appends a stored value on one line: line feeds in JSON are white space.
+    private static func appendValue(_ value: UnsafeRawBufferPointer, _ bytes: inout [UInt8]) {
+        let start = bytes.count
+        unsafe bytes.append(contentsOf: value)
+        for index in start..<bytes.count where bytes[index] == 0x0A || bytes[index] == 0x0D {
+            bytes[index] = UInt8(ascii: " ")
+        }
+    }
+
+    private static func append(_ number: UInt64, _ bytes: inout [UInt8]) {
+        var digits = InlineArray<20, UInt8>(repeating: 0)
+        var first = 20
+        var rest = number
+        repeat {
+            first -= 1
+            digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        for index in first..<20 {
+            bytes.append(digits[index])
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import LatchkeyHTTP
+import Testing
+
+/// Short answers use an object of their connection again, which must not show.
+@Suite(.timeLimit(.minutes(1)))
+struct ShortAnswerTests {
+    private static let seed: UInt64 = 20
+
+    @Test(arguments: TestServer.Mode.allCases)
+    func `an answer has nothing of the one before it`(mode: TestServer.Mode) async throws {
+        let server = try TestServer(mode)
+        let client = try server.client()
+        var random = SplitMix(state: Self.seed)
+        for turn in 0..<400 {
+            let fields = AnswerFields(&random)
+            let reply = client.ask("GET /fields?\(fields.text) HTTP/1.1\r\nHost: x\r\n\r\n")
+            let lines = reply.head.split(separator: "\r\n").filter { $0.hasPrefix("X-") }
+            #expect(
+                lines.map(String.init) == fields.lines && reply.body == fields.text,
+                "turn \(turn) of seed \(Self.seed)"
+            )
+            #expect(reply.field("Content-Length") == "\(fields.text.utf8.count)")
+        }
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: TestServer.Mode.allCases)
+    func `a field that is not valid leaves the next answer whole`(
+        mode: TestServer.Mode
+    ) async throws {
+        let server = try TestServer(mode)
+        let client = try server.client()
+        for path in ["/now", "/bad-field", "/now", "/later", "/now"] {
+            let reply = client.ask("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
+            #expect(reply.status == (path == "/bad-field" ? 500 : 200))
+            #expect(reply.field("Retry-After") == (path == "/now" ? "0" : nil))
+            #expect(!reply.head.contains("Forged"))
+        }
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: TestServer.Mode.allCases)
+    func `a value of the same length is checked like any other`(
+        mode: TestServer.Mode
+    ) async throws {
+        let server = try TestServer(mode)
+        let client = try server.client()
+        let good = client.ask("GET /fields?Aab HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(good.field("X-A") == "ab")
+        // The server makes a line feed of it.
+        let bad = client.ask("GET /fields?A~b HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(bad.status == 500)
+        client.close()
+        try await server.stop()
+    }
+
+    @Test
+    func `known fields are found in any case, and no others`() async throws {
+        let server = try TestServer(.oneEventLoop)
+        let client = try server.client()
+        for (text, _) in FieldName.allKnown {
+            for name in [text, text.uppercased(), text.capitalized] {
+                let reply = client.ask(
+                    "GET /known HTTP/1.1\r\nHost: x\r\n\(name): 1\r\n\r\n"
+                )
+                #expect(reply.body == text, "\(name)")
+            }
+            // A dash is not the control character that differs from it in the bit of the case.
+            let others = [
+                String(text.dropLast()), text + "x", "x" + text.dropFirst(),
+                text.dropLast() + "_", text.replacing("-", with: "_"),
+            ]
+            for name in others where name != text {
+                let reply = client.ask(
+                    "GET /known HTTP/1.1\r\nHost: x\r\n\(name): 1\r\n\r\n"
+                )
+                #expect(reply.status == 200 && reply.body.isEmpty, "\(name)")
+            }
+        }
+        client.close()
+        try await server.stop()
+    }
+}
+
+extension FieldName {
+    /// The known fields that Swift can ask for.
+    static let allKnown: [(text: String, name: FieldName)] = [
+        ("content-encoding", .contentEncoding), ("content-range", .contentRange),
+        ("content-type", .contentType), ("idempotency-key", .idempotencyKey),
+        ("if-match", .ifMatch), ("if-none-match", .ifNoneMatch),
+    ]
+}
+
+extension String {
+    fileprivate var capitalized: String {
+        split(separator: "-").map { $0.prefix(1).uppercased() + $0.dropFirst() }
+            .joined(separator: "-")
+    }
+}
+
+/// The header fields of an answer: of `A12B3` these are `X-A: 12` and `X-B: 3`.
+struct AnswerFields {
+    private static let names: [(letter: Character, name: StaticString)] = [
+        ("A", "X-A"), ("B", "X-B"), ("C", "X-C"), ("D", "X-D"), ("E", "X-E"), ("F", "X-F"),
+        ("G", "X-G"), ("H", "X-H"), ("I", "X-I"),
+    ]
+
+    private(set) var pairs: [(letter: Character, value: String)] = []
+
+    init(_ text: String) {
+        for character in text {
+            if character.isUppercase {
+                pairs.append((character, ""))
+            } else if !pairs.isEmpty {
+                pairs[pairs.count - 1].value.append(character == "~" ? "\n" : character)
+            }
+        }
+    }
+
+    /// Up to nine fields, some of them twice, with values of few lengths.
+    init(_ random: inout SplitMix) {
+        for (letter, _) in Self.names.prefix(Int.random(in: 0...9, using: &random)) {
+            guard Int.random(in: 0..<8, using: &random) > 0 else { continue }
+            let value = String(Int.random(in: 1...120, using: &random))
+            pairs.append((letter, value))
+            if Int.random(in: 0..<16, using: &random) == 0 {
+                pairs.append((letter, value + "0"))
+            }
+        }
+    }
+
+    var text: String { pairs.map { "\($0.letter)\($0.value)" }.joined() }
+
+    var lines: [String] { pairs.map { "X-\($0.letter): \($0.value)" } }
+
+    func add(to fields: inout ResponseFields) {
+        for (letter, value) in pairs {
+            if let known = Self.names.first(where: { $0.letter == letter }) {
+                fields.add(known.name, value)
+            }
+        }
+    }
+}

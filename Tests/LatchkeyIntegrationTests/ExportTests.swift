@@ -1,0 +1,198 @@
+import Foundation
+import LatchkeyComparison
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Exports: one revision each, also an earlier one, whatever happens meanwhile.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct ExportTests {
+    @Test(arguments: TransferVariant.all)
+    func `an export while everything changes is one revision`(
+        variant: TransferVariant
+    ) async throws {
+        try await Deployment.inProcess.serve(variant.flags + ["--history", "1000000"]) { site in
+            let count = 2000
+            try site.imported(manyLines(0..<count) { _ in "100" })
+            let isDone = Synchronized<Bool, LockStrategy>(false)
+            let writers = (0..<3).map { number in
+                TestThread {
+                    let client = try? site.client()
+                    var random = SeededRandom(seed: UInt64(number))
+                    while !isDone.read({ $0 }) {
+                        let one = Int.random(in: 0..<count, using: &random)
+                        let other = Int.random(in: 0..<count, using: &random)
+                        let body = """
+                            {"then":[{"increment":"k\(100_000 + one)","by":-7},\
+                            {"increment":"k\(100_000 + other)","by":7}]}
+                            """
+                        let answer = try? client?.request(
+                            "POST",
+                            "/v1/transactions",
+                            body: Array(body.utf8)
+                        )
+                        #expect(answer?.status == 200)
+                    }
+                }
+            }
+            defer {
+                isDone.write { $0 = true }
+                for writer in writers {
+                    writer.join()
+                }
+            }
+            for _ in 0..<10 {
+                let state = try site.exported()
+                #expect(state.lines.count == count)
+                #expect(state.lines.map { Int($0.value) ?? 0 }.reduce(0, +) == 100 * count)
+                #expect(state.lines.allSatisfy { $0.revision <= state.revision })
+                #expect(try site.exported("?revision=\(state.revision)") == state)
+            }
+        }
+    }
+
+    @Test(arguments: TransferVariant.all)
+    func `an earlier revision is exported as it was`(variant: TransferVariant) async throws {
+        let flags = variant.flags + ["--history", "40"]
+        try await Deployment.inProcess.serve(flags) { site in
+            var random = SeededRandom(seed: 9)
+            var states = [try site.exported()]
+            #expect(states[0] == (try site.exported("?revision=0")))
+            for number in 1...60 {
+                let name = "p\(Int.random(in: 0..<8, using: &random))"
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0 where states[number - 1].lines.contains { $0.name == name }:
+                    #expect(try site.ask("DELETE", "/v1/properties/\(name)").status == 204)
+                case 1:
+                    try site.imported(
+                        (0..<4).map { "{\"name\":\"p\($0)\",\"value\":\(number)}\n" }.joined()
+                    )
+                default:
+                    let answer = try site.ask("PUT", "/v1/properties/\(name)", "\(number)")
+                    #expect([201, 204].contains(answer.status))
+                }
+                states.append(try site.exported())
+                #expect(states[number].revision == number)
+            }
+            for state in states[20...] {
+                #expect(try site.exported("?revision=\(state.revision)") == state)
+                let some = try site.exported("?prefix=p1&revision=\(state.revision)")
+                #expect(some.lines == state.lines.filter { $0.name == "p1" })
+            }
+            for revision in ["0", "19", "61", "18446744073709551615"] {
+                let answer = try site.ask("GET", "/v1/export?revision=\(revision)")
+                #expect(answer.problem == "gone")
+                #expect(answer.status == 410)
+            }
+            for query in ["revision=x", "revision=-1", "revision=%2B1", "revision=", "after=1"] {
+                #expect(try site.ask("GET", "/v1/export?\(query)").problem == "invalid-query")
+            }
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `HEAD sends the revision, and a value comes on one line`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve(["--max-exports", "1"]) { site in
+            let client = try site.client()
+            #expect(
+                try client.request(
+                    "PUT",
+                    "/v1/properties/a%22",
+                    body: Array("{\r\n \"x\":\t1\n}".utf8)
+                ).status == 201
+            )
+            for _ in 0..<3 {
+                let head = try client.request("HEAD", "/v1/export")
+                #expect(head.status == 200)
+                #expect(head.headers["latchkey-revision"] == "1")
+                #expect(head.headers["cache-control"] == "no-cache")
+                try site.await("latchkey_http_connections{state=\"streaming\"}", "0")
+            }
+            let text = try client.request("GET", "/v1/export").text
+            #expect(
+                text
+                    == "{\"name\":\"a\\\"\",\"value\":{   \"x\":\t1 },\"revision\":1,\"created\":1}\n"
+            )
+            #expect(try client.request("GET", "/v1/export?prefix=b").text.isEmpty)
+        }
+    }
+
+    @Test(arguments: TransferVariant.all)
+    func `the number of exports is bounded, and a client that goes frees its place`(
+        variant: TransferVariant
+    ) async throws {
+        try await Deployment.inProcess.serve(variant.flags + ["--max-exports", "1"]) { site in
+            try site.fill()
+            let connection = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
+            #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+            #expect(connection.receive()?.isEmpty == false)
+            let refused = try site.ask("GET", "/v1/export")
+            #expect(refused.problem == "too-many-exports")
+            #expect(refused.status == 503)
+            #expect(refused.headers["retry-after"] == "1")
+            connection.reset()
+            try site.await("latchkey_http_connections{state=\"streaming\"}", "0")
+            try site.awaitExport()
+        }
+    }
+
+    @Test(arguments: TransferVariant.all)
+    func `a drain waits for an export`(variant: TransferVariant) async throws {
+        try await offPool {
+            let program = try Program(
+                ["serve", "--port", "0", "--drain-seconds", "20"] + variant.flags
+            )
+            let site = Site(port: try program.awaitPort())
+            try site.fill()
+            let client = try site.client()
+            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
+            program.signal(SIGTERM)
+            try program.awaitErrors(containing: "draining")
+            // Longer than streams of events have.
+            usleep(1_500_000)
+            #expect(try ExportedState(client.answer()).lines.count == Site.filledCount)
+            #expect(program.wait() == 0)
+        }
+    }
+
+    @Test(arguments: TransferVariant.all)
+    func `an export that a stop cuts off does not look complete`(
+        variant: TransferVariant
+    ) async throws {
+        try await offPool {
+            let program = try Program(
+                ["serve", "--port", "0", "--drain-seconds", "1"] + variant.flags
+            )
+            let site = Site(port: try program.awaitPort())
+            try site.fill()
+            let client = try site.client()
+            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
+            #expect(program.end() == 1)
+            #expect(throws: HTTPClientError.self) { try client.answer() }
+        }
+    }
+}
+
+extension Site {
+    /// So many that their export does not fit into the buffers of sockets.
+    fileprivate static let filledCount = 20_000
+
+    fileprivate func fill() throws {
+        let value = "\"" + String(repeating: "x", count: 1000) + "\""
+        try imported(manyLines(0..<Self.filledCount) { _ in value }, query: "?batch=1000")
+    }
+
+    /// Waits until an export is allowed again.
+    fileprivate func awaitExport() throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try ask("GET", "/v1/export?prefix=none").status != 200 {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "exports stay refused")
+            }
+        }
+    }
+}

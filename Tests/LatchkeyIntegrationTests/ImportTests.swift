@@ -1,0 +1,157 @@
+import LatchkeyTestSupport
+import Testing
+
+/// Imports, and exports of what was imported.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct ImportTests {
+    @Test(arguments: TransferVariant.all)
+    func `what was imported is exported, and can be imported again`(
+        variant: TransferVariant
+    ) async throws {
+        try await Deployment.inProcess.serve(variant.flags) { site in
+            let lines =
+                "{\"name\":\"b\\\"\\\\\",\"value\":{\"x\": [1, \"\\n\"]}}\r\n"
+                + "\r\n  \n{\"name\":\"\\u00e9\",\"value\" : null ,\"ttl\":1000.5}\n"
+                + "{\"created\":9,\"revision\":9,\"value\":1.50,\"name\":\"a\"}\n"
+                + "{\"name\":\"c\",\"value\":1}\n{\"name\":\"c\",\"value\":2}"
+            #expect(try site.imported(lines) == (5, 1))
+            let first = try site.exported()
+            #expect(
+                first.values
+                    == ["b\"\\": "{\"x\": [1, \"\\n\"]}", "é": "null", "a": "1.50", "c": "2"]
+            )
+            #expect(first.lines.allSatisfy { $0.revision == 1 && $0.created == 1 })
+            let text = try site.ask("GET", "/v1/export").text
+            #expect(try site.imported(text) == (4, 2))
+            let second = try site.exported()
+            #expect(second.values == first.values)
+            #expect(second.lines.allSatisfy { $0.revision == 2 && $0.created == 1 })
+            #expect(second.lines.filter { $0.ttl != nil }.map(\.name) == ["é"])
+            let left = second.lines.compactMap(\.ttl)
+            #expect(left.allSatisfy { $0 > 900 && $0 <= 1000.5 })
+        }
+    }
+
+    @Test(arguments: TransferVariant.all)
+    func `a bad line ends the import, and the batches before it stay`(
+        variant: TransferVariant
+    ) async throws {
+        try await Deployment.inProcess.serve(variant.flags) { site in
+            let good = manyLines(0..<25) { "\($0)" }
+            let after = manyLines(30..<3000) { "\($0)" }
+            for (bad, word) in [
+                ("{\"name\":\"x\",\"value\":}", "JSON"), ("[]", "object"), ("\u{FEFF}{}", "JSON"),
+                ("{\"name\":\"\",\"value\":1}", "empty"), ("{\"name\":\"x\"}", "value"),
+                ("{\"name\":\"x\",\"value\":1,\"ttl\":0}", "ttl"),
+                ("{\"name\":\"x\",\"value\":1,\"x\":1}", "members"),
+            ] {
+                let client = try site.client()
+                let body = Array((good + bad + "\n" + after).utf8)
+                let answer = try client.request("POST", "/v1/import?batch=10", body: body)
+                #expect(answer.status == 400)
+                #expect(answer.problem == "invalid-line")
+                let object = try #require(answer.json as? [String: Any])
+                #expect(object["line"] as? Int == 26)
+                #expect(object["imported"] as? Int == 20)
+                #expect((object["detail"] as? String)?.contains(word) == true)
+                #expect(try site.exported().lines.count == 20)
+                #expect(try client.request("GET", "/healthz").status == 200)
+            }
+        }
+    }
+
+    @Test(arguments: [["--http-threads", "2"], ["--thread-per-connection"]])
+    func `a line is whole wherever the pieces of the body end`(flags: [String]) async throws {
+        try await Deployment.inProcess.serve(flags) { site in
+            let body = Array(
+                "{\"name\":\"a\",\"value\":\"é\"}\r\n\n{\"name\":\"b\",\"value\":[1]}".utf8
+            )
+            let client = try site.client()
+            for cut in 1..<body.count {
+                try client.send(
+                    "POST /v1/import HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                )
+                for piece in [body[..<cut], body[cut...]] {
+                    try client.send("\(String(piece.count, radix: 16))\r\n")
+                    try client.send(Array(piece) + [0x0D, 0x0A])
+                }
+                try client.send("0\r\n\r\n")
+                let answer = try client.answer()
+                #expect(answer.text == "{\"imported\":2,\"revision\":\(cut)}")
+            }
+            #expect(try site.exported().values == ["a": "\"é\"", "b": "[1]"])
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `the bounds of an import`(deployment: Deployment) async throws {
+        let flags = ["--max-body-bytes", "1000", "--max-properties", "150"]
+        try await deployment.serve(flags) { site in
+            #expect(try site.ask("POST", "/v1/import").text == "{\"imported\":0,\"revision\":0}")
+            #expect(try site.imported("") == (0, 0))
+            #expect(try site.imported("\n\r\n \n") == (0, 0))
+            for batch in ["0", "1001", "x", ""] {
+                let answer = try site.ask("POST", "/v1/import?batch=\(batch)", "")
+                #expect(answer.problem == "invalid-query")
+            }
+            func named(_ type: String) throws -> Int {
+                try site.ask("POST", "/v1/import", "\n", headers: [type]).status
+            }
+            for type in [
+                "application/x-ndjson", "application/jsonl",
+                "application/json-lines; charset=utf-8",
+            ] {
+                #expect(try named("Content-Type: \(type)") == 200)
+            }
+            for field in [
+                "Content-Type: application/json", "Content-Encoding: gzip",
+                "Content-Type: application/x-ndjson; charset=latin1",
+            ] {
+                #expect(try named(field) == 415)
+            }
+            let start = "{\"name\":\"a\",\"value\":\""
+            let long = start + String(repeating: "x", count: 1000 - start.count - 2) + "\"}"
+            #expect(try site.imported(long + "\n" + long) == (2, 2), "a full batch ends early")
+            let longer = try site.ask("POST", "/v1/import", "\n" + long + " ")
+            #expect(longer.problem == "invalid-line")
+            #expect((longer.json as? [String: Any])?["line"] as? Int == 2)
+            #expect(
+                try site.imported(manyLines(0..<100) { "\($0)" }, query: "?batch=1000").count == 100
+            )
+            let full = try site.ask("POST", "/v1/import?batch=20", manyLines(100..<200) { "\($0)" })
+            #expect(full.problem == "store-full")
+            let object = try #require(full.json as? [String: Any])
+            #expect(object["line"] as? Int == 41)
+            #expect(object["imported"] as? Int == 40)
+            #expect(try site.exported().lines.count == 141)
+        }
+    }
+
+    @Test(arguments: TransferVariant.all)
+    func `a client that goes leaves whole batches`(variant: TransferVariant) async throws {
+        try await Deployment.inProcess.serve(variant.flags) { site in
+            let client = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
+            let head =
+                "POST /v1/import?batch=10 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
+            #expect(client.send((head + manyLines(0..<25) { "\($0)" }).utf8))
+            try site.await("latchkey_store_properties", "20")
+            client.close()
+            try site.await("latchkey_http_connections{state=\"receiving\"}", "0")
+            #expect(try site.exported().lines.count == 20)
+        }
+    }
+
+    @Test func `a backlog that is full delays an import`() async throws {
+        let flags = ["--strategy", "serial-queue-async", "--backlog", "1", "--stripes", "1"]
+        try await Deployment.inProcess.serve(flags) { site in
+            let haveEnded = TestThread.run(4) { number in
+                let lines = manyLines(number * 1000..<(number + 1) * 1000) { "\($0)" }
+                let result = try? site.imported(lines, query: "?batch=5")
+                #expect(result?.count == 1000)
+            }
+            #expect(haveEnded)
+            let state = try site.exported()
+            #expect(state.lines.count == 4000)
+        }
+    }
+}

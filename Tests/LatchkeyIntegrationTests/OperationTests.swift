@@ -1,0 +1,270 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// Operations over HTTP.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct OperationTests {
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    func `an operation is accepted, executed and shown`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        try await deployment.serve(flags + ["--strategy", "serial-queue-async"]) { site in
+            let answer = try site.submit(
+                #"""
+                {"name":"report","priority":"high","steps":[{"put":"a","value":{"x": 1},"ttl":9},
+                {"merge":"a","patch":{"y":2}},{"put":"copy"},{"increment":"n","by":2},
+                {"get":"copy"},
+                {"transaction":{"if":[{"name":"n","revision":4}],"then":[{"delete":"n"}]}}]}
+                """#
+            )
+            #expect(answer.status == 202)
+            let operation = try answer.operation
+            #expect(answer.headers["location"] == "/v1/operations/\(operation.id)")
+            #expect((operation["name"], operation["priority"]) == ("report", "high"))
+            let events = try site.events(of: operation.id)
+            #expect(events.states == ["pending", "ready", "executing", "finished"])
+            #expect(events.all.first?.text("created").hasSuffix("Z") == true)
+            let end = try site.operation(operation.id)
+            #expect(end.members["value"] as? [String: Any] != nil)
+            #expect(end.members["progress"] as? Double == 1)
+            #expect((end.members["step"] as? Int, end.members["steps"] as? Int) == (6, 6))
+            #expect(try site.ask("GET", "/v1/properties/copy").text == #"{"x": 1,"y":2}"#)
+            #expect(try site.ask("GET", "/v1/properties/n").status == 404)
+            let resumed = try site.events(of: operation.id, after: events.all[2].number)
+            #expect(resumed.states == ["finished"], "the stream goes on where it was left")
+            let metrics = try site.ask("GET", "/metrics").text
+            #expect(metrics.contains(#"latchkey_operations_ended_total{outcome="finished"} 1"#))
+            #expect(metrics.contains(#"latchkey_operations{state="finished"} 1"#))
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `a wait is cancelled, and later steps are not made`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
+            let id = try site.submit(
+                #"{"steps":[{"put":"a","value":1},{"wait":86400},{"put":"b","value":1}]}"#
+            ).operation.id
+            let watching = try EventReader(site, id)
+            try watching.skip { $0.members["step"] as? Int == 2 }
+            // The stream's end shows the cancellation: the wait would take a day.
+            #expect(try site.ask("DELETE", "/v1/operations/\(id)").status == 202)
+            #expect(try watching.rest().states == ["cancelled"])
+            #expect(try site.operation(id)["state"] == "cancelled")
+            #expect(
+                try site.ask("DELETE", "/v1/operations/\(id)").operation["state"] == "cancelled"
+            )
+            #expect(try site.ask("GET", "/v1/properties/a").status == 200, "what is done stays")
+            #expect(try site.ask("GET", "/v1/properties/b").status == 404)
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `a comparison is cancelled while it measures`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            let id = try site.submit(
+                #"{"steps":[{"compare":{"strategies":["lock"],"threads":2,"seconds":60}}]}"#
+            ).operation.id
+            let watching = try EventReader(site, id)
+            try watching.skip { $0.members["step"] as? Int == 1 }
+            let start = ContinuousClock.now
+            #expect(try site.ask("DELETE", "/v1/operations/\(id)").status == 202)
+            #expect(try watching.rest().states == ["cancelled"])
+            #expect(ContinuousClock.now - start < .seconds(20), "of at least a minute")
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `a comparison ends with its report`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            let id = try site.submit(
+                #"{"steps":[{"compare":{"strategies":["lock"],"threads":1,"seconds":0.1}}]}"#
+            ).operation.id
+            #expect(try site.events(of: id).states.last == "finished")
+            let report = try #require(try site.operation(id).members["value"] as? [String: Any])
+            #expect((report["cases"] as? [Any])?.count == 1)
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `an error is caught, or fails what depends on the operation`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
+            let answer = try site.submit(
+                #"""
+                {"operations":[
+                {"id":"caught","steps":[{"get":"none"}],"catch":[{"put":"error"}]},
+                {"id":"late","dependsOn":["lost"],"steps":[{"put":"never","value":1}]},
+                {"id":"lost","dependsOn":["caught"],"steps":[{"import":"{\"name\":\"a\"}"}]}]}
+                """#
+            )
+            #expect(answer.status == 202)
+            #expect(try site.events(of: "late").states == ["pending", "cancelled"])
+            let error = try site.ask("GET", "/v1/properties/error").text
+            #expect(error.contains("/problems/not-found"))
+            let caught = try site.operation("caught")
+            #expect(caught["state"] == "finished")
+            #expect(caught.problem == "not-found")
+            #expect(try site.operation("lost").problem == "invalid-line")
+            #expect(try site.operation("late").problem == "dependency-failed")
+            #expect(try site.ask("GET", "/v1/properties/never").status == 404)
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `the list shows the newest first, by state and page by page`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
+            for id in ["a", "b", "c"] {
+                let body = #"{"id":"\#(id)","after":3600,"steps":[{"get":"x"}]}"#
+                #expect(try site.submit(body).status == 202)
+            }
+            _ = try site.ask("DELETE", "/v1/operations/b")
+            #expect(try site.list("") == ["c", "b", "a"])
+            #expect(try site.list("?state=pending") == ["c", "a"])
+            let page = try site.ask("GET", "/v1/operations?limit=2").json as? [String: Any]
+            let next = try #require(page?["next"] as? String)
+            #expect(try site.list("?limit=2&after=\(next)") == ["a"])
+        }
+    }
+
+    @Test func `a drain cancels, and streams get a last event`() async throws {
+        try await Deployment.program.serve { _ in }
+        let service = try Program(["serve", "--port", "0", "--log-level", "error"])
+        try await offPool {
+            let site = Site(port: try service.awaitPort())
+            let id = try site.submit(#"{"steps":[{"wait":86400}]}"#).operation.id
+            let watching = try EventReader(site, id)
+            try watching.skip { $0.members["step"] as? Int == 1 }
+            service.signal(SIGTERM)
+            #expect(try watching.rest().states == ["cancelled"])
+            #expect(service.wait() == 0)
+        }
+    }
+}
+
+// MARK: Reading
+
+extension Site {
+    func submit(_ body: String) throws -> HTTPAnswer {
+        try ask("POST", "/v1/operations", body)
+    }
+
+    func operation(_ id: String) throws -> ShownOperation {
+        try ask("GET", "/v1/operations/\(id)").operation
+    }
+
+    func list(_ query: String) throws -> [String] {
+        let page = try ask("GET", "/v1/operations\(query)").json as? [String: Any]
+        return (page?["operations"] as? [[String: Any]] ?? []).compactMap { $0["id"] as? String }
+    }
+
+    /// All events of an operation, up to its end.
+    func events(of id: String, after number: String? = nil) throws -> ShownEvents {
+        try EventReader(self, id, after: number).rest()
+    }
+}
+
+/// An operation as the service shows it.
+struct ShownOperation {
+    let members: [String: Any]
+
+    var id: String { self["id"] ?? "" }
+    subscript(name: String) -> String? { members[name] as? String }
+
+    /// The name of the problem that its error is.
+    var problem: String? {
+        let error = members["error"] as? [String: Any]
+        return (error?["type"] as? String).map { String($0.dropFirst("/problems/".count)) }
+    }
+}
+
+extension HTTPAnswer {
+    var operation: ShownOperation {
+        get throws { ShownOperation(members: try #require(json as? [String: Any], "\(text)")) }
+    }
+}
+
+/// Events of an operation, in their order.
+struct ShownEvents {
+    struct Event {
+        let kind: String
+        let number: String
+        let operation: ShownOperation
+
+        func text(_ name: String) -> String { operation[name] ?? "" }
+    }
+
+    var all: [Event] = []
+
+    /// The states of the events that are changes of state.
+    var states: [String] { all.filter { $0.kind == "state" }.map { $0.text("state") } }
+}
+
+/// Reads the events of one operation from its stream.
+final class EventReader {
+    private let connection: LoopbackConnection
+    private var received: [UInt8] = []
+    private var hasEnded = false
+
+    init(_ site: Site, _ id: String, after number: String? = nil) throws {
+        connection = try LoopbackConnection(port: site.port, timeoutSeconds: 60)
+        let resume = number.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+        let head = "GET /v1/operations/\(id)/events HTTP/1.0\r\nHost: localhost\r\n\(resume)\r\n"
+        guard connection.send(head.utf8) else { throw ProgramError(description: "not sent") }
+        let answer = try #require(try block(endingWith: "\r\n\r\n"))
+        guard answer.contains(" 200 "), answer.contains("text/event-stream"),
+            try block(endingWith: "\n\n") == "retry: 1000"
+        else { throw ProgramError(description: "no stream of events: \(answer)") }
+    }
+
+    /// Reads events up to one whose operation is as it is asked for.
+    func skip(to isReached: (ShownOperation) -> Bool) throws {
+        while let event = try next() {
+            if isReached(event.operation) { return }
+        }
+        throw ProgramError(description: "the stream ended early")
+    }
+
+    /// All further events, up to the end of the stream.
+    func rest() throws -> ShownEvents {
+        var events = ShownEvents()
+        while let event = try next() { events.all.append(event) }
+        return events
+    }
+
+    private func next() throws -> ShownEvents.Event? {
+        guard let text = try block(endingWith: "\n\n") else { return nil }
+        var fields: [String: String] = [:]
+        for line in text.split(separator: "\n") {
+            let sides = line.split(separator: ":", maxSplits: 1).map { String($0) }
+            fields[sides[0]] = sides[1].trimmingCharacters(in: .whitespaces)
+        }
+        let data = Data((fields["data"] ?? "").utf8)
+        let json = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+        return ShownEvents.Event(
+            kind: try #require(fields["event"]),
+            number: try #require(fields["id"]),
+            operation: ShownOperation(members: try #require(json))
+        )
+    }
+
+    /// The text up to an ending; nil at the end of the stream.
+    private func block(endingWith ending: String) throws -> String? {
+        while true {
+            if let range = received.firstRange(of: Array(ending.utf8)) {
+                let text = String(decoding: received[..<range.lowerBound], as: UTF8.self)
+                received.removeSubrange(..<range.upperBound)
+                return text
+            }
+            guard !hasEnded, let more = connection.receive() else { return nil }
+            hasEnded = more.isEmpty
+            received += more
+        }
+    }
+}

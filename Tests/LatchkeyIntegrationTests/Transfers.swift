@@ -1,0 +1,96 @@
+import LatchkeyTestSupport
+import Testing
+
+/// A way to serve that exports and imports are tried in.
+struct TransferVariant: CustomTestStringConvertible, Sendable {
+    let flags: [String]
+
+    var testDescription: String { flags.joined(separator: " ") }
+
+    static let all: [Self] = [
+        "lock", "snapshot", "actor", "barrier-queue-async", "serial-queue",
+    ].flatMap { strategy in
+        [["--http-threads", "2"], ["--thread-per-connection"]].map { mode in
+            Self(flags: ["--strategy", strategy] + mode)
+        }
+    }
+}
+
+/// One line of an export.
+struct ExportedLine: Equatable {
+    let name: String
+    /// As it was sent.
+    let value: String
+    let revision: Int
+    let created: Int
+    let ttl: Double?
+
+    /// Reads the members in the order in which they are written.
+    init?(_ line: Substring) {
+        let pattern =
+            /\{"name":"((?:[^"\\]|\\.)*)","value":(.*),"revision":(\d+),"created":(\d+)(?:,"ttl":([\d.]+))?\}/
+        guard let match = line.wholeMatch(of: pattern), let revision = Int(match.3),
+            let created = Int(match.4)
+        else {
+            return nil
+        }
+        name = String(match.1).replacing("\\\"", with: "\"").replacing("\\\\", with: "\\")
+        value = String(match.2)
+        self.revision = revision
+        self.created = created
+        ttl = match.5.flatMap { Double($0) }
+    }
+}
+
+/// An export that was read to its end.
+struct ExportedState: Equatable {
+    let revision: Int
+    let lines: [ExportedLine]
+
+    /// Names and values.
+    var values: [String: String] {
+        Dictionary(lines.map { ($0.name, $0.value) }) { $1 }
+    }
+
+    init(_ answer: HTTPAnswer) throws {
+        #expect(answer.status == 200)
+        #expect(answer.headers["content-type"] == "application/x-ndjson")
+        revision = try #require(answer.headers["latchkey-revision"].flatMap { Int($0) })
+        #expect(answer.body.isEmpty || answer.body.last == 0x0A)
+        let texts = answer.text.split(separator: "\n")
+        lines = texts.compactMap { ExportedLine($0) }
+        #expect(lines.count == texts.count)
+        let names = lines.map { Array($0.name.utf8) }
+        #expect(zip(names, names.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
+    }
+}
+
+extension Site {
+    func exported(_ query: String = "") throws -> ExportedState {
+        try ExportedState(ask("GET", "/v1/export\(query)"))
+    }
+
+    /// Imports lines, and returns how many were imported and the revision.
+    @discardableResult
+    func imported(_ lines: String, query: String = "") throws -> (count: Int, revision: Int) {
+        let answer = try ask("POST", "/v1/import\(query)", lines)
+        #expect(answer.status == 200, "\(answer.text)")
+        let object = try #require(answer.json as? [String: Int])
+        return (try #require(object["imported"]), try #require(object["revision"]))
+    }
+
+    /// Waits until a line of the metrics has this value.
+    func await(_ metric: String, _ value: String) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try !ask("GET", "/metrics").text.contains("\n\(metric) \(value)\n") {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "\(metric) does not become \(value)")
+            }
+        }
+    }
+}
+
+/// Lines of many properties.
+func manyLines(_ numbers: Range<Int>, value: (Int) -> String) -> String {
+    numbers.map { "{\"name\":\"k\(100_000 + $0)\",\"value\":\(value($0))}\n" }.joined()
+}

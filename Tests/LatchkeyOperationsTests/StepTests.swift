@@ -1,0 +1,98 @@
+import Foundation
+import LatchkeyStore
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyOperations
+
+/// What each kind of step does to the store.
+@Suite(.timeLimit(.minutes(1)))
+struct StepTests {
+    private static func end(
+        of bench: Bench,
+        _ steps: OperationStep...
+    ) async throws
+        -> OperationSnapshot
+    {
+        try await bench.end(of: try bench.submit(OperationPlan(steps: steps)))
+    }
+
+    @Test func `each step's value is that of its property`() async throws {
+        let bench = Bench()
+        #expect(try await Self.end(of: bench, .put("a", "1")).value?.text == "1")
+        #expect(try await Self.end(of: bench, .increment("a")).value?.text == "2")
+        #expect(try await Self.end(of: bench, .get("a")).value?.text == "2")
+        #expect(try await Self.end(of: bench, .merge("a", "{\"b\":1}")).value?.text == "{\"b\":1}")
+        #expect(try await Self.end(of: bench, .delete("a")).value?.text == "null")
+        #expect(try await Self.end(of: bench, .delete("a")).value?.text == "null")
+        #expect(bench.value("a") == nil)
+    }
+
+    @Test func `a transaction is one commit, and its answer is the value`() async throws {
+        let bench = Bench()
+        let end = try await Self.end(
+            of: bench,
+            .transaction(#"{"if":[{"name":"a","exists":false}],"then":[{"put":"a","value":1}]}"#),
+            .put("result", nil)
+        )
+        #expect(end.state == .finished)
+        #expect(
+            bench.value("result")
+                == #"{"succeeded":true,"revision":1,"#
+                + #""results":[{"name":"a","revision":1,"created":1}]}"#
+        )
+        let failed = try await Self.end(
+            of: bench,
+            .transaction(#"{"then":[{"put":"b","value":1},{"increment":"result"}]}"#)
+        )
+        guard case .refused(.step) = failed.failure else {
+            Issue.record("\(failed)")
+            return
+        }
+        #expect(bench.value("b") == nil, "nothing of it is applied")
+    }
+
+    @Test func `lines are imported in batches, from a text or an array`() async throws {
+        let bench = Bench()
+        let lines = (1...300).map { #"{\"name\":\"n\#($0)\",\"value\":\#($0)}"# }
+        let text = "\"" + lines.joined(separator: #"\r\n\n"#) + "\""
+        let end = try await Self.end(of: bench, .lines(text))
+        #expect(end.value?.text == #"{"imported":300,"revision":3}"#)
+        #expect(bench.value("n300") == "300")
+        let array = try await Self.end(
+            of: bench,
+            .put("list", #"[{"name":"x","value":[1]},{"name":"y","value":2,"ttl":9}]"#),
+            .lines(nil)
+        )
+        #expect(array.value?.text == #"{"imported":2,"revision":5}"#)
+        #expect(bench.value("x") == "[1]")
+        #expect(try await Self.end(of: bench, .lines("\"\"")).state == .finished)
+    }
+
+    @Test(arguments: [
+        "{", "[]", #"{\"name\":\"a\"}"#, #"{\"name\":\"\",\"value\":1}"#,
+        #"{\"name\":\"a\",\"value\":1,\"ttl\":0}"#, #"{\"name\":\"a\",\"value\":1,\"x\":0}"#,
+    ])
+    func `a bad line in the middle leaves the batches before it`(bad: String) async throws {
+        let bench = Bench()
+        let good = (1...200).map { #"{\"name\":\"n\#($0)\",\"value\":\#($0)}"# }
+        let text = "\"" + (good + [bad] + good).joined(separator: #"\n"#) + "\""
+        let end = try await Self.end(of: bench, .lines(text))
+        guard case .line(201, imported: 128, _) = end.failure else {
+            Issue.record("\(end)")
+            return
+        }
+        #expect(bench.value("n128") == "128")
+        #expect(bench.value("n129") == nil, "nothing of the bad line's batch is applied")
+        #expect(bench.store.usage.revision == 1)
+    }
+
+    @Test(arguments: ["1", "{}", "null"])
+    func `what is neither a text nor an array is not imported`(value: String) async throws {
+        let end = try await Self.end(of: Bench(), .put("a", value), .lines(nil))
+        guard case .notLines = end.failure else {
+            Issue.record("\(end)")
+            return
+        }
+    }
+}
