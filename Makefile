@@ -15,6 +15,7 @@ DEBUG := --scratch-path .build-debug
 RELEASE := --scratch-path .build-release --configuration release
 RELEASE_BINARY := .build-release/release/latchkey
 FLOOR := Benchmarks/build/floor
+BENCH_CLIENTS := Benchmarks/build/watchers Benchmarks/build/writers
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -39,11 +40,11 @@ load: build ## every strategy over HTTP in both thread modes, with wrk (7 minute
 	$(RELEASE_BINARY) compare --transport http $(ARGS)
 
 .PHONY: bench
-bench: build $(FLOOR) ## measure the promises of docs/performance.md (minutes)
+bench: build $(FLOOR) $(BENCH_CLIENTS) ## measure the promises of docs/performance.md (minutes)
 	scripts/require load
 	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
 	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
-	    --micro .build-release/release/LatchkeySyncBenchmark
+	    --clients Benchmarks/build --micro .build-release/release/LatchkeySyncBenchmark
 
 .PHONY: bench-compare
 bench-compare: build ## measure the promises of docs/measuring.md (20 minutes)
@@ -53,6 +54,10 @@ bench-compare: build ## measure the promises of docs/measuring.md (20 minutes)
 $(FLOOR): Benchmarks/floor.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
+
+Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -o $@ $<
 
 .PHONY: soak
 soak: build ## three minutes of mixed load; fails if the memory keeps growing

@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import http.client
 import json
-import math
 import os
 import pathlib
 import statistics
@@ -21,13 +20,15 @@ import sys
 import time
 
 import loader
-import transfer
 from driver import drive, rate, socket_errors
+from table import print_table, progress, ratios, row
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 from process import Failure, Latchkey, Server  # noqa: E402
+from transfer import measure_transfers  # noqa: E402
+from watching import measure_expiry, measure_watching  # noqa: E402
 
 CONNECTIONS = 32
 MANY = 100_000
@@ -38,15 +39,8 @@ MICRO_SECONDS_MAX = 600
 
 def main():
     arguments = parse_arguments()
-    parts = {
-        "requests": measure_requests,
-        "shadows": measure_shadows,
-        "million": measure_million,
-        "transfer": lambda arguments: transfer.measure(arguments, row),
-        "micro": measure_micro,
-    }
     rows = []
-    for name, measure in parts.items():
+    for name, measure in PARTS.items():
         if arguments.only in (None, name):
             rows += measure(arguments)
     progress("")
@@ -66,9 +60,10 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
+    parser.add_argument("--clients", required=True, type=pathlib.Path,
+                        help="the folder of the programs watchers and writers")
     parser.add_argument("--micro", help="the program that measures without HTTP")
-    parser.add_argument("--only", choices=["requests", "shadows", "million", "transfer", "micro"],
-                        help="measure this part alone")
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2,
                         help=f"per load and round; each is {SHORTER} shorter ones")
@@ -84,6 +79,7 @@ def measure_requests(arguments):
     """Everything that wrk measures."""
     threads = str(os.cpu_count())
     with Latchkey(arguments.binary, "--http-threads", threads) as one, \
+            Latchkey(arguments.binary, "--http-threads", threads, "--history", "1") as short, \
             Latchkey(arguments.binary, "--http-threads", threads) as many, \
             floor_program(arguments, "per-request") as floor, \
             floor_program(arguments, "shared") as shared:
@@ -96,18 +92,33 @@ def measure_requests(arguments):
             "put": (one, "put", "put", ()),
             "put floor": (floor, "put", "put", ()),
             "put shared": (shared, "put", "put", ()),
+            "put short": (short, "put", "put", ()),
             "random": (many, "random", "random", (MANY,)),
             "random one": (many, "random", "random", (1,)),
         })
     return [
-        *ratios("GET one property ÷ floor", loads, "get", "get floor", 0.95),
-        *ratios("PUT one property ÷ floor", loads, "put", "put floor", 0.90),
+        *ratios("GET one property ÷ floor", loads, "get", "get floor", 0.97, 1.03),
+        *ratios("PUT one property ÷ floor", loads, "put", "put floor", 0.95, 1.08),
+        *ratios("PUT ÷ with --history 1", loads, "put", "put short"),
         *ratios("GET 100,000 at random ÷ one", loads, "random", "random one", 0.85),
         *ratios("GET ÷ floor that never makes a response", loads, "get", "get shared"),
         *ratios("PUT ÷ floor that never makes a response", loads, "put", "put shared")]
 
 
-def interleave(arguments, cases):
+def measure_transactions(arguments):
+    """A transaction that puts two properties, and two PUTs, in turn on one connection."""
+    with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count())) as service:
+        loads = interleave(arguments, {
+            "transaction": (service, "transaction", "pair", ()),
+            "pair": (service, "pair", "pair", ()),
+        }, connections=1)
+    # wrk counts two PUTs of each pair.
+    loads["pair"] = [(each / 2, time * 2) for each, time in loads["pair"]]
+    return ratios("transaction of two PUTs ÷ two PUTs, one client", loads, "transaction", "pair",
+                  1.2)
+
+
+def interleave(arguments, cases, connections=CONNECTIONS):
     """Loads the cases in turn, starting with another one in each round.
 
     Returns by case a list of (answers a second, microseconds of processor time for each).
@@ -122,7 +133,7 @@ def interleave(arguments, cases):
             server, kind, last, words = cases[name]
             before = server.cpu_seconds()
             report = drive(f"{server.url}/v1/properties/{last}", kind,
-                           arguments.seconds / SHORTER, connections=CONNECTIONS, arguments=words)
+                           arguments.seconds / SHORTER, connections=connections, arguments=words)
             if socket_errors(report) or report["status"]:
                 raise Failure(f"{name}: not every answer was 2xx: {report}")
             spent = server.cpu_seconds() - before
@@ -168,22 +179,6 @@ def floor_program(arguments, response):
     """The floor with as many threads as the service, and the same value."""
     return Server(arguments.floor, "--port", "0", "--threads", str(os.cpu_count()),
                   "--value", VALUE.decode(), "--response", response)
-
-
-def ratios(name, loads, numerator, denominator, target=None):
-    """Two rows: of the answers a second, and of the processor time that each takes."""
-    rows = []
-    for part, title, unit in ((0, name, "{:,.0f}/s"), (1, "  the same, processor time a request",
-                                                       "{:.2f} µs")):
-        over, under = ([each[part] for each in loads[key]] for key in (numerator, denominator))
-        values = [one / other for one, other in zip(over, under)]
-        note = " ÷ ".join(unit.format(statistics.median(each)) for each in (over, under))
-        if part == 0 and target is not None:
-            rows.append(row(title, values, "", f"≥ {target}",
-                            statistics.median(values) >= target, note))
-        else:
-            rows.append(row(title, values, "", "", None, note))
-    return rows
 
 
 def measure_million(arguments):
@@ -232,38 +227,16 @@ def measure_micro(arguments):
         for found in map(json.loads, output.splitlines())]
 
 
-def row(name, values, unit, target, met, note):
-    low, high = interval(values) if len(values) > 1 else (None, None)
-    return {"name": name, "median": statistics.median(values), "low": low, "high": high,
-            "rounds": str(len(values)), "unit": unit, "target": target, "met": met, "note": note}
-
-
-def interval(values):
-    """A 95 % interval of the median, by order statistics (Conover, Practical Nonparametric
-    Statistics, section 3.2): of eight values or fewer, the least and the greatest."""
-    ordered = sorted(values)
-    first = max(0, round(len(ordered) / 2 - 0.98 * math.sqrt(len(ordered))) - 1)
-    return ordered[first], ordered[-1 - first]
-
-
-def print_table(rows):
-    head = ("measure", "median", "low", "high", "", "rounds", "target", "", "from")
-    lines = [head]
-    for each in rows:
-        figures = ["" if each[key] is None else f"{each[key]:.3g}"
-                   for key in ("median", "low", "high")]
-        verdict = {True: "met", False: "MISSED", None: ""}[each["met"]]
-        lines.append((each["name"], *figures, each["unit"], each["rounds"], each["target"], verdict,
-                      each["note"]))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
-
-
-def progress(text):
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-
+PARTS = {
+    "requests": measure_requests,
+    "transactions": measure_transactions,
+    "watching": measure_watching,
+    "expiry": measure_expiry,
+    "shadows": measure_shadows,
+    "million": measure_million,
+    "transfer": measure_transfers,
+    "micro": measure_micro,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,10 +5,31 @@
 -- put     PUT of that property, with a body of 32 bytes.
 -- random  GET of properties chosen at random. The URL names the first part of their names; the
 --         second argument is how many there are. With 1 it costs wrk the same.
+-- pair    PUTs of two properties, in turn, and
+-- transaction  both in one transaction, with the same values.
 -- mix     Nine GETs to one PUT over those properties, one after the other.
 
 local body = '"abcdefghijklmnopqrstuvwxyz0123"'
 local headers = { ["Content-Type"] = "application/json" }
+
+-- Both kinds call a function for each request, so that they cost wrk the same.
+local function send_pairs(kind)
+  local first, second
+  if kind == "pair" then
+    first = wrk.format("PUT", wrk.path .. 0, headers, body)
+    second = wrk.format("PUT", wrk.path .. 1, headers, body)
+  else
+    local step = '{"put":"pair%d","value":' .. body .. '}'
+    first = wrk.format("POST", "/v1/transactions", headers,
+      '{"then":[' .. step:format(0) .. ',' .. step:format(1) .. ']}')
+    second = first
+  end
+  local is_second = true
+  function request()
+    is_second = not is_second
+    return is_second and second or first
+  end
+end
 
 function init(arguments)
   local kind, count = arguments[1], tonumber(arguments[2] or 1)
@@ -16,6 +37,9 @@ function init(arguments)
     wrk.method, wrk.headers["Content-Type"], wrk.body = "PUT", headers["Content-Type"], body
   end
   if kind == "get" or kind == "put" then return end
+  if kind == "pair" or kind == "transaction" then
+    return send_pairs(kind)
+  end
   local gets, puts, sent = {}, {}, 0
   for index = 1, count do
     local path = wrk.path .. (index - 1)

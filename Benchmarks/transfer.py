@@ -8,6 +8,7 @@ import time
 
 from driver import drive
 from process import Failure, Latchkey
+from table import row
 
 MILLION = 1_000_000
 NAMES = 1000
@@ -18,7 +19,7 @@ VALUE = '"abcdefghijklmnopqrstuvwxyz0123"'
 EXPORT = b"GET /v1/export HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
-def measure(arguments, row):
+def measure_transfers(arguments):
     """All rows, with a million properties in one service."""
     with Latchkey(arguments.binary) as service:
         imports = [MILLION / load(service.address, MILLION) for _ in range(arguments.rounds)]

@@ -69,7 +69,8 @@ struct ImportTests {
             let client = try site.client()
             for cut in 1..<body.count {
                 try client.send(
-                    "POST /v1/import HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    "POST /v1/import HTTP/1.1\r\nHost: localhost\r\n"
+                        + "Transfer-Encoding: chunked\r\n\r\n"
                 )
                 for piece in [body[..<cut], body[cut...]] {
                     try client.send("\(String(piece.count, radix: 16))\r\n")

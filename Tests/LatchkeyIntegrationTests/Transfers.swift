@@ -28,7 +28,10 @@ struct ExportedLine: Equatable {
     /// Reads the members in the order in which they are written.
     init?(_ line: Substring) {
         let pattern =
-            /\{"name":"((?:[^"\\]|\\.)*)","value":(.*),"revision":(\d+),"created":(\d+)(?:,"ttl":([\d.]+))?\}/
+            #/
+            \{"name":"((?:[^"\\]|\\.)*)","value":(.*),"revision":(\d+),"created":(\d+)
+            (?:,"ttl":([\d.]+))?\}
+            /#
         guard let match = line.wholeMatch(of: pattern), let revision = Int(match.3),
             let created = Int(match.4)
         else {

@@ -285,8 +285,8 @@ package enum Problem: String, CaseIterable, Sendable {
     /// The problem's JSON object.
     ///
     /// The detail is for people and about this occurrence; without one it is the advice. It never
-    /// contains values or names from a client. The extensions (RFC 9457, section 3.2) are members of
-    /// their own.
+    /// contains values or names from a client. The extensions (RFC 9457, section 3.2) are members
+    /// of their own.
     package func json(
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:]

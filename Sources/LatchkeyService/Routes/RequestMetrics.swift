@@ -99,6 +99,16 @@ struct RequestSeries: Sendable {
             )
         }
     }
+
+    /// Counts bytes of a request's body that was read in pieces.
+    func recordReceived(_ byteCount: Int) {
+        unsafe counters._withUnsafeGuaranteedRef { $0.recordReceived(byteCount) }
+    }
+
+    /// Counts bytes of an answer's body that is sent in pieces.
+    func recordSent(_ byteCount: Int) {
+        unsafe counters._withUnsafeGuaranteedRef { $0.recordSent(byteCount) }
+    }
 }
 
 private final class RequestCounters: Sendable {
@@ -139,14 +149,12 @@ private final class RequestCounters: Sendable {
         recordSent(sentByteCount)
     }
 
-    /// Counts bytes of a request's body that was read in pieces.
     func recordReceived(_ byteCount: Int) {
         if byteCount > 0 {
             receivedBytes.add(UInt64(byteCount))
         }
     }
 
-    /// Counts bytes of an answer's body that is sent in pieces.
     func recordSent(_ byteCount: Int) {
         if byteCount > 0 {
             sentBytes.add(UInt64(byteCount))

@@ -1,0 +1,218 @@
+"""What watchers and expiry cost, and how late they are.
+
+Each delay is taken by one clock (CLOCK_MONOTONIC): from the time that a writer puts into the value
+of a property to the time at which a watcher's process has got the event. So it has the PUT, the
+commit, the delivery and the client in it. Clients are the C programs beside this file; they run on
+the same cores as the service.
+"""
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import time
+
+import loader
+from process import Failure, Latchkey
+from table import progress, row
+
+WRITERS = 32
+ONE_WATCHER_ROUNDS = 20
+ONE_WATCHER_SECONDS = 1
+FAN_OUT_WATCHERS = 1000
+FAN_OUT_RATE = 100
+FAN_OUT_ROUNDS = 4
+FAN_OUT_SECONDS = 3
+IDLE_WATCHERS = 10_000
+# Two keep-alive periods and a little.
+IDLE_SECONDS = 31
+MORTAL_PROPERTIES = 1_000_000
+MORTAL_SECONDS = 10
+SETTLE_SECONDS = 3
+EXPIRING_PROPERTIES = 10_000
+EXPIRING_SECONDS = 10
+WRITE_SECONDS = 6
+CLIENT_SECONDS_MAX = 120
+
+
+class Watchers:
+    """The process of `count` watchers, which all are at the latest revision. A context manager."""
+
+    def __init__(self, arguments, service, count=1, target="/v1/watch", event="put"):
+        self.command = [
+            arguments.clients / "watchers", "--port", str(service.address[1]),
+            "--connections", str(count), "--target", target, "--event", event]
+        self.report = None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            self.process.kill()
+            raise Failure("the watchers did not get ready")
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            output, _ = self.process.communicate(timeout=CLIENT_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise Failure("the watchers did not end") from None
+        if kind is None:
+            self.report = json.loads(output)
+
+
+def write(arguments, service, **options):
+    """Runs the writers and returns their report."""
+    words = [word for flag, value in options.items()
+             for word in (f"--{flag.replace('_', '-')}", str(value))]
+    output = subprocess.run(
+        [arguments.clients / "writers", "--port", str(service.address[1]), *words],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True,
+        timeout=CLIENT_SECONDS_MAX).stdout
+    return json.loads(output)
+
+
+def measure_watching(arguments):
+    return [*measure_one_watcher(arguments), *measure_fan_out(arguments), *measure_idle(arguments)]
+
+
+def measure_one_watcher(arguments):
+    """PUTs as fast as they go, in turn with one watcher of them and without."""
+    rates = {"with": [], "without": []}
+    reports = []
+    missing = 0
+    with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count())) as service:
+        for turn in range(ONE_WATCHER_ROUNDS):
+            for case in ("with", "without") if turn % 2 else ("without", "with"):
+                progress(f"one watcher, round {turn + 1} of {ONE_WATCHER_ROUNDS}: {case}")
+                watchers = Watchers(arguments, service) if case == "with" else None
+                with watchers or contextlib.nullcontext():
+                    done = write(arguments, service, connections=WRITERS,
+                                 seconds=ONE_WATCHER_SECONDS)
+                rates[case].append(done["requests"] / done["seconds"])
+                if watchers:
+                    reports.append(watchers.report)
+                    missing += done["requests"] - watchers.report["puts"] \
+                        + watchers.report["jumps"]
+    ratios = [one / other for one, other in zip(rates["with"], rates["without"])]
+    with_watcher, without = (statistics.median(rates[case]) for case in ("with", "without"))
+    ended = sum(each["ended"] for each in reports)
+    return [
+        row("commits that one watcher missed", [missing], "", "0", missing == 0 and ended == 0,
+            f"of {sum(each['puts'] for each in reports) + missing:,}, in order; "
+            f"{ended} of {len(reports)} streams ended"),
+        row("PUT with one watcher ÷ without", ratios, "", "≥ 0.9",
+            statistics.median(ratios) >= 0.9, f"{with_watcher:,.0f}/s ÷ {without:,.0f}/s"),
+        *delays("one watcher of these PUTs, delay", reports)]
+
+
+def measure_fan_out(arguments):
+    """A few commits for many watchers."""
+    reports, rates = [], []
+    with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count()),
+                  "--max-connections", str(FAN_OUT_WATCHERS + 100)) as service:
+        for turn in range(FAN_OUT_ROUNDS):
+            progress(f"{FAN_OUT_WATCHERS} watchers, round {turn + 1} of {FAN_OUT_ROUNDS}")
+            with Watchers(arguments, service, FAN_OUT_WATCHERS) as watchers:
+                # Several connections, so that an answer that is late does not lower the rate.
+                done = write(arguments, service, connections=WRITERS, rate=FAN_OUT_RATE,
+                             seconds=FAN_OUT_SECONDS)
+            rates.append(done["requests"] / done["seconds"])
+            if watchers.report["puts"] != done["requests"] * FAN_OUT_WATCHERS \
+                    or watchers.report["jumps"] or watchers.report["ended"]:
+                raise Failure(f"of {done['requests']} commits {FAN_OUT_WATCHERS} watchers got "
+                              f"{watchers.report}")
+            reports.append(watchers.report)
+    return delays(f"{FAN_OUT_WATCHERS:,} watchers, {FAN_OUT_RATE} commits/s, delay", reports,
+                  f"; {statistics.median(rates):.0f} commits/s reached")
+
+
+def delays(name, reports, more=""):
+    """Two rows: the 99th percentile, and the greatest delay, of each round."""
+    p99, greatest = ([each[key] for each in reports]
+                     for key in ("p99Milliseconds", "maxMilliseconds"))
+    middle = statistics.median(each["p50Milliseconds"] for each in reports)
+    return [
+        row(f"{name}, p99", p99, "ms", "≤ 100", statistics.median(p99) <= 100,
+            f"p50 {middle:.3g} ms, {sum(each['samples'] for each in reports):,} events{more}"),
+        row("  the same, greatest", greatest, "ms", "", None, f"over all {max(greatest):.3g} ms")]
+
+
+def measure_idle(arguments):
+    """Many watchers of properties that do not change."""
+    bound = str(IDLE_WATCHERS + 100)
+    with Latchkey(arguments.binary, "--max-connections", bound, "--max-watchers", bound,
+                  "--http-threads", str(os.cpu_count())) as service:
+        service.ask("GET", "/healthz")
+        before = service.resident_bytes()
+        progress(f"{IDLE_WATCHERS:,} idle watchers")
+        with Watchers(arguments, service, IDLE_WATCHERS, "/v1/watch?prefix=idle") as watchers:
+            time.sleep(SETTLE_SECONDS)
+            share = processor_shares([service], IDLE_SECONDS)[0]
+            resident = service.resident_bytes()
+    if watchers.report["ended"]:
+        raise Failure(f"{watchers.report['ended']} of the idle watches ended")
+    megabytes = resident / 1e6
+    return [
+        row(f"{IDLE_WATCHERS:,} idle watchers, resident memory", [megabytes], "MB", "< 400",
+            megabytes < 400, f"{(resident - before) / IDLE_WATCHERS:,.0f} B for each"),
+        row("  the same, processor time", [share], "%", "< 2", share < 2,
+            f"of a core, over {IDLE_SECONDS} s; "
+            f"{watchers.report['keepAlives'] / IDLE_WATCHERS:.2g} keep-alive comments each")]
+
+
+def measure_expiry(arguments):
+    return [*measure_mortal(arguments), *measure_removal(arguments)]
+
+
+def measure_mortal(arguments):
+    """Services without work, with and without properties that expire in an hour."""
+    with Latchkey(arguments.binary) as full, Latchkey(arguments.binary) as empty:
+        loader.fill(full.address, MORTAL_PROPERTIES, lambda index: b"k%09d?ttl=3600" % index, b"1",
+                    lambda done: progress(f"loading properties that expire: {done:,}"))
+        time.sleep(SETTLE_SECONDS)
+        progress("idle, with properties that expire")
+        shares = processor_shares([full, empty], MORTAL_SECONDS)
+    more = shares[0] - shares[1]
+    return [row(f"{MORTAL_PROPERTIES:,} properties that expire, idle processor time", [more], "%",
+                "≤ 0.1", more <= 0.1,
+                f"of a core more than without any: {shares[0]:.3f} - {shares[1]:.3f}")]
+
+
+def measure_removal(arguments):
+    """From the time of a property's expiry to the event of its removal."""
+    with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count())) as service:
+        progress(f"{EXPIRING_PROPERTIES:,} properties expire")
+        with Watchers(arguments, service, event="expire") as watchers:
+            write(arguments, service, connections=4, count=EXPIRING_PROPERTIES,
+                  expire_after=WRITE_SECONDS, expire_within=EXPIRING_SECONDS)
+            wait_until_empty(service)
+    report = watchers.report
+    if report["samples"] != EXPIRING_PROPERTIES:
+        raise Failure(f"{report['samples']} of {EXPIRING_PROPERTIES} properties have expired")
+    greatest = report["maxMilliseconds"]
+    return [row("removal after a property's expiry, greatest delay", [greatest], "ms", "≤ 50",
+                greatest <= 50,
+                f"p50 {report['p50Milliseconds']:.3g} ms, p99 {report['p99Milliseconds']:.3g} ms; "
+                f"{EXPIRING_PROPERTIES:,} within {EXPIRING_SECONDS} s, at a watcher")]
+
+
+def wait_until_empty(service):
+    deadline = time.monotonic() + WRITE_SECONDS + EXPIRING_SECONDS + CLIENT_SECONDS_MAX
+    while service.metrics()["latchkey_store_properties"] > 0:
+        if time.monotonic() > deadline:
+            raise Failure("the properties do not expire")
+        time.sleep(0.5)
+
+
+def processor_shares(services, seconds):
+    """How much of a core each service uses while nothing is asked of it, in percent."""
+    began = time.monotonic()
+    before = [each.cpu_seconds() for each in services]
+    time.sleep(seconds)
+    after = [each.cpu_seconds() for each in services]
+    took = time.monotonic() - began
+    return [100 * (late - early) / took for early, late in zip(before, after)]
