@@ -5,15 +5,15 @@ internal import Synchronization
 /// Removes properties whose time is over, each by a commit.
 ///
 /// **Design.** A heap has the name, revision and time of each property that expires. The one timer
-/// is set for the first of them, so any number of properties costs nothing until then. A property that
-/// is replaced leaves its entry behind, which does nothing when its time comes, because the
+/// is set for the first of them, so any number of properties costs nothing until then. A property
+/// that is replaced leaves its entry behind, which does nothing when its time comes, because the
 /// revision is another one. When there have been as many additions as twice the entries that were
 /// left at the last time, the heap is made anew from the store: so old entries are at most two
 /// thirds of it.
 ///
 /// `state` is guarded by its lock, which is not held while commits are made. The timer is set while
-/// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use `queue`,
-/// one after the other.
+/// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use
+/// `queue`, one after the other.
 @usableFromInline
 package final class ExpiryQueue: Sendable {
     private struct Entry: Precedable, Sendable {

@@ -62,7 +62,7 @@ struct WatchReplayTests {
             let names = (0..<16).map { "n\($0)" }.shuffled(using: &random)
             let path = "/v1/properties/\(names[0])"
             let value = String(Int.random(in: 1...99_999_999, using: &random))
-            let ttl = "0.0\(Int.random(in: 10...99, using: &random))"
+            let ttl = "0.00\(Int.random(in: 2...9, using: &random))"
             let answer: HTTPAnswer
             switch Int.random(in: 0..<8, using: &random) {
             case 0: answer = try client.request("DELETE", path)
