@@ -133,7 +133,8 @@ struct ImportTests {
         try await Deployment.inProcess.serve(variant.flags) { site in
             let client = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
             let head =
-                "POST /v1/import?batch=10 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n"
+                "POST /v1/import?batch=10 HTTP/1.1\r\nHost: localhost\r\n"
+                + "Content-Length: 100000\r\n\r\n"
             #expect(client.send((head + manyLines(0..<25) { "\($0)" }).utf8))
             try site.await("latchkey_store_properties", "20")
             client.close()
