@@ -77,12 +77,7 @@ package final class ExpiryQueue: Sendable {
     package func start(_ store: some CommittingStore) {
         let users = Users(
             commit: { (change, completion) throws(BacklogFull) in
-                try store.commit(change, observer: NoObserver()) { [weak self] decision in
-                    if case .success = decision {
-                        self?.expiredCount.wrappingAdd(1, ordering: .relaxed)
-                    }
-                    completion()
-                }
+                try store.commit(change, observer: NoObserver()) { _ in completion() }
             },
             snapshot: { store.snapshot(completion: $0) }
         )
@@ -93,6 +88,9 @@ package final class ExpiryQueue: Sendable {
     /// Takes the properties of a commit that expire.
     @inline(__always)
     func note(_ commit: Commit) {
+        if commit.first?.reason == .expired {
+            expiredCount.wrappingAdd(1, ordering: .relaxed)
+        }
         if let property = commit.first?.property, property.isMortal {
             add(property)
         }

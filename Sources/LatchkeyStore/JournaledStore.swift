@@ -111,8 +111,9 @@ extension Journal {
     @usableFromInline
     func record(_ decision: Decision, _ expiries: ExpiryQueue) {
         if case .success(let commit) = decision, !commit.isEmpty {
-            append(commit)
+            // Counted before anybody is told of the commit.
             expiries.note(commit)
+            append(commit)
         }
     }
 }
