@@ -37,6 +37,8 @@ package final class Evictor: Sendable {
 
     /// One in this many properties is a candidate.
     private static let share = 16
+    /// How many removals can be made in one call of another, before the stack is left.
+    private static let depthMax = 8
     /// How often room is made for one change before it is refused: others may take the room.
     @usableFromInline static let attemptsMax = 32
 
@@ -44,8 +46,12 @@ package final class Evictor: Sendable {
     private let state = Synchronized<State, AdaptiveStrategy>(State())
     private let users = Synchronized<Users?, AdaptiveStrategy>(nil)
     private let evictedCount = Atomic<UInt64>(0)
+    private let byteCountMax: Int
 
-    package init() {}
+    /// - Parameter byteCountMax: The store's bound on bytes.
+    package init(byteCountMax: Int = .max) {
+        self.byteCountMax = byteCountMax
+    }
 
     /// How many properties were removed to make room.
     ///
@@ -76,6 +82,11 @@ package final class Evictor: Sendable {
     @usableFromInline
     func makeRoom(for change: Change, completion: @escaping @Sendable (Bool) -> Void) {
         let steps = change.steps
+        // Else everything would be removed for a value that has no room in an empty store either.
+        guard steps.allSatisfy({ $0.byteCountMax <= byteCountMax }) else {
+            completion(false)
+            return
+        }
         let need = steps.reduce(StoreSize()) { size, step in
             StoreSize(
                 propertyCount: size.propertyCount + 1,
@@ -96,13 +107,22 @@ package final class Evictor: Sendable {
         }
     }
 
+    /// Removes one property after the other until the goal is reached.
+    ///
+    /// Where the store calls the completion of a commit before it returns, each removal is made in
+    /// the call of the one before: a long value can take the place of many short ones.
     private func evict(
         _ goal: Goal,
         freed: StoreSize,
+        depth: Int = 0,
         completion: @escaping @Sendable (Bool) -> Void
     ) {
         guard !goal.isReached(freed) else {
             completion(true)
+            return
+        }
+        guard depth < Self.depthMax else {
+            queue.async { [self] in evict(goal, freed: freed, completion: completion) }
             return
         }
         guard let users = users.read({ $0 }) else {
@@ -120,7 +140,7 @@ package final class Evictor: Sendable {
                     evictedCount.wrappingAdd(1, ordering: .relaxed)
                     freed += StoreSize(property)
                 }
-                evict(goal, freed: freed, completion: completion)
+                evict(goal, freed: freed, depth: depth + 1, completion: completion)
             }
             if !isAccepted {
                 completion(freed.propertyCount > 0)
@@ -158,7 +178,9 @@ package final class Evictor: Sendable {
             return (found, scans)
         }
         if scans {
-            users.snapshot { [weak self] snapshot in self?.scan(snapshot) }
+            // A small store has candidates beside those that are spared.
+            let countMin = goal.spared.count + Self.share
+            users.snapshot { [weak self] snapshot in self?.scan(snapshot, countMin: countMin) }
         }
         if found != nil || !mayScan {
             completion(found)
@@ -166,12 +188,13 @@ package final class Evictor: Sendable {
     }
 
     /// Finds the properties of the earliest uses.
-    private func scan(_ snapshot: StoreSnapshot) {
+    private func scan(_ snapshot: StoreSnapshot, countMin: Int) {
         queue.async { [self] in
             var uses: [UInt64] = []
             snapshot.visit { uses.append($0.lastUse) }
             uses.sort()
-            let last = uses.isEmpty ? 0 : uses[(uses.count - 1) / Self.share]
+            let count = max(uses.count / Self.share, min(uses.count, countMin))
+            let last = uses.isEmpty ? 0 : uses[count - 1]
             var candidates: [Candidate] = []
             snapshot.visit { property in
                 let use = property.lastUse

@@ -5,8 +5,8 @@ internal import Synchronization
 /// Removes properties whose time is over, each by a commit.
 ///
 /// **Design.** A heap has the name, revision and time of each property that expires. One timer is
-/// set for the first of them, so any number of properties costs nothing until then. A property that
-/// is replaced leaves its entry behind, which does nothing when its time comes, because the
+/// set for the first of them, for a second at most, so any number of properties costs no more. A
+/// property that is replaced leaves its entry behind, which does nothing when its time comes: the
 /// revision is another one. When there have been as many additions as twice the entries that were
 /// left at the last time, the heap is made anew from the store: so old entries are at most two
 /// thirds of it.
@@ -33,6 +33,8 @@ package final class ExpiryQueue: Sendable {
         var added: [Entry] = []
         /// When the timer is set for; `never` if it is not.
         var wakeUp = Timestamp.never
+        /// The number of the timer that was set last; the earlier ones do nothing.
+        var timer: UInt64 = 0
         var users: Users?
     }
 
@@ -48,6 +50,8 @@ package final class ExpiryQueue: Sendable {
     private static let batchCount = 256
     /// How long it takes until a commit that was refused for the backlog is tried again.
     private static let retryMilliseconds: Int64 = 10
+    /// How long a timer is set for at most. One that an earlier time has replaced stays until then.
+    private static let timerMillisecondsMax: Int64 = 1000
 
     private let clock: StoreClock
     private let queue = DispatchQueue(label: "latchkey.expiry", qos: .userInitiated)
@@ -77,7 +81,7 @@ package final class ExpiryQueue: Sendable {
             snapshot: { store.snapshot(completion: $0) }
         )
         state.write { $0.users = users }
-        queue.async { self.run() }
+        queue.async { self.run(0) }
     }
 
     /// Takes the properties of a commit that expire.
@@ -100,7 +104,7 @@ package final class ExpiryQueue: Sendable {
             revision: property.revision,
             name: PropertyName(of: property).copy()
         )
-        let (isFirst, rebuild) = state.write { state in
+        let (timer, rebuild) = state.write { state in
             if state.isRebuilding {
                 state.added.append(entry)
             }
@@ -114,11 +118,12 @@ package final class ExpiryQueue: Sendable {
             let isFirst = entry.expiry.milliseconds < state.wakeUp.milliseconds
             if isFirst {
                 state.wakeUp = entry.expiry
+                state.timer += 1
             }
-            return (isFirst, rebuild ? state.users : nil)
+            return (isFirst ? state.timer : nil, rebuild ? state.users : nil)
         }
-        if isFirst {
-            wake(at: entry.expiry)
+        if let timer {
+            wake(at: entry.expiry, timer)
         }
         rebuild?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
     }
@@ -147,25 +152,27 @@ package final class ExpiryQueue: Sendable {
         }
     }
 
-    private func wake(at time: Timestamp) {
+    private func wake(at time: Timestamp, _ timer: UInt64) {
         let milliseconds = max(0, time.milliseconds - clock.now().milliseconds)
-        // A timer of Dispatch is bounded by 64 bits of nanoseconds.
-        let delay = Int(min(milliseconds, 86_400_000))
-        queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in self?.run() }
+        let delay = Int(min(milliseconds, Self.timerMillisecondsMax))
+        queue.asyncAfter(deadline: .now() + .milliseconds(delay)) { [weak self] in
+            self?.run(timer)
+        }
     }
 
-    /// Removes what is due, and sets the timer for the next one.
-    private func run() {
+    /// Removes what is due, and sets the next timer, unless another one was set meanwhile.
+    private func run(_ timer: UInt64) {
         let now = clock.now()
         let (due, users) = state.write { state in
             var due: [Entry] = []
-            while due.count < Self.batchCount, let first = state.heap.first,
+            let isLatest = state.timer == timer
+            while isLatest, due.count < Self.batchCount, let first = state.heap.first,
                 first.expiry.milliseconds <= now.milliseconds
             {
                 due.append(first)
                 state.heap.removeFirst()
             }
-            return (due, state.users)
+            return (due, isLatest ? state.users : nil)
         }
         guard let users else {
             return
@@ -179,7 +186,7 @@ package final class ExpiryQueue: Sendable {
             }
         }
         let isRefused = !refused.isEmpty
-        let next = state.write { [refused] state in
+        let (next, nextTimer) = state.write { [refused] state in
             for entry in refused {
                 state.heap.insert(entry)
             }
@@ -187,10 +194,11 @@ package final class ExpiryQueue: Sendable {
             if isRefused {
                 state.wakeUp.milliseconds = now.milliseconds + Self.retryMilliseconds
             }
-            return state.wakeUp
+            state.timer += 1
+            return (state.wakeUp, state.timer)
         }
         if next != .never {
-            wake(at: next)
+            wake(at: next, nextTimer)
         }
     }
 }
