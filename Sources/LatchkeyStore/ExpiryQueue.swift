@@ -50,7 +50,9 @@ package final class ExpiryQueue: Sendable {
     private static let batchCount = 256
     /// How long it takes until a commit that was refused for the backlog is tried again.
     private static let retryMilliseconds: Int64 = 10
-    /// How long a timer is set for at most. One that an earlier time has replaced stays until then.
+    /// How long a timer is set for at most.
+    ///
+    /// One that an earlier time has replaced stays until then.
     private static let timerMillisecondsMax: Int64 = 1000
 
     private let clock: StoreClock
