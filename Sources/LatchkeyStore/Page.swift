@@ -9,16 +9,20 @@ package struct PageRequest: Sendable {
     /// Only names after this one, which need not exist.
     let after: OwnedBytes?
     let limit: Int
+    /// The page ends behind the property that makes names and values this long together.
+    let byteCountMax: Int
 
     package init(
         prefix: OwnedBytes,
         after: OwnedBytes?,
-        limit: Int
+        limit: Int,
+        byteCountMax: Int = .max
     ) {
         precondition((1...Self.limitMax).contains(limit), "A page has 1 to 1000 properties.")
         self.prefix = prefix
         self.after = after
         self.limit = limit
+        self.byteCountMax = byteCountMax
     }
 }
 
@@ -47,8 +51,12 @@ extension Page {
             at: time
         )
         var properties: [Property] = []
-        while properties.count < request.limit, let property = walk.next() {
+        var byteCount = 0
+        while properties.count < request.limit, byteCount < request.byteCountMax,
+            let property = walk.next()
+        {
             properties.append(property)
+            byteCount += property.byteCount
         }
         self.init(
             revision: context.revisions.last,

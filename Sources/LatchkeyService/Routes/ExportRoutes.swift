@@ -59,9 +59,18 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
         guard revision <= snapshot.revision else {
             return nil
         }
-        let count = Int(snapshot.revision - revision)
-        guard case .commits(let commits) = journal.commits(after: revision, countMax: count) else {
-            return nil
+        var commits: [Commit] = []
+        var place = revision
+        // In pieces, because writers wait for the journal while it is read.
+        while place < snapshot.revision {
+            let count = min(Int(snapshot.revision - place), 256)
+            guard case .commits(let piece) = journal.commits(after: place, countMax: count),
+                let last = piece.last
+            else {
+                return nil
+            }
+            commits += piece
+            place = last.revision
         }
         return StateWalk(snapshot, undoing: commits, to: revision, prefix: prefix)
     }

@@ -4,6 +4,9 @@ internal import LatchkeyStore
 
 /// The route of the sorted list of properties.
 struct ListRoutes<Store: CommittingStore>: Sendable {
+    /// A page with values ends behind the one that makes it longer than this.
+    private static var byteCountMax: Int { 4 * 1024 * 1024 }
+
     let store: Store
 
     func add(to table: inout RouteTable) {
@@ -26,7 +29,12 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
             max: PageRequest.limitMax
         )
         let includesValues = try Query.flag(query["values"], name: "values", default: true)
-        let page = PageRequest(prefix: prefix, after: after, limit: limit)
+        let page = PageRequest(
+            prefix: prefix,
+            after: after,
+            limit: limit,
+            byteCountMax: includesValues ? Self.byteCountMax : .max
+        )
         store.list(page, observer: TimingObserver(timing: request.timing)) { page in
             request.respond(json: page.json(includesValues: includesValues))
         }

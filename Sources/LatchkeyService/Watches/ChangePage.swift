@@ -6,6 +6,8 @@ struct ChangePage {
     /// A page ends behind the change that makes it longer than this.
     private static let byteCountMax = 4 * 1024 * 1024
     private static let chunkCount = 256
+    /// What an effect takes in the text, beside its name and value.
+    private static let effectByteCount = 64
 
     private let latest: Revision
     private let limit: Int
@@ -47,7 +49,10 @@ struct ChangePage {
     private mutating func add(_ commit: Commit, _ filter: WatchFilter) {
         let effects = commit.effects.filter { unsafe filter.matches($0.nameBytes) }
         guard !effects.isEmpty else { return }
-        byteCount += effects.reduce(0) { unsafe $0 + ($1.property?.valueBytes.count ?? 0) }
+        byteCount += effects.reduce(0) {
+            unsafe $0 + Self.effectByteCount + $1.nameBytes.count
+                + ($1.property?.valueBytes.count ?? 0)
+        }
         changes.append(
             Commit(
                 revision: commit.revision,

@@ -243,6 +243,11 @@ extension WatchPump {
     /// older: so a client whose properties change seldom does not lose the history.
     private func keepAlive(_ watcher: Watcher, _ now: UInt64) {
         guard !watcher.isOver else { return }
+        if let state = watcher.state, state.snapshot.revision < journal.oldest {
+            // A client that does not read must not keep the state of a revision that is lost.
+            end(watcher)
+            return
+        }
         scheduleKeepAlive(watcher, now)
         guard watcher.index != nil else { return }
         let place = WatchPlace(revision: position)
