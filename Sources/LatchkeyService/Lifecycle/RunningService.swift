@@ -32,7 +32,7 @@ package final class RunningService: Sendable {
         )
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
-        let evictor = Evictor(byteCountMax: configuration.storeLimits.byteCountMax)
+        let evictor = Evictor()
         let watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
