@@ -204,7 +204,7 @@ struct BadInputTests {
             "method-not-allowed",
             405,
             [
-                BadRequest("POST", "/v1/properties/p"), BadRequest("PATCH", "/v1/properties/p"),
+                BadRequest("POST", "/v1/properties/p"),
                 BadRequest("GET", "/v1/properties/p/increment"), BadRequest("BREW", "/healthz"),
                 BadRequest("PUT", "/v1/properties"), BadRequest("DELETE", "/metrics"),
             ]
