@@ -129,6 +129,9 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
     // An empty text keeps libcurl from the proxies that the environment names.
     SET(CURLOPT_PROXY, "")
     SET(CURLOPT_NOSIGNAL, 1L)
+    // Otherwise the end of a request waits for the thread that resolves the name: a name server
+    // that does not answer would outlast the time limit and a cancellation by many seconds.
+    SET(CURLOPT_QUICK_EXIT, 1L)
     SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
     SET(CURLOPT_TIMEOUT_MS, request->timeout_milliseconds)
     SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)request->body_bytes_max)

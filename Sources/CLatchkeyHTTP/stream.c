@@ -29,6 +29,8 @@
 // answer, and each thread that is about to call `draining`. `reference_count` counts the producer,
 // the connection, and all callers together as one.
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -264,10 +266,21 @@ void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) 
     }
 }
 
+// Lets the kernel ask an idle client whether it is still there. So one that has vanished without a
+// word is noticed after minutes, also on a stream that has nothing to send.
+static bool probe_client(connection *c) {
+    int on = 1;
+    int idle_seconds = 60;
+    return setsockopt(c->socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) == 0 &&
+           setsockopt(c->socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof idle_seconds) ==
+               0;
+}
+
 void latchkey_http_stream_begin(connection *c) {
     latchkey_http_server *server = c->server;
     latchkey_http_stream *s = c->stream;
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    bool is_probed = probe_client(c);
     pthread_mutex_lock(&server->lock);
     pthread_mutex_lock(&s->lock);
     s->connection = c;
@@ -280,7 +293,7 @@ void latchkey_http_stream_begin(connection *c) {
     s->settled_bytes = UINT64_MAX;
     latchkey_http_connection_enter(c, PHASE_STREAMING);
     s->is_watched = epoll_ctl(server->watch_set, EPOLL_CTL_ADD, c->socket, &event) == 0;
-    bool is_watched = s->is_watched;
+    bool is_watched = s->is_watched && is_probed;
     bool tells = atomic_load(&server->draining) && !s->is_told;
     s->is_told |= tells;
     bool ends = server->streams_end;

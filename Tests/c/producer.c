@@ -55,8 +55,12 @@ static void release(void *context) {
 
 producer *produce(latchkey_http_request *request, uint32_t status) {
     producer *p = &producers[atomic_fetch_add(&producer_count, 1)];
-    latchkey_http_stream_options options = {
-        atomic_load(&stream_bound), has_room, draining, gone, release, p};
+    latchkey_http_stream_options options = {.buffer_bytes_max = atomic_load(&stream_bound),
+                                            .has_room = has_room,
+                                            .draining = draining,
+                                            .gone = gone,
+                                            .release = release,
+                                            .context = p};
     latchkey_http_response *response;
     p->stream = latchkey_http_stream_create(&options, &response);
     latchkey_http_response_add(response, "Content-Type", "text/plain");

@@ -6,6 +6,8 @@ import uuid
 import schemathesis
 
 NAME_BYTES_MAX = 256
+WAIT = re.compile(r"[0-5]?[0-9](\.[0-9]{1,3})?|60(\.0{1,3})?")
+REVISION = re.compile("[0-9]{1,19}")
 KEY = re.compile("[!-~]{1,255}")
 
 
@@ -26,8 +28,18 @@ def filter_path_parameters(context, path_parameters):
 def before_call(context, case, kwargs):
     """A key is for one request, which a schema cannot say: each valid key is made a new one.
 
-    Otherwise a request would be answered with the answer to an earlier one.
+    Otherwise a request would be answered with the answer to an earlier one. Nor can a schema say
+    which parameters stand alone: `wait` needs `after`, and `revision` stands without both. A long
+    poll is made short.
     """
+    query = case.query or {}
+    if WAIT.fullmatch(str(query.get("wait"))):
+        query["wait"] = 0
+        if "after" not in query:
+            del query["wait"]
+    if REVISION.fullmatch(str(query.get("revision"))):
+        query.pop("after", None)
+        query.pop("wait", None)
     for name, key in list((case.headers or {}).items()):
         if name.lower() == "idempotency-key" and KEY.fullmatch(str(key)):
             case.headers[name] = str(uuid.uuid4())

@@ -113,10 +113,16 @@ def drive(service, arguments):
     here = pathlib.Path(__file__).parent
     with tempfile.TemporaryDirectory() as scratch:
         # The working folder is a scratch one because Hypothesis keeps its examples there.
+        # Streams have no end to wait for. Which steps an operation can have is said in the text
+        # only, not in the schema. Lines of JSON are unknown to the tool. All have integration
+        # tests.
+        left_out = ("watch", "headWatch", "watchOperation", "submitOperations", "importProperties")
+        options = [f"--exclude-operation-id={name}" for name in left_out]
         run(tool("schemathesis"), "--config-file", here / "schemathesis.toml", "run", CONTRACT,
-            "--url", service.url, "--seed", arguments.seed, "--max-examples", arguments.examples,
-            cwd=scratch, env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks",
-                              "PYTHONPATH": str(here), "PYTHONDONTWRITEBYTECODE": "1"})
+            *options, "--url", service.url, "--seed", arguments.seed,
+            "--max-examples", arguments.examples, cwd=scratch,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(here),
+                 "PYTHONDONTWRITEBYTECODE": "1"})
 
 
 def check_configuration():

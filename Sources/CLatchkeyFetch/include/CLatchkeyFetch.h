@@ -9,9 +9,10 @@
  * cannot call.
  *
  * Design. A request runs on the thread that calls latchkey_fetch_get, which returns when it is
- * over. Both callbacks are called on this thread. Nothing is shared between two requests: no
- * connections, no cookies, no resolved names. Redirects are not followed, and the environment's
- * proxies are not used: the caller decides about each address. */
+ * over. Both callbacks are called on this thread. libcurl resolves the name on a thread of its own,
+ * which can outlive the request until the resolver gives up. Nothing is shared between two
+ * requests: no connections, no cookies, no resolved names. Redirects are not followed, and the
+ * environment's proxies are not used: the caller decides about each address. */
 
 /* What a URL leads to. */
 struct latchkey_fetch_origin {
@@ -35,7 +36,7 @@ enum latchkey_fetch_outcome {
     LATCHKEY_FETCH_TIMED_OUT,
     /* The body is longer than body_bytes_max. */
     LATCHKEY_FETCH_TOO_LARGE,
-    /* may_connect refused all addresses. */
+    /* There was no connection, and may_connect refused an address. */
     LATCHKEY_FETCH_REFUSED,
     /* No connection, a broken one, no HTTP, a bad certificate; code says which. */
     LATCHKEY_FETCH_FAILED
