@@ -12,6 +12,9 @@ MAKEFLAGS += --no-print-directory
 # An import that Package.swift does not declare is an error; the tidy test checks the arrows.
 SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
 DEBUG := --scratch-path .build-debug
+# So many tests at once: those of the actor strategy need processor time of the two threads of
+# Swift's pool, which they would get late beside hundreds of other threads.
+WIDTH := --experimental-maximum-parallelization-width 8
 RELEASE := --scratch-path .build-release --configuration release
 RELEASE_BINARY := .build-release/release/latchkey
 FLOOR := Benchmarks/build/floor
@@ -88,7 +91,7 @@ tidy: build-tests ## the rules for the whole tree
 
 .PHONY: unit
 unit: build-tests ## unit tests, laws, and the real process on loopback
-	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests
+	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH)
 
 .PHONY: test-c
 test-c: ## the C wrapper under AddressSanitizer, ThreadSanitizer and valgrind, and its memory

@@ -186,6 +186,14 @@ extension Change.Step {
         }
     }
 
+    /// Whether the result of the step has a value.
+    var showsValue: Bool {
+        switch action {
+        case .get, .increment, .merge: true
+        case .put, .delete, .expire, .evict: false
+        }
+    }
+
     /// Why the step has its effect.
     var reason: Commit.Reason {
         switch action {

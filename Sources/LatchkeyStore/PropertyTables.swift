@@ -254,9 +254,17 @@ extension [Draft] {
         }
         var results: [Draft] = []
         results.reserveCapacity(steps.count)
+        var shownByteCount = 0
         for (index, step) in steps.enumerated() {
             do throws(Refusal) {
                 try self[step.position].take(step.step, step.prepared, at: time, limits)
+                if step.step.showsValue, let property = self[step.position].property {
+                    shownByteCount += property.byteCount
+                }
+                // A short request must not ask for an answer of any length.
+                guard shownByteCount / Transaction.valuesMax <= limits.valueByteCountMax else {
+                    throw .valueTooLarge
+                }
             } catch {
                 throw .step(index, branch, error)
             }

@@ -5,6 +5,9 @@
 /// it.
 @usableFromInline
 package struct Transaction: Sendable {
+    /// How many values of the greatest length the results can have together.
+    static let valuesMax = 16
+
     package let conditions: [Condition]
     /// The steps that are made if all conditions hold.
     package let steps: [Change.Step]

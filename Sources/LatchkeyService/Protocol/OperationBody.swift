@@ -6,6 +6,10 @@ internal import LatchkeySync
 struct OperationBody {
     static let operationCountMax = 128
     private static let nameByteCountMax = 256
+    /// Ten years.
+    private static let delaySecondsMax = 315_360_000
+    /// An hour: a step that waits keeps its place from others.
+    private static let waitSecondsMax = 3600
 
     let fetching: FetchLimits
     let canCompare: Bool
@@ -49,7 +53,7 @@ struct OperationBody {
                 try dependencies(json)
             } ?? [],
             delay: try found[4].map { (json) throws(RequestFailure) in
-                try duration(json, "after")
+                try duration(json, "after", secondsMax: Self.delaySecondsMax)
             } ?? .zero,
             steps: try list(steps, "steps"),
             recovery: try found[6].map { (json) throws(RequestFailure) in
@@ -100,10 +104,14 @@ struct OperationBody {
         return ids
     }
 
-    /// A time in seconds, from 0 to ten years.
-    private func duration(_ json: JSONView, _ name: String) throws(RequestFailure) -> Duration {
-        guard let seconds = Self.number(json), (0...315_360_000).contains(seconds) else {
-            throw invalid("\(name) must be a number of seconds from 0 to 315360000.")
+    /// A time in seconds.
+    private func duration(
+        _ json: JSONView,
+        _ name: String,
+        secondsMax: Int
+    ) throws(RequestFailure) -> Duration {
+        guard let seconds = Self.number(json), (0...Double(secondsMax)).contains(seconds) else {
+            throw invalid("\(name) must be a number of seconds from 0 to \(secondsMax).")
         }
         return .milliseconds(Int64((seconds * 1000).rounded()))
     }
@@ -141,7 +149,7 @@ extension OperationBody {
             }
             if member.name.isString("wait") {
                 _ = try members(json, ["wait"], "This step")
-                return .wait(try duration(member.value, "wait"))
+                return .wait(try duration(member.value, "wait", secondsMax: Self.waitSecondsMax))
             }
             if member.name.isString("import") {
                 _ = try members(json, ["import"], "This step")

@@ -187,8 +187,9 @@ package enum Problem: String, CaseIterable, Sendable {
             "Ask for a later revision, or read the current state. The bounds of the history are "
                 + "--history and --history-bytes."
         case .valueTooLarge:
-            "Nothing was changed. Make the value smaller, or raise --max-body-bytes, which also "
-                + "bounds values that grow by merge patches."
+            "Nothing was changed. Make the value smaller, read fewer values in one transaction, or "
+                + "raise --max-body-bytes. It bounds values that grow by merge patches, and 16 times "
+                + "it bounds the values in the results of a transaction."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:

@@ -240,9 +240,8 @@ extension JSONWriter {
         }
         member("created", result.created)
         ttl(until: result.expiry, at: time)
-        switch step.action {
-        case .put, .delete, .expire, .evict: break
-        case .get, .increment, .merge: unsafe member("value", rawJSON: property.valueBytes)
+        if step.showsValue {
+            unsafe member("value", rawJSON: property.valueBytes)
         }
     }
 }
