@@ -137,7 +137,7 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.all)
+    @Test(arguments: TransferVariant.modes)
     func `a drain waits for an export`(variant: TransferVariant) async throws {
         try await offPool {
             let program = try Program(
@@ -158,7 +158,7 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.all)
+    @Test(arguments: TransferVariant.modes)
     func `an export that a stop cuts off does not look complete`(
         variant: TransferVariant
     ) async throws {

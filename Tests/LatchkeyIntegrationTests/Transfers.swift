@@ -7,6 +7,9 @@ struct TransferVariant: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { flags.joined(separator: " ") }
 
+    /// Both thread modes under one strategy, for what does not depend on the strategy.
+    static let modes = Array(all.prefix(2))
+
     static let all: [Self] = [
         "lock", "snapshot", "actor", "barrier-queue-async", "serial-queue",
     ].flatMap { strategy in
