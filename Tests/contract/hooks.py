@@ -6,7 +6,8 @@ import uuid
 import schemathesis
 
 NAME_BYTES_MAX = 256
-WAIT = re.compile(r"[0-5]?[0-9](\.[0-9]{1,3})?|60(\.0{1,3})?")
+WAIT = re.compile(r"[0-9]+(\.[0-9]+)?(e-[0-9]+)?")
+WAIT_SECONDS_MAX = 60
 REVISION = re.compile("[0-9]{1,19}")
 KEY = re.compile("[!-~]{1,255}")
 
@@ -30,10 +31,11 @@ def before_call(context, case, kwargs):
 
     Otherwise a request would be answered with the answer to an earlier one. Nor can a schema say
     which parameters stand alone: `wait` needs `after`, and `revision` stands without both. A long
-    poll is made short.
+    poll is made short, and its time is spelled without an exponent.
     """
     query = case.query or {}
-    if WAIT.fullmatch(str(query.get("wait"))):
+    wait = str(query.get("wait"))
+    if WAIT.fullmatch(wait) and float(wait) <= WAIT_SECONDS_MAX:
         query["wait"] = 0
         if "after" not in query:
             del query["wait"]
