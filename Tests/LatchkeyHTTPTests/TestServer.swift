@@ -121,7 +121,8 @@ final class TestServer: Sendable {
             exchange.respond(.ok, body: .bytes(Array("\(count) ".utf8) + joined))
         case "/known":
             let names = FieldName.allKnown.filter { exchange.hasHeader(named: $0.name) }
-            exchange.respond(.ok, body: .bytes(Array(names.map(\.text).joined(separator: " ").utf8)))
+            let text = names.map(\.text).joined(separator: " ")
+            exchange.respond(.ok, body: .bytes(Array(text.utf8)))
         case "/fields":
             let fields = AnswerFields(String(decoding: exchange.query, as: UTF8.self))
             exchange.respond(.ok, body: .bytes(Array(fields.text.utf8))) { fields.add(to: &$0) }
