@@ -72,7 +72,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build contract dashboard clients hostile-quick
+	    build allocations contract dashboard clients hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -107,6 +107,11 @@ test-threads: ## strategies, store and meters under the thread sanitizer, with a
 test-example: ## the example package, which imports LatchkeySync as an outsider
 	scripts/require build
 	Examples/run.sh
+
+.PHONY: allocations
+allocations: build ## how often GET and PUT of a property allocate (5 seconds)
+	scripts/require test
+	Tests/allocations/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: contract
 contract: build ## check the service against openapi.yaml, and its metrics with promtool
