@@ -188,8 +188,8 @@ package enum Problem: String, CaseIterable, Sendable {
                 + "--history and --history-bytes."
         case .valueTooLarge:
             "Nothing was changed. Make the value smaller, read fewer values in one transaction, or "
-                + "raise --max-body-bytes. It bounds values that grow by merge patches, and 16 times "
-                + "it bounds the values in the results of a transaction."
+                + "raise --max-body-bytes. It bounds values that grow by merge patches. The values "
+                + "in the results of a transaction have at most 16 times as many bytes."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:
