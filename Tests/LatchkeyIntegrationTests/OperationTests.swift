@@ -46,11 +46,11 @@ struct OperationTests {
     ) async throws {
         try await deployment.serve { site in
             let id = try site.submit(
-                #"{"steps":[{"put":"a","value":1},{"wait":86400},{"put":"b","value":1}]}"#
+                #"{"steps":[{"put":"a","value":1},{"wait":3600},{"put":"b","value":1}]}"#
             ).operation.id
             let watching = try EventReader(site, id)
             try watching.skip { $0.members["step"] as? Int == 2 }
-            // The stream's end shows the cancellation: the wait would take a day.
+            // The stream's end shows the cancellation: the wait would take an hour.
             #expect(try site.ask("DELETE", "/v1/operations/\(id)").status == 202)
             #expect(try watching.rest().states == ["cancelled"])
             #expect(try site.operation(id)["state"] == "cancelled")
@@ -138,7 +138,7 @@ struct OperationTests {
         let service = try Program(["serve", "--port", "0", "--log-level", "error"])
         try await offPool {
             let site = Site(port: try service.awaitPort())
-            let id = try site.submit(#"{"steps":[{"wait":86400}]}"#).operation.id
+            let id = try site.submit(#"{"steps":[{"wait":3600}]}"#).operation.id
             let watching = try EventReader(site, id)
             try watching.skip { $0.members["step"] as? Int == 1 }
             service.signal(SIGTERM)
