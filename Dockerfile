@@ -12,6 +12,8 @@ RUN apt-get -q update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
+# A warning is an error, as in the Makefile.
+ENV LATCHKEY_STRICT=1
 RUN swift build --configuration release --static-swift-stdlib --product latchkey \
  && install -D --strip "$(swift build --configuration release --static-swift-stdlib --show-bin-path)/latchkey" \
       /install/latchkey

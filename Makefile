@@ -9,6 +9,9 @@ SHELL := /bin/sh
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory
 
+# Package.swift makes warnings errors where this is set: in our own builds.
+export LATCHKEY_STRICT := 1
+
 # An import that Package.swift does not declare is an error; the tidy test checks the arrows.
 SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
 DEBUG := --scratch-path .build-debug
@@ -18,6 +21,8 @@ WIDTH := --experimental-maximum-parallelization-width 8
 RELEASE := --scratch-path .build-release --configuration release
 RELEASE_BINARY := .build-release/release/latchkey
 FLOOR := Benchmarks/build/floor
+PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
+HEAP := Benchmarks/build/heap.so
 BENCH_CLIENTS := Benchmarks/build/watchers Benchmarks/build/writers
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
@@ -43,11 +48,13 @@ load: build ## every strategy over HTTP in both thread modes, with wrk (7 minute
 	$(RELEASE_BINARY) compare --transport http $(ARGS)
 
 .PHONY: bench
-bench: build $(FLOOR) $(BENCH_CLIENTS) ## measure the promises of docs/performance.md (minutes)
-	scripts/require load
+bench: build $(FLOOR) $(BENCH_CLIENTS) $(HEAP) ## measure docs/performance.md's promises (minutes)
+	scripts/require bench
 	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
+	Benchmarks/ParkingLot/build.sh
 	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
-	    --clients Benchmarks/build --micro .build-release/release/LatchkeySyncBenchmark
+	    --clients Benchmarks/build --micro .build-release/release/LatchkeySyncBenchmark \
+	    --heap $(CURDIR)/$(HEAP) --parking-lot $(PARKING_LOT) $(ARGS)
 
 .PHONY: bench-compare
 bench-compare: build ## measure the promises of docs/measuring.md (20 minutes)
@@ -57,6 +64,10 @@ bench-compare: build ## measure the promises of docs/measuring.md (20 minutes)
 $(FLOOR): Benchmarks/floor.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
+
+$(HEAP): Benchmarks/heap.c
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -shared -fPIC -o $@ $<
 
 Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 	mkdir -p $(@D)
@@ -71,8 +82,8 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
-	scripts/stages lint build-tests tidy unit test-c test-threads test-example \
-	    build allocations contract dashboard clients hostile-quick
+	scripts/stages lint build-tests tidy unit diagnostics test-c test-model test-threads \
+	    test-example test-docs build allocations contract dashboard clients hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -93,10 +104,19 @@ tidy: build-tests ## the rules for the whole tree
 unit: build-tests ## unit tests, laws, and the real process on loopback
 	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH)
 
+.PHONY: diagnostics
+diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync
+	Tests/diagnostics/run.py --build .build-debug/debug
+
 .PHONY: test-c
 test-c: ## the C wrapper under AddressSanitizer, ThreadSanitizer and valgrind, and its memory
 	scripts/require test
 	Tests/c/run.sh
+
+.PHONY: test-model
+test-model: ## adaptive and snapshot under the C++20 memory model, exhaustively (40 seconds)
+	scripts/require load
+	Tests/model/run.sh
 
 .PHONY: test-threads
 test-threads: ## strategies, store and meters under the thread sanitizer, with a planted race
@@ -104,9 +124,13 @@ test-threads: ## strategies, store and meters under the thread sanitizer, with a
 	Tests/tsan.sh
 
 .PHONY: test-example
-test-example: ## the example package, which imports LatchkeySync as an outsider
-	scripts/require build
+test-example: ## the example packages and the snippets of the documentation, as outsiders
+	scripts/require test
 	Examples/run.sh
+
+.PHONY: test-docs
+test-docs: build-tests ## the links of the DocC catalogue
+	scripts/docc .build-debug
 
 .PHONY: allocations
 allocations: build ## how often GET and PUT of a property allocate (5 seconds)
@@ -165,7 +189,7 @@ image: ## build the container image (podman or docker)
 
 .PHONY: clean
 clean: ## remove everything that was built
-	rm -rf .build .build-* Benchmarks/build Examples/*/.build
+	rm -rf .build .build-* Benchmarks/build Examples/.build Examples/*/.build
 
 .PHONY: help
 help: ## this list

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what docs/performance.md promises, as ratios inside one run.
+"""Measures what docs/performance.md promises, most of it as ratios inside one run.
 
 The limit is the floor program: bare libmicrohttpd that answers the same bytes from one static
 value. Service and floor run side by side and are loaded in turn, in another order in each round, so
@@ -26,7 +26,9 @@ from table import print_table, progress, ratios, row
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
+from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
+from sizes import measure_sizes  # noqa: E402
 from transfer import measure_transfers  # noqa: E402
 from watching import measure_expiry, measure_watching  # noqa: E402
 
@@ -35,6 +37,8 @@ MANY = 100_000
 MILLION = 1_000_000
 VALUE = b'"abcdefghijklmnopqrstuvwxyz0123"'
 MICRO_SECONDS_MAX = 600
+# Of the units that LatchkeySyncBenchmark names: what the table has. Ratios have none.
+UNITS = {"nanoseconds": "ns", "B": "B"}
 
 
 def main():
@@ -63,6 +67,8 @@ def parse_arguments():
     parser.add_argument("--clients", required=True, type=pathlib.Path,
                         help="the folder of the programs watchers and writers")
     parser.add_argument("--micro", help="the program that measures without HTTP")
+    parser.add_argument("--heap", help="the library that --micro counts allocations with")
+    parser.add_argument("--parking-lot", help="the program that races parking_lot's Mutex")
     parser.add_argument("--only", choices=PARTS, help="measure this part alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2,
@@ -213,18 +219,39 @@ def page_milliseconds(service, index):
 
 
 def measure_micro(arguments):
-    """The rows of the program that measures without HTTP: one JSON object a line."""
+    """The rows of the program that measures without HTTP."""
     if not arguments.micro:
         return []
-    progress(pathlib.Path(arguments.micro).name)
-    output = subprocess.run([arguments.micro], capture_output=True, text=True, check=True,
-                            stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX).stdout
+    return rows_of(arguments.micro)
+
+
+def measure_memory(arguments):
+    """What the heap holds for a guarded value."""
+    if not (arguments.micro and arguments.heap):
+        return []
+    return rows_of(arguments.micro, "--memory", LD_PRELOAD=arguments.heap)
+
+
+def rows_of(*command, **environment):
+    """The rows that a program prints: one JSON object a line."""
+    progress(pathlib.Path(command[0]).name)
+    output = subprocess.run(command, capture_output=True, text=True, check=True,
+                            stdin=subprocess.DEVNULL, timeout=MICRO_SECONDS_MAX,
+                            env={**os.environ, **environment}).stdout
     return [
         row(found["measure"], found["rounds"],
-            "ns" if found["unit"] == "nanoseconds" else "",
+            UNITS.get(found["unit"], ""),
             (found.get("target") or "").replace("at least", "≥").replace("at most", "≤"),
-            found.get("isMet"), f"{found['subject']}: {found['nanosecondsPerOperation']:.3g} ns")
+            found.get("isMet"), note_of(found))
         for found in map(json.loads, output.splitlines())]
+
+
+def note_of(found):
+    """Who took how many nanoseconds."""
+    sides = ((found["subject"], found.get("nanosecondsPerOperation")),
+             (found.get("reference"), found.get("referenceNanoseconds")))
+    return "; ".join(name if taken is None else f"{name}: {taken:.3g} ns"
+                     for name, taken in sides if name)
 
 
 PARTS = {
@@ -236,6 +263,9 @@ PARTS = {
     "million": measure_million,
     "transfer": measure_transfers,
     "micro": measure_micro,
+    "memory": measure_memory,
+    "peers": measure_peers,
+    "sizes": measure_sizes,
 }
 
 if __name__ == "__main__":

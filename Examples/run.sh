@@ -1,8 +1,10 @@
 #!/bin/sh
 # Builds and runs the example packages, which know Latchkey only as a library, and looks at what
-# they print.
+# they print. Then builds the snippets of the documentation.
 set -eu
 cd "$(dirname "$0")"
+# An outsider does not set it.
+unset LATCHKEY_STRICT
 
 # Runs the example of that name and keeps what it prints in $output.
 run() {
@@ -29,3 +31,16 @@ expect '^backoff: 10 accesses counted$'
 expect '^backoff: keeps the laws$'
 expect '^counting: keeps the laws$'
 expect '^broken: breaks a law$'
+
+# A release build with the package's trait stops at the nested access, and says where both are.
+output=$(cd CheckedRelease && swift build --quiet --configuration release >&2 &&
+    .build/release/CheckedRelease 2>&1) && exit 1
+printf '%s\n' "$output" | head -n 1
+expect 'exchange at CheckedRelease/main.swift:6 inside write at CheckedRelease/main.swift:5 '
+
+run MeteredLocks
+expect '^log       serial-queue      0       4 '
+expect '^sessions  adaptive          0   40000 '
+expect '^latchkey_lock_acquisitions_total{lock="log",strategy="serial-queue",mode="write"} 4$'
+
+./snippets.py

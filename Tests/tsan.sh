@@ -22,7 +22,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 build="--sanitize=thread --scratch-path .build-tsan"
-suites='LatchkeySyncTests|LatchkeyMetricsTests|LatchkeyContentionTests|LatchkeyStoreTests'
+suites='LatchkeySyncTests|LatchkeyMetricsTests|LatchkeyContentionTests|LatchkeyMeteringTests'
+suites="$suites|LatchkeyStoreTests"
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 

@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyComparison
-import LatchkeySync
+import LatchkeyStrategies
 
 // Whether the figures of `latchkey compare` are those of the primitive itself: what a bare loop
 // around `NSLock` takes, what one around the strategy `lock` takes, and what `compare` says of

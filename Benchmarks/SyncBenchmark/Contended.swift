@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import LatchkeySync
+import LatchkeyStrategies
 import Synchronization
 
 // What a strategy does when threads outnumber the processors: all threads go at one value for a

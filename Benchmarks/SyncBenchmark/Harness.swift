@@ -18,6 +18,8 @@ enum Figure {
     case overlap
     /// Reference ÷ subject, of costs, which is the ratio of the throughputs: higher is better.
     case throughputRatio(atLeast: Double)
+    /// The subject's cost, in nanoseconds; the reference is printed beside it: lower is better.
+    case nanoseconds(atMost: Double)
     /// Subject − reference, in nanoseconds: lower is better.
     case addedNanoseconds(atMost: Double)
 }
@@ -60,8 +62,38 @@ func measure(_ comparison: Comparison, rounds: Int) throws {
         rounds: figures,
         target: target,
         isMet: isMet,
-        nanosecondsPerOperation: Statistics.median(subjects)
+        nanosecondsPerOperation: Statistics.median(subjects),
+        referenceNanoseconds: Statistics.median(references)
     )
+    try printLine(row)
+}
+
+/// Prints one line of JSON for figures that were not measured as a comparison.
+func report(
+    measure: String,
+    unit: String,
+    values: [Double],
+    atMost: Double?,
+    note: String,
+    nanoseconds: Double? = nil
+) throws {
+    let result = Statistics.median(values)
+    let row = Row(
+        measure: measure,
+        unit: unit,
+        subject: note,
+        reference: nil,
+        ratio: result,
+        rounds: values,
+        target: atMost.map { "at most \($0.formatted())" },
+        isMet: atMost.map { result <= $0 },
+        nanosecondsPerOperation: nanoseconds,
+        referenceNanoseconds: nil
+    )
+    try printLine(row)
+}
+
+private func printLine(_ row: Row) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     print(try String(decoding: encoder.encode(row), as: UTF8.self))
@@ -71,13 +103,14 @@ private struct Row: Encodable {
     let measure: String
     let unit: String
     let subject: String
-    let reference: String
+    let reference: String?
     let ratio: Double
     /// The figure of each round.
     let rounds: [Double]
     let target: String?
     let isMet: Bool?
-    let nanosecondsPerOperation: Double
+    let nanosecondsPerOperation: Double?
+    let referenceNanoseconds: Double?
 }
 
 extension Figure {
@@ -85,6 +118,7 @@ extension Figure {
         switch self {
         case .costRatio, .costRatioWithin, .overlap: subject / reference
         case .throughputRatio: reference / subject
+        case .nanoseconds: subject
         case .addedNanoseconds: subject - reference
         }
     }
@@ -93,7 +127,7 @@ extension Figure {
         switch self {
         case .costRatio, .costRatioWithin, .overlap: "cost ratio"
         case .throughputRatio: "throughput ratio"
-        case .addedNanoseconds: "nanoseconds"
+        case .nanoseconds, .addedNanoseconds: "nanoseconds"
         }
     }
 
@@ -114,6 +148,7 @@ extension Figure {
                 "intervals overlap", one.overlaps(ComparisonReport.Spread(references, seed: 1))
             )
         case .throughputRatio(let bound): return ("at least \(bound)", value >= bound)
+        case .nanoseconds(let bound): return ("at most \(bound) ns", value <= bound)
         case .addedNanoseconds(let bound): return ("at most +\(bound) ns", value <= bound)
         }
     }

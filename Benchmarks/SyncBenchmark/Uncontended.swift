@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import LatchkeyContention
-import LatchkeySync
+import LatchkeyStrategies
 import Synchronization
 
 // What a guarded value costs beyond the primitive that guards it, when nobody else is there: one

@@ -1,4 +1,5 @@
-import LatchkeySync
+import Glibc
+import LatchkeyStrategies
 
 // The rows of `make bench` that need no server: one line of JSON each, under two minutes in all.
 
@@ -8,6 +9,16 @@ let isDebugBuild = true
 let isDebugBuild = false
 #endif
 precondition(!isDebugBuild, "A debug build measures nothing: use --configuration release.")
+
+switch CommandLine.arguments.dropFirst().first {
+case "--peers":
+    servePeers()
+    exit(0)
+case "--memory":
+    try measureMemory()
+    exit(0)
+default: break
+}
 
 /// The strategies whose uncontended cost is measured: those named as arguments, or all.
 let names = CommandLine.arguments.dropFirst()
@@ -53,3 +64,14 @@ for (threads, rounds) in [(1, 60), (2, 15)] {
         try measure(comparison, rounds: rounds)
     }
 }
+
+for comparison in [
+    snapshotReads(threads: 1, atMost: 3),
+    snapshotReads(threads: 8, atMost: 2),
+    anyAccess(operations: 200_000),
+    actorOfOneTask(operations: 5_000),
+] {
+    try measure(comparison, rounds: 15)
+}
+
+try measureThreadsComeAndGone(4_000)

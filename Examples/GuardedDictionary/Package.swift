@@ -7,7 +7,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "GuardedDictionary",
-            dependencies: [.product(name: "LatchkeySync", package: "latchkey")],
+            dependencies: [.product(name: "LatchkeyStrategies", package: "latchkey")],
             swiftSettings: [.swiftLanguageMode(.v6)]
         )
     ]

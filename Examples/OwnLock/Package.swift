@@ -8,7 +8,7 @@ let package = Package(
         .executableTarget(
             name: "OwnLock",
             dependencies: [
-                .product(name: "LatchkeySync", package: "latchkey"),
+                .product(name: "LatchkeyStrategies", package: "latchkey"),
                 .product(name: "LatchkeySyncTesting", package: "latchkey"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]

@@ -1,4 +1,4 @@
-// Thread indices.
+// Thread indices, and the barrier for all threads.
 //
 // Design: a bitmap of taken indices in two levels. It changes under one mutex, which is locked when
 // a thread asks for the first time and when it ends, never in between; anybody may read it. The
@@ -7,11 +7,22 @@
 // write before the new owner's first read. Changes of the bitmap are sequentially consistent: what
 // a thread does in that order after it got an index comes after its bits there.
 
+#define _GNU_SOURCE  // pthread_rwlock_clockwrlock
+
 #include "CLatchkeySystem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+
+// ThreadSanitizer does not see the order that membarrier(2) makes and would report races.
+#if defined(__linux__) && !__has_feature(thread_sanitizer)
+// The kernel's numbers (membarrier(2)). musl comes without <linux/membarrier.h>.
+enum { MEMBARRIER_PRIVATE_EXPEDITED = 1 << 3, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
+#define HAS_MEMBARRIER 1
+#else
+#define HAS_MEMBARRIER 0
+#endif
 
 _Thread_local uint32_t latchkey_system_thread_slot = 0;
 _Thread_local void *latchkey_system_thread_held = NULL;
@@ -88,3 +99,61 @@ uint32_t latchkey_system_thread_register(void) {
 uint32_t latchkey_system_thread_index_end(void) {
     return atomic_load_explicit(&index_end, memory_order_acquire);
 }
+
+#if HAS_MEMBARRIER
+static pthread_once_t barrier_once = PTHREAD_ONCE_INIT;
+static bool is_barrier_prepared = false;
+
+static void prepare_barrier(void) {
+    is_barrier_prepared = syscall(SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool latchkey_system_barrier_prepare(void) {
+    return pthread_once(&barrier_once, prepare_barrier) == 0 && is_barrier_prepared;
+}
+
+// A child process keeps what its parent prepared.
+bool latchkey_system_barrier(void) {
+    return syscall(SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+#else
+bool latchkey_system_barrier_prepare(void) {
+    return false;
+}
+
+bool latchkey_system_barrier(void) {
+    return false;
+}
+#endif
+
+#if defined(__GLIBC__)
+// ThreadSanitizer, and glibc before 2.30, know only the calls that wait until a time of day.
+#if __has_feature(thread_sanitizer) || !__GLIBC_PREREQ(2, 30)
+#define RWLOCK_CLOCK CLOCK_REALTIME
+#define RWLOCK_WRITE(lock, until) pthread_rwlock_timedwrlock(lock, until)
+#define RWLOCK_READ(lock, until) pthread_rwlock_timedrdlock(lock, until)
+#else
+#define RWLOCK_CLOCK CLOCK_MONOTONIC
+#define RWLOCK_WRITE(lock, until) pthread_rwlock_clockwrlock(lock, RWLOCK_CLOCK, until)
+#define RWLOCK_READ(lock, until) pthread_rwlock_clockrdlock(lock, RWLOCK_CLOCK, until)
+#endif
+
+static struct timespec after(int64_t nanoseconds) {
+    struct timespec time;
+    clock_gettime(RWLOCK_CLOCK, &time);
+    int64_t rest = time.tv_nsec + nanoseconds;
+    time.tv_sec += (time_t)(rest / 1000000000);
+    time.tv_nsec = (long)(rest % 1000000000);
+    return time;
+}
+
+int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds) {
+    struct timespec until = after(nanoseconds);
+    return RWLOCK_WRITE(rwlock, &until);
+}
+
+int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds) {
+    struct timespec until = after(nanoseconds);
+    return RWLOCK_READ(rwlock, &until);
+}
+#endif

@@ -5,11 +5,22 @@ import LatchkeySync
 ///
 /// Their names are part of the HTTP contract.
 enum ContentionFamilies {
-    static let all = figures.map(\.family) + [build]
+    static let all = (ofLocks + ofService).map(\.family) + [build]
 
     static func write(
         _ meters: [MeterReading],
         build labels: Labels,
+        to writer: inout ExpositionWriter
+    ) {
+        write(meters, ofLocks + ofService, to: &writer)
+        writer.begin(build)
+        writer.sample(labels, 1 as UInt64)
+    }
+
+    /// Writes some of the figures: unless told otherwise, those that every lock has.
+    static func write(
+        _ meters: [MeterReading],
+        _ figures: [Figure] = ofLocks,
         to writer: inout ExpositionWriter
     ) {
         for figure in figures {
@@ -18,11 +29,10 @@ enum ContentionFamilies {
                 figure.write(meter, &writer)
             }
         }
-        writer.begin(build)
-        writer.sample(labels, 1 as UInt64)
     }
 
-    private struct Figure: Sendable {
+    /// A family and the way to write a meter's samples of it.
+    struct Figure: Sendable {
         let family: MetricFamily
         let write: @Sendable (MeterReading, inout ExpositionWriter) -> Void
     }
@@ -54,7 +64,7 @@ enum ContentionFamilies {
         }
     }
 
-    private static let figures = [
+    static let ofLocks = [
         byMode("latchkey_lock_acquisitions_total", "Entries into the guarded section.") {
             .count($0.acquisitions)
         },
@@ -89,6 +99,9 @@ enum ContentionFamilies {
             "Share of the entries that is timed, 0 if only contended.",
             unit: "ratio"
         ) { .number($0.meter.samplingMean == 0 ? 0 : 1 / Double($0.meter.samplingMean)) },
+    ]
+
+    private static let ofService = [
         byMeter(
             "latchkey_strategy_backlog_operations",
             "Accepted writes that are not yet applied.",
@@ -148,9 +161,10 @@ struct MeterReading {
 
     var labels: Labels { labels(nil) }
 
-    /// Whatever is not the serving strategy has its role as a label.
+    /// A named lock has its name as a label, and whatever is not the serving strategy its role.
     func labels(_ mode: AccessMode?) -> Labels {
-        var pairs = [(name: "strategy", value: meter.strategy.rawValue)]
+        var pairs = [(name: "strategy", value: meter.strategy)]
+        if let lock = meter.lock { pairs.insert(("lock", lock), at: 0) }
         if let mode { pairs.append(("mode", mode.rawValue)) }
         if meter.role != .serving { pairs.append(("role", meter.role.rawValue)) }
         return Labels(pairs)

@@ -4,7 +4,7 @@ public import LatchkeyMetrics
 public import LatchkeySync
 import Synchronization
 
-/// The cost of one strategy in one role so far.
+/// The cost of one strategy in one role, or at one named lock, so far.
 ///
 /// One meter serves all guards (stripes) of a strategy; each guard has its own ``ContentionProbe``,
 /// which writes here.
@@ -19,7 +19,10 @@ import Synchronization
 /// An acquisition is counted when it is asked for. What is counted and timed during a reading may
 /// be in it in part: acquisitions without their wait, and a sum without its count.
 @usableFromInline package final class ContentionMeter: Sendable {
-    package let strategy: StrategyKind
+    /// ``Strategy/name``.
+    package let strategy: String
+    /// The name of the lock, where the locks of a program are told apart.
+    package let lock: String?
     package let traits: StrategyTraits
     package let role: MeterRole
     package let level: MeteringLevel
@@ -30,8 +33,8 @@ import Synchronization
 
     @usableFromInline let words = PerThreadCounters(wordCount: MeterLayout.count)
     private let resets = Atomic<UInt64>(0)
-    private let baseline: Synchronized<Baseline, LockStrategy>
-    private let sources = Synchronized<Sources, LockStrategy>(Sources())
+    private let baseline: Guarded<Baseline>
+    private let sources = Guarded<Sources>(Sources())
 
     /// Figures from elsewhere, which are known once the strategy is in use.
     private struct Sources: Sendable {
@@ -62,7 +65,8 @@ import Synchronization
     ///
     /// The sampling mean is for level `sampled` only.
     package init(
-        strategy: StrategyKind,
+        strategy: String,
+        lock: String? = nil,
         traits: StrategyTraits,
         role: MeterRole = .serving,
         level: MeteringLevel,
@@ -71,6 +75,7 @@ import Synchronization
         precondition(level != .off, "A strategy that is not metered has no meter.")
         precondition((1...(1 << 30)).contains(samplingMean), "The sampling mean is from 1 to 2^30.")
         self.strategy = strategy
+        self.lock = lock
         self.traits = traits
         self.role = role
         self.level = level
@@ -83,14 +88,16 @@ import Synchronization
         baseline = Synchronized(Baseline())
     }
 
-    @usableFromInline package convenience init<Base: NamedStrategy>(
+    @usableFromInline package convenience init<Base: Strategy>(
         _ strategy: Base.Type,
+        lock: String? = nil,
         role: MeterRole = .serving,
         level: MeteringLevel,
         samplingMean: Int = MeteringLevel.samplingMeanDefault
     ) {
         self.init(
-            strategy: Base.kind,
+            strategy: Base.name,
+            lock: lock,
             traits: Base.traits,
             role: role,
             level: level,
@@ -102,7 +109,7 @@ import Synchronization
     ///
     /// `mutex` is never tried, so that what it reports is a guess from a look at the holder; see
     /// ``ContentionProbe``.
-    package var countsContendedExactly: Bool { strategy != .mutex }
+    package var countsContendedExactly: Bool { strategy != StrategyKind.mutex.rawValue }
 
     /// Sets the function that counts the accepted writes not yet applied, over all guards.
     package func observeBacklog(_ count: @escaping @Sendable () -> Int) {

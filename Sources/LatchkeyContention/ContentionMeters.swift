@@ -9,7 +9,7 @@ import LatchkeySync
 /// strategy in a role, so that the list is bounded and the labels of two never agree.
 package final class ContentionMeters: Sendable {
     private let context: Fingerprint.Context
-    private let meters = Synchronized<[ContentionMeter], LockStrategy>([])
+    private let meters = Guarded<[ContentionMeter]>([])
 
     package init(_ context: Fingerprint.Context) {
         self.context = context
@@ -53,6 +53,16 @@ package final class ContentionMeters: Sendable {
             let readings = all.map(MeterReading.init)
             ContentionFamilies.write(readings, build: build, to: &writer)
         }
+    }
+
+    /// The figures of named locks as a scrape, in Prometheus' text format.
+    package static func text(_ meters: [ContentionMeter]) -> String {
+        let registry = MetricRegistry()
+        let readings = meters.map(MeterReading.init)
+        registry.collect(ContentionFamilies.ofLocks.map(\.family)) { writer in
+            ContentionFamilies.write(readings, to: &writer)
+        }
+        return String(decoding: registry.text(.text), as: UTF8.self)
     }
 
     private var all: [ContentionMeter] { meters.read { $0 } }

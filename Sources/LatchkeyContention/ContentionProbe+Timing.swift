@@ -88,7 +88,7 @@ extension ContentionProbe {
         // Not precondition: its sentence is not in release builds.
         fatalError(
             """
-            A body that is guarded by '\(meter.strategy.rawValue)' entered the same lock again, \
+            A body that is guarded by '\(meter.strategy)' entered the same lock again, \
             which would wait for itself for ever. Pass the value down instead.
             """
         )
@@ -107,6 +107,15 @@ extension ContentionProbe {
         words.add(weight, at: MeterLayout.Mode(isWrite).contended)
         words.add(weight, at: MeterLayout.waiting)
         return timing
+    }
+
+    /// Ends the wait of an access that does not take place.
+    ///
+    /// It stays counted as asked for and contended, and no histogram has it.
+    public func givesUp(_ entry: MeteredEntry) {
+        if entry.timing.isBlocked {
+            words.add(0 &- blockedWeight(entry.timing), at: MeterLayout.waiting)
+        }
     }
 
     /// The number of contended acquisitions that a blocked one stands for.

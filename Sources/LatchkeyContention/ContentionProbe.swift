@@ -35,12 +35,12 @@ public import Synchronization
 /// *Threads without an index* (more than 4095 at once) share a cell and add atomically; one in
 /// exactly `samplingMean` of them is timed. They have one mark for the holder: hand-offs between
 /// them and their re-entry are not seen.
-@usableFromInline package final class ContentionProbe: EntryObserver {
+public final class ContentionProbe: EntryObserver {
     /// The probe's memory of one access.
     ///
     /// On the uncontended path that is nothing: `mode` is a constant there, and the rest is two
     /// zeros in registers.
-    @usableFromInline package struct MeteredEntry: BitwiseCopyable, Sendable {
+    public struct MeteredEntry: BitwiseCopyable, Sendable {
         @usableFromInline let isWrite: Bool
         @usableFromInline var timing: Timing
 
@@ -80,7 +80,8 @@ public import Synchronization
         }
     }
 
-    @inlinable package static var isActive: Bool { true }
+    /// True: contention is counted.
+    @inlinable public static var isActive: Bool { true }
 
     @usableFromInline let meter: ContentionMeter
     @usableFromInline let words: PerThreadCounters
@@ -96,22 +97,24 @@ public import Synchronization
     @usableFromInline let holder = Atomic<UInt32>(0)
     private let after = InlineArray<8, UInt64>(repeating: 0)
 
+    /// A probe for one guard, whose traits are those of its strategy.
     @usableFromInline
-    package init(_ meter: ContentionMeter) {
+    package init(_ meter: ContentionMeter, traits: StrategyTraits) {
         self.meter = meter
         words = meter.words
         table = meter.words.table
-        readersExclude = !meter.traits.allowsConcurrentReaders
-        runsReadsLater = !meter.traits.blocksCaller
-        runsWritesLater = meter.traits.appliesWritesAsynchronously
+        readersExclude = !traits.allowsConcurrentReaders
+        runsReadsLater = !traits.blocksCaller
+        runsWritesLater = traits.appliesWritesAsynchronously
     }
 
     // The slow halves take and return what they need by value: its address never leaves the fast
     // path, which would have to keep it in memory otherwise.
 
+    /// Counts the access, and notes the time if it is one of those that are timed.
     @inlinable
     @inline(__always)
-    package func asks(_ mode: AccessMode) -> MeteredEntry {
+    public func asks(_ mode: AccessMode) -> MeteredEntry {
         let isWrite = mode == .write
         if let cell = table.ownCell {
             let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
@@ -123,8 +126,9 @@ public import Synchronization
         return MeteredEntry(isWrite: isWrite, timing: asksTimed(isWrite))
     }
 
+    /// Counts the access as contended.
     @inlinable
-    package func isBlocked(_ entry: inout MeteredEntry) {
+    public func isBlocked(_ entry: inout MeteredEntry) {
         stopIfInside()
         entry.timing = blocked(entry.isWrite, entry.timing)
     }
@@ -140,9 +144,10 @@ public import Synchronization
         entry.timing = blocked(entry.isWrite, entry.timing)
     }
 
+    /// Ends the wait.
     @inlinable
     @inline(__always)
-    package func enters(_ entry: inout MeteredEntry) {
+    public func enters(_ entry: inout MeteredEntry) {
         if entry.isWrite || readersExclude {
             let mark = Self.threadMark
             let last = holder.load(ordering: .relaxed) >> 1
@@ -156,9 +161,10 @@ public import Synchronization
         }
     }
 
+    /// Ends the hold.
     @inlinable
     @inline(__always)
-    package func leaves(_ entry: MeteredEntry) {
+    public func leaves(_ entry: MeteredEntry) {
         if entry.timing.isNeeded {
             leavesTimed(entry.isWrite, entry.timing)
         }

@@ -87,7 +87,7 @@ extension ContentionReport.Row {
         let (reading, since) = meter.readingSinceReset
         let all = reading.read + reading.write
         self.init(
-            strategy: meter.strategy.rawValue,
+            strategy: meter.strategy,
             role: meter.role,
             level: meter.level,
             samplingMean: meter.samplingMean,

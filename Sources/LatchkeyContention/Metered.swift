@@ -4,20 +4,26 @@ public import LatchkeySync
 ///
 /// Each guard (stripe) has its own: `meter.metered(LockStrategy())`. It decorates any strategy and
 /// gives the same access; an observer of the caller's is told as well.
-@usableFromInline package struct Metered<Base: Strategy>: WrappingStrategy {
-    @usableFromInline package let base: Base
-    @usableFromInline package let ownObserver: ContentionProbe
-    @inlinable package var ownSubmissionObserver: SubmissionProbe { SubmissionProbe(ownObserver) }
+public struct Metered<Base: Strategy>: WrappingStrategy {
+    /// The strategy that does the work.
+    public let base: Base
+    /// Counts and times each access.
+    public let ownObserver: ContentionProbe
+    /// Counts and times each access that is submitted.
+    @inlinable public var ownSubmissionObserver: SubmissionProbe { SubmissionProbe(ownObserver) }
 
     @inlinable
     package init(_ base: Base, _ meter: ContentionMeter) {
         self.base = base
-        ownObserver = ContentionProbe(meter)
+        ownObserver = ContentionProbe(meter, traits: Base.traits)
     }
 }
 
 extension Metered: BlockingStrategy where Base: BlockingStrategy {}
+extension Metered: InPlaceStrategy where Base: InPlaceStrategy {}
 extension Metered: TryingStrategy where Base: TryingStrategy {}
+extension Metered: TimedStrategy where Base: TimedStrategy {}
+extension Metered: ConditionStrategy where Base: ConditionStrategy {}
 
 extension ContentionMeter {
     /// The strategy with a probe of its own that writes to this meter.

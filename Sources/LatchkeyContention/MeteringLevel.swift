@@ -1,7 +1,7 @@
 /// The amount of measuring.
 ///
 /// The raw value is the command line's and the report's spelling.
-@usableFromInline package enum MeteringLevel: String, Sendable, CaseIterable, Codable {
+public enum MeteringLevel: String, Sendable, CaseIterable, Codable {
     /// Nothing.
     ///
     /// The strategy is used without a meter.

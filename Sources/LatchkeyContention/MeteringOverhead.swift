@@ -19,7 +19,7 @@ public import LatchkeySync
     ///
     /// Two counters of their own are incremented, so that nothing of it is in any report.
     @inlinable
-    package static func measure<Base: BlockingStrategy & NamedStrategy>(
+    package static func measure<Base: BlockingStrategy & MakeableStrategy>(
         _ strategy: Base.Type,
         level: MeteringLevel,
         samplingMean: Int = MeteringLevel.samplingMeanDefault
@@ -28,7 +28,7 @@ public import LatchkeySync
         let plain = Synchronized(0, strategy: Base())
         let metered = Synchronized(0, strategy: meter.metered(Base()))
         return measure(
-            Base.kind,
+            Base.name,
             unmetered: { count in for _ in 0..<count { plain.write { $0 &+= 1 } } },
             metered: { count in for _ in 0..<count { metered.write { $0 &+= 1 } } }
         )
@@ -36,7 +36,7 @@ public import LatchkeySync
 
     @usableFromInline
     static func measure(
-        _ strategy: StrategyKind,
+        _ strategy: String,
         unmetered: (Int) -> Void,
         metered: (Int) -> Void
     ) -> MeteringOverhead {
@@ -54,7 +54,7 @@ public import LatchkeySync
         }
         func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
         return MeteringOverhead(
-            strategy: strategy.rawValue,
+            strategy: strategy,
             unmeteredNanoseconds: median(rounds.map(\.unmetered)),
             meteredNanoseconds: median(rounds.map(\.metered)),
             overheadNanoseconds: max(0, median(rounds.map { $0.metered - $0.unmetered })),

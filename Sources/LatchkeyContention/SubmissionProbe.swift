@@ -1,7 +1,7 @@
 public import LatchkeySync
 
 /// A probe for what is submitted: where that runs later, a body may submit to its own guard.
-@usableFromInline package struct SubmissionProbe: EntryObserver {
+public struct SubmissionProbe: EntryObserver {
     @usableFromInline let probe: ContentionProbe
 
     @inlinable
@@ -9,19 +9,28 @@ public import LatchkeySync
         self.probe = probe
     }
 
-    @inlinable package static var isActive: Bool { ContentionProbe.isActive }
+    /// True: contention is counted.
+    @inlinable public static var isActive: Bool { ContentionProbe.isActive }
 
+    /// Counts the access, and notes the time if it is one of those that are timed.
     @inlinable
-    package func asks(_ mode: AccessMode) -> ContentionProbe.MeteredEntry { probe.asks(mode) }
+    public func asks(_ mode: AccessMode) -> ContentionProbe.MeteredEntry { probe.asks(mode) }
 
+    /// Counts the access as contended.
     @inlinable
-    package func isBlocked(_ entry: inout ContentionProbe.MeteredEntry) {
+    public func isBlocked(_ entry: inout ContentionProbe.MeteredEntry) {
         probe.isBlockedAsSubmitted(&entry)
     }
 
+    /// Ends the wait.
     @inlinable
-    package func enters(_ entry: inout ContentionProbe.MeteredEntry) { probe.enters(&entry) }
+    public func enters(_ entry: inout ContentionProbe.MeteredEntry) { probe.enters(&entry) }
 
+    /// Ends the wait of an access that does not take place.
     @inlinable
-    package func leaves(_ entry: ContentionProbe.MeteredEntry) { probe.leaves(entry) }
+    public func givesUp(_ entry: ContentionProbe.MeteredEntry) { probe.givesUp(entry) }
+
+    /// Ends the hold.
+    @inlinable
+    public func leaves(_ entry: ContentionProbe.MeteredEntry) { probe.leaves(entry) }
 }

@@ -22,7 +22,7 @@ package final class CommitHook: Sendable {
 
     private let receive: @Sendable (Commit) -> Void
     private let releasedRevision = Atomic<Revision>(0)
-    private let waiting = Synchronized<[Waiting], LockStrategy>([])
+    private let waiting = Guarded<[Waiting]>([])
 
     /// - Parameter receive: Called with each commit; it must not block. It may call
     ///   ``release(through:)``.

@@ -81,6 +81,9 @@ package final class Evictor: Sendable {
     package var count: UInt64 { evictedCount.load(ordering: .relaxed) }
 
     /// Begins to remove properties from a store.
+    ///
+    /// Call it once. The store is kept from then on, so one that refers to the evictor is never
+    /// freed: a store lives as long as its process.
     package func start(_ store: some CommittingStore) {
         let users = Users(
             commit: { change, completion in

@@ -74,6 +74,9 @@ package final class ExpiryQueue: Sendable {
     package var count: UInt64 { expiredCount.load(ordering: .relaxed) }
 
     /// Begins to remove properties from a store, whose commits come to ``note(_:)``.
+    ///
+    /// Call it once. The store is kept from then on, so one that refers to the queue is never
+    /// freed: a store lives as long as its process.
     package func start(_ store: some CommittingStore) {
         let users = Users(
             commit: { (change, completion) throws(BacklogFull) in

@@ -39,8 +39,8 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         _ name: PropertyName,
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Property?) -> Void
-    ) {
-        base.stripes.submitRead(
+    ) throws(BacklogFull) {
+        try base.stripes.submitRead(
             base.index(name),
             observer: observer,
             { $0.find(name) },

@@ -35,8 +35,8 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         _ name: PropertyName,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
-    ) {
-        base.look(name, observer: observer, completion: completion)
+    ) throws(BacklogFull) {
+        try base.look(name, observer: observer, completion: completion)
     }
 
     @inlinable

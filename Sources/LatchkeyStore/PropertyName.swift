@@ -52,10 +52,6 @@ package struct PropertyName: @unchecked Sendable {
         PropertyName(self, in: unsafe OwnedBytes(copying: bytes))
     }
 
-    static func == (one: PropertyName, other: PropertyName) -> Bool {
-        unsafe one.hash == other.hash && one.bytes.equals(other.bytes)
-    }
-
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hasher = Hasher()
         unsafe hasher.combine(bytes: bytes)
@@ -93,6 +89,18 @@ package struct PropertyName: @unchecked Sendable {
                 throw .controlCharacter
             }
         }
+    }
+}
+
+extension PropertyName: Hashable {
+    @usableFromInline
+    package static func == (one: PropertyName, other: PropertyName) -> Bool {
+        unsafe one.hash == other.hash && one.bytes.equals(other.bytes)
+    }
+
+    @usableFromInline
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(hash)
     }
 }
 

@@ -10,11 +10,14 @@ package protocol CommittingStore: Sendable {
     /// Finds a property.
     ///
     /// The name's bytes stay in place until the completion has been called.
+    ///
+    /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts. Nothing was
+    ///   submitted then.
     func look(
         _ name: PropertyName,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
-    )
+    ) throws(BacklogFull)
 
     /// Decides a change and makes it, or refuses it.
     ///
@@ -104,8 +107,8 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         _ name: PropertyName,
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Property?) -> Void
-    ) {
-        stripes.submitRead(
+    ) throws(BacklogFull) {
+        try stripes.submitRead(
             index(name),
             observer: observer,
             { ChosenStrategy.traits.readsDuringWrites ? $0.getPublished(name) : $0.get(name) },

@@ -42,7 +42,10 @@ struct PreparedTransaction: Sendable {
     ///   - stripe: The stripe of a property.
     @usableFromInline
     init(_ transaction: Transaction, stripe: (PropertyName) -> Int) {
-        var names = DistinctNames()
+        var names = DistinctNames(
+            capacity: transaction.conditions.count + transaction.steps.count
+                + transaction.otherwise.count
+        )
         conditions = transaction.conditions.map { ($0.test, names.position(of: $0.name)) }
         func prepare(_ step: Change.Step) -> Step {
             Step(step: step, prepared: step.prepare(), position: names.position(of: step.name))
@@ -57,15 +60,18 @@ struct PreparedTransaction: Sendable {
 /// Names, each once, in the order in which they came.
 private struct DistinctNames {
     private(set) var names: [PropertyName] = []
-    /// The positions of the names of a hash.
-    private var positions: [UInt64: [Int]] = [:]
+    private var positions: [PropertyName: Int]
+
+    init(capacity: Int) {
+        positions = Dictionary(minimumCapacity: capacity)
+        names.reserveCapacity(capacity)
+    }
 
     mutating func position(of name: PropertyName) -> Int {
-        let sameHash = positions[name.hash] ?? []
-        if let position = sameHash.first(where: { names[$0] == name }) {
+        if let position = positions[name] {
             return position
         }
-        positions[name.hash] = sameHash + [names.count]
+        positions[name] = names.count
         names.append(name)
         return names.count - 1
     }

@@ -1,21 +1,29 @@
 /// A queue in an array whose places are used again.
-struct RingBuffer<Element: Sendable>: Sendable {
+package struct RingBuffer<Element: Sendable>: Sendable {
     /// As many as a power of two.
     private var slots: [Element?] = Array(repeating: nil, count: 16)
     private var start = 0
-    private(set) var count = 0
+    /// How many elements there are.
+    package private(set) var count = 0
 
     private var mask: Int { slots.count - 1 }
 
+    /// Without elements.
+    package init() {}
+
+    /// The element that was added first.
+    package var first: Element? { count > 0 ? self[0] : nil }
+
     /// The element at this distance from the first one.
-    subscript(index: Int) -> Element {
+    package subscript(index: Int) -> Element {
         guard index >= 0, index < count, let element = slots[(start + index) & mask] else {
             preconditionFailure("The index is within the queue.")
         }
         return element
     }
 
-    mutating func append(_ element: Element) {
+    /// Adds an element at the end.
+    package mutating func append(_ element: Element) {
         if count == slots.count {
             slots = (0..<count).map { self[$0] } + Array(repeating: nil, count: count)
             start = 0
@@ -24,7 +32,8 @@ struct RingBuffer<Element: Sendable>: Sendable {
         count += 1
     }
 
-    mutating func popFirst() -> Element? {
+    /// Takes the first element; nil if there is none.
+    package mutating func popFirst() -> Element? {
         guard count > 0 else {
             return nil
         }

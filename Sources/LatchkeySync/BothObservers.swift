@@ -51,4 +51,11 @@ public struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryO
         first.leaves(entry.first)
         second.leaves(entry.second)
     }
+
+    /// Tells both.
+    @inlinable
+    public func givesUp(_ entry: Entry) {
+        first.givesUp(entry.first)
+        second.givesUp(entry.second)
+    }
 }

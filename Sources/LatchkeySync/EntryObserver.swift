@@ -9,6 +9,7 @@ public enum AccessMode: String, Sendable, CaseIterable {
 /// A strategy calls, for each access and in this order: ``asks(_:)``; ``isBlocked(_:)`` if the
 /// caller could not enter at once; ``enters(_:)`` as the first thing inside; ``leaves(_:)`` as the
 /// last thing inside, also when the body throws: an access that enters after it sees the write.
+/// An access with a deadline that passes ends in ``givesUp(_:)`` and does not enter.
 /// With an asynchronous strategy `enters` and `leaves` are called on another thread than `asks`,
 /// and both on the thread that runs the body.
 ///
@@ -28,6 +29,14 @@ public protocol EntryObserver: Sendable {
     func isBlocked(_ entry: inout Entry)
     func enters(_ entry: inout Entry)
     func leaves(_ entry: Entry)
+
+    /// Called instead of ``enters(_:)`` if the caller's deadline passes first: there is no access.
+    func givesUp(_ entry: Entry)
+}
+
+extension EntryObserver {
+    /// Does nothing.
+    @inlinable public func givesUp(_ entry: Entry) {}
 }
 
 /// Observes nothing and costs nothing.

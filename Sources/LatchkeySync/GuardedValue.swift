@@ -1,32 +1,37 @@
-public import Synchronization
-
 /// A guarded value, as a strategy sees it.
 ///
 /// ``Synchronized`` makes one and passes it to its strategy with each access. ``read(_:)`` and
 /// ``write(_:)`` do not synchronize; only a strategy that is written in full calls them.
 ///
-/// **Design.** The object owns the memory at `address` and the value in it. Locks and queues use
-/// the memory in place and never change the address. ``SnapshotStrategy`` publishes a new address
-/// for each write and disposes of the old one itself.
+/// **Design.** One allocation holds the value and the words of its lock.
 ///
-/// SAFETY: `@safe` because the class alone allocates and frees the memory, which is initialized
-/// whenever a strategy lets nobody in for writing; whoever reads `address` has to say `unsafe`.
-/// `@unchecked Sendable` because every use of the memory is inside a strategy.
-@safe
-public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
-    @usableFromInline let address: Atomic<UnsafeMutablePointer<Storage<Value>>>
+/// SAFETY: `@unchecked Sendable` because every use of the value is inside a strategy.
+public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendable {
+    // SAFETY: unchecked, because the strategy keeps out whoever must not enter; Swift's own check
+    // costs more than a lock. Whoever uses the value has to say `unsafe`.
+    @exclusivity(unchecked) @usableFromInline nonisolated(unsafe) final var storage: Storage<Value>
 
     /// A value to be guarded by one strategy.
     @inlinable
-    public init(_ value: consuming Value) {
-        unsafe address = Atomic(GuardedValue.allocate(value))
+    public init(_ value: consuming sending Value) {
+        unsafe storage = Storage(value)
+        super.init()
     }
 
+    /// Lends the value to `body`, which may change it.
+    ///
+    /// The strategy keeps everybody else out meanwhile.
     @inlinable
-    deinit {
-        unsafe GuardedValue.free(address.load(ordering: .relaxed))
+    @inline(__always)
+    public func write<Result: ~Copyable, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        // SAFETY: the strategy keeps everybody else out.
+        try unsafe body(&storage.value)
     }
+}
 
+extension GuardedValue {
     /// Lends the value to `body`, without copying it.
     ///
     /// The strategy keeps writers out meanwhile.
@@ -36,7 +41,7 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps writers out.
-        try unsafe storage.pointee.read(body)
+        try unsafe storage.read(body)
     }
 
     /// Lends the value to `body`, which may change it.
@@ -48,14 +53,7 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps everybody else out.
-        try unsafe storage.pointee.write(body)
-    }
-
-    /// The address of the value, for a strategy that never publishes another one.
-    ///
-    /// Relaxed: the address never changes, and what is stored there is ordered by the strategy.
-    @inlinable var storage: UnsafeMutablePointer<Storage<Value>> {
-        unsafe address.load(ordering: .relaxed)
+        try unsafe body(&storage.value)
     }
 
     /// Moves the value out.
@@ -63,26 +61,20 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
     /// The memory must be filled again before the next access.
     @inlinable
     func take() -> Value {
-        unsafe storage.move().taken()
+        // SAFETY: a stored variable of an object does not move, and nobody uses it until `put`.
+        unsafe withUnsafeMutablePointer(to: &storage.value) { unsafe $0.move() }
     }
 
     /// Moves a value into memory from which one was taken.
     @inlinable
     func put(_ value: consuming Value) {
-        unsafe storage.initialize(to: Storage(value))
-    }
-
-    @inlinable
-    static func allocate(_ value: consuming Value) -> UnsafeMutablePointer<Storage<Value>> {
-        let storage = UnsafeMutablePointer<Storage<Value>>.allocate(capacity: 1)
-        unsafe storage.initialize(to: Storage(value))
-        return unsafe storage
-    }
-
-    @inlinable
-    static func free(_ storage: UnsafeMutablePointer<Storage<Value>>) {
-        unsafe storage.deinitialize(count: 1)
-        unsafe storage.deallocate()
+        var value = Optional(value)
+        // SAFETY: the memory is not initialized after `take`.
+        unsafe withUnsafeMutablePointer(to: &storage.value) {
+            if let value = value.take() {
+                unsafe $0.initialize(to: value)
+            }
+        }
     }
 }
 
@@ -93,34 +85,24 @@ public final class GuardedValue<Value: Sendable>: @unchecked Sendable {
 /// operations on its reference count, in a cache line that all readers share. With this type a read
 /// costs only the strategy.
 @usableFromInline
-struct Storage<Value>: ~Copyable {
+struct Storage<Value: ~Copyable>: ~Copyable {
     @usableFromInline var value: Value
 
     @inlinable
     init(_ value: consuming Value) {
         self.value = value
     }
+}
 
+extension Storage {
     @inlinable
+    @inline(__always)
     borrowing func read<Result, Failure: Error>(
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(value)
     }
-
-    @inlinable
-    mutating func write<Result, Failure: Error>(
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try body(&value)
-    }
-
-    @inlinable
-    consuming func taken() -> Value {
-        value
-    }
 }
-
 /// Accesses to several values, all of which the caller holds.
 @usableFromInline
 enum SeveralValues {

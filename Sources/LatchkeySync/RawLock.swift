@@ -5,10 +5,16 @@
 /// methods that are called `lock` and `unlock`.
 ///
 /// A lock of your own is a type with the first four members; ``RawLockStrategy`` makes a strategy
-/// of it. Shared access is exclusive unless the lock implements the shared functions.
+/// of it. Shared access is exclusive unless the lock implements the shared functions. A lock that
+/// is one or two words conforms to ``InPlaceLock`` and then costs no allocation of its own.
 public protocol RawLock: Sendable {
     /// Makes a lock that is free.
     init()
+
+    /// Makes a lock that is free, for a value whose memory has room for two words.
+    ///
+    /// - Parameter memory: Used by nobody else. A lock need not use it.
+    init(in memory: LockMemory)
 
     /// Waits until the calling thread holds the lock.
     func lock()
@@ -30,6 +36,9 @@ public protocol RawLock: Sendable {
     /// Ends sharing. The calling thread must share the lock.
     func unlockShared()
 
+    /// What messages call the lock.
+    static var name: String { get }
+
     /// The promises of a strategy with this lock.
     static var traits: StrategyTraits { get }
 
@@ -39,6 +48,9 @@ public protocol RawLock: Sendable {
 }
 
 extension RawLock {
+    /// Makes a lock that is free, which needs no memory there.
+    @inlinable public init(in memory: LockMemory) { self.init() }
+
     /// The exclusive way in.
     @inlinable public func lockShared() { lock() }
 
@@ -47,6 +59,9 @@ extension RawLock {
 
     /// The exclusive way out.
     @inlinable public func unlockShared() { unlock() }
+
+    /// The name of the type.
+    public static var name: String { "\(Self.self)" }
 
     /// Nothing beyond what every strategy promises.
     @inlinable public static var traits: StrategyTraits { StrategyTraits() }

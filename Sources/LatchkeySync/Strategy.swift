@@ -4,7 +4,7 @@
 /// together. It has two kinds of access functions. The *blocking* ones of ``BlockingStrategy`` run
 /// the body before they return. The *submitting* ones here exist for every strategy: the body may
 /// run later, on another thread, and then the completion is called. A strategy that blocks runs
-/// both before it returns.
+/// both before it returns. ``AwaitableStrategy`` has the functions for tasks.
 ///
 /// Every strategy promises: a body for writing excludes every other body; an access that begins
 /// after another one has ended sees its writes; the completion is called exactly once, outside the
@@ -14,20 +14,28 @@
 /// that is one dispatch queue to ``QueueStrategy``, and one that adds something to another strategy
 /// to ``WrappingStrategy``; they get all access functions from there. A strategy of another kind
 /// conforms to ``BlockingStrategy`` and implements `read`, `write` and `hold`, or to this protocol.
-public protocol Strategy: Sendable {
+public protocol Strategy: AwaitableStrategy {
     /// The strategy's name in messages: ``StrategyKind/rawValue`` for a strategy that has a kind.
     static var name: String { get }
 
     /// The promises of the strategy.
     static var traits: StrategyTraits { get }
 
+    /// Prepares for the value, once, before the first access.
+    ///
+    /// Only a strategy that keeps the value elsewhere has to implement it. It is not called for a
+    /// value that is not copyable or not `Sendable`, which only an ``InPlaceStrategy`` can guard.
+    func begin<Value>(_ guarded: GuardedValue<Value>)
+
     /// Submits `body` for shared access and calls `completion` with its result.
+    ///
+    /// - Throws: ``BacklogFull`` as ``submitWrite(_:observer:_:completion:)``, under `actor` only.
     func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
-    )
+    ) throws(BacklogFull)
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
     ///
@@ -43,7 +51,7 @@ public protocol Strategy: Sendable {
     /// Submits `body` for shared access to all values at once and calls `completion` with its
     /// result: no write to any of them takes effect while `body` runs.
     ///
-    /// They are entered in the order given, which must be the same for all callers.
+    /// They are entered in the order given, which must be the same for all callers. Never refused.
     ///
     /// - Parameters:
     ///   - strategies: The strategy of each value.
@@ -80,10 +88,9 @@ public protocol Strategy: Sendable {
     var backlogCount: Int { get }
 }
 
-/// An asynchronous strategy refused a write because its backlog is at its bound.
-public struct BacklogFull: Error, Hashable, Sendable {
-    /// The error.
-    @inlinable public init() {}
+extension Strategy {
+    /// Does nothing.
+    @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {}
 }
 
 /// A strategy that can run a body before the call returns.
@@ -156,17 +163,22 @@ public protocol BlockingStrategy: Strategy {
 /// Called once, on the thread that entered.
 public typealias Release = () -> Void
 
-/// A strategy that can refuse an access that would have to wait.
+/// A strategy whose readers and writers use one value, in its place.
 ///
-/// A protocol of its own, because not every primitive can be tried: a queue cannot, and `mutex`
-/// must not.
-public protocol TryingStrategy: BlockingStrategy {
-    /// Runs `body` with exclusive access, or returns nil if the caller would have to wait.
-    func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
+/// Every blocking strategy does, except `snapshot`, whose writers copy. So the value need not be
+/// copyable, nor safe to use by several threads at once.
+public protocol InPlaceStrategy: BlockingStrategy {
+    /// Runs `body` with shared or exclusive access to whatever the strategy guards.
+    func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ mode: AccessMode,
         observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result?
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result
+
+    /// ``access(_:observer:_:)`` as a closure, for callers that know the strategy at run time only.
+    ///
+    /// It is a requirement because a generic function is not specialised behind `any`.
+    var section: @Sendable (AccessMode, () -> Void) -> Void { get }
 }
 
 /// A strategy that can be made without arguments.
@@ -174,12 +186,23 @@ public protocol MakeableStrategy: Strategy {
     /// Makes a strategy for one value.
     init()
 
+    /// Makes a strategy for one value, whose memory has room for a lock.
+    ///
+    /// - Parameter memory: Used by nobody else. A strategy need not use it.
+    init(in memory: LockMemory)
+
     /// - Parameter backlogMax: How many accepted writes may wait to be applied. A strategy that
     ///   applies a write before the call returns has no use for it.
     init(backlogMax: Int)
 }
 
 extension MakeableStrategy {
+    /// Makes a strategy for one value, which needs no memory there.
+    @inlinable
+    public init(in memory: LockMemory) {
+        self.init()
+    }
+
     /// Makes a strategy for one value, which needs no backlog.
     @inlinable
     public init(backlogMax: Int) {
@@ -199,6 +222,41 @@ public protocol NamedStrategy: MakeableStrategy {
 extension NamedStrategy {
     /// The kind's name.
     @inlinable public static var name: String { kind.rawValue }
+}
+
+extension InPlaceStrategy {
+    /// Runs a body with shared or exclusive access.
+    @inlinable public var section: @Sendable (AccessMode, () -> Void) -> Void {
+        { mode, body in access(mode, observer: NoObserver(), body) }
+    }
+
+    /// Runs `body` with shared access.
+    @_disfavoredOverload
+    @inlinable
+    @inline(__always)
+    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try access(.read, observer: observer) { () throws(Failure) -> Result in
+            try guarded.read(body)
+        }
+    }
+
+    /// Runs `body` with exclusive access.
+    @_disfavoredOverload
+    @inlinable
+    @inline(__always)
+    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try access(.write, observer: observer) { () throws(Failure) -> Result in
+            try guarded.write(body)
+        }
+    }
 }
 
 // Disfavoured where a wrapper around a blocking strategy has them from ``WrappingStrategy`` too.

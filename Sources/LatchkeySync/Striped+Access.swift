@@ -45,7 +45,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         try Reentry.checking(
             ChosenStrategy.self,
             guarded,
-            .readHoldingWriters,
+            .readAll,
             Caller(fileID, line)
         ) {
             () throws(Failure) -> Result in
@@ -77,9 +77,21 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         line: UInt = #line,
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        try write(several: stripes, as: .writeSeveral, Caller(fileID, line), observer, body)
+    }
+
+    /// Writes in the name of one of the access functions.
+    @inlinable
+    func write<Observer: EntryObserver, Result, Failure: Error>(
+        several stripes: [Int],
+        as access: Reentry.Access,
+        _ caller: Caller,
+        _ observer: Observer,
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         let (strategies, guarded) = several(stripes)
         let observers = Array(repeating: observer, count: guarded.count)
-        return try Reentry.checking(ChosenStrategy.self, guarded, .write, Caller(fileID, line)) {
+        return try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
             () throws(Failure) -> Result in
             try ChosenStrategy.writeAll(strategies, guarded, observers: observers, body)
         }
@@ -96,9 +108,9 @@ extension Striped {
         line: UInt = #line,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
-    ) {
-        with(stripe) { stripe in
-            stripe.submitRead(
+    ) throws(BacklogFull) {
+        try with(stripe) { (stripe) throws(BacklogFull) -> Void in
+            try stripe.submitRead(
                 observer: observer,
                 fileID: fileID,
                 line: line,
@@ -133,7 +145,8 @@ extension Striped {
     /// result.
     ///
     /// Exists for every strategy. Under a blocking strategy both run before this returns, as in
-    /// ``readAll(observer:fileID:line:_:)``.
+    /// ``readAll(observer:fileID:line:_:)``. Under `actor` it waits in line and is never refused:
+    /// whoever submits many of them has to bound them.
     @inlinable
     public func submitReadAll<Observer: EntryObserver, Result: Sendable>(
         observer: Observer = NoObserver(),
@@ -145,10 +158,10 @@ extension Striped {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
         if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, .readHoldingWriters, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, .submitReadAll, caller) {}
         }
         let body = { @Sendable [guarded] (values: [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, .readHoldingWriters, caller) {
+            Reentry.checking(ChosenStrategy.self, guarded, .submitReadAll, caller) {
                 body(values)
             }
         }
@@ -183,10 +196,12 @@ extension Striped {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, .submitWriteSeveral, caller) {}
         }
         let body = { @Sendable (values: inout [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) { body(&values) }
+            Reentry.checking(ChosenStrategy.self, guarded, .submitWriteSeveral, caller) {
+                body(&values)
+            }
         }
         #endif
         try ChosenStrategy.submitWriteAll(

@@ -5,14 +5,14 @@
 ///
 /// ```swift
 /// let scores = Striped<[String: Int], LockStrategy> { _ in [:] }
-/// let stripe = scores.index(hash: "ada".hashValue)
-/// scores.write(stripe) { $0["ada", default: 0] += 1 }
+/// scores.write(key: "ada") { $0["ada", default: 0] += 1 }
 /// let players = scores.readAll { $0.reduce(0) { $0 + $1.count } }
 /// ```
 ///
-/// The access functions are those of ``Synchronized``, with the stripe in front. A body must not
-/// enter another stripe: ``readAll(observer:fileID:line:_:)`` and
-/// ``write(several:observer:fileID:line:_:)`` take several, and always in ascending order.
+/// The access functions are those of ``Synchronized``, with the key or the stripe in front. A body
+/// must not enter another stripe: ``readAll(observer:fileID:line:_:)``,
+/// ``write(keys:observer:fileID:line:_:)`` and ``write(several:observer:fileID:line:_:)`` take
+/// several, and always in ascending order.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
 /// whose elements never change, and every index is checked.
@@ -27,16 +27,21 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     ///   - strategy: Makes the strategy of each stripe.
     ///   - value: Makes the first value of each stripe.
     @inlinable
-    public init(
+    public convenience init(
         count: Int = StripeCount.standard,
         strategy: () -> ChosenStrategy,
         value: (_ stripe: Int) -> Value
     ) {
+        self.init(count) { Synchronized(value($0), strategy: strategy()) }
+    }
+
+    @inlinable
+    init(_ count: Int, _ make: (_ stripe: Int) -> Synchronized<Value, ChosenStrategy>) {
         precondition(
             StripeCount.isValid(count),
             "The number of stripes is a power of two from 1 to \(StripeCount.max)."
         )
-        let all = (0..<count).map { Synchronized(value($0), strategy: strategy()) }
+        let all = (0..<count).map(make)
         strategies = all.map(\.strategy)
         guarded = all.map(\.guarded)
         unsafe stripes = .allocate(capacity: count)
@@ -51,7 +56,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
         count: Int = StripeCount.standard,
         value: (_ stripe: Int) -> Value
     ) where ChosenStrategy: MakeableStrategy {
-        self.init(count: count, strategy: { ChosenStrategy() }, value: value)
+        self.init(count) { Synchronized(value($0)) }
     }
 
     @inlinable

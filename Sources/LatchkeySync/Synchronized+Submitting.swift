@@ -1,6 +1,6 @@
 // The access functions that exist for every strategy, because they may complete after they return.
 
-extension Synchronized {
+extension Synchronized where Value: Sendable {
     /// Submits `body` for shared access and calls `completion` with its result.
     ///
     /// Under `actor` both run later, on other threads. Under every other strategy both run before
@@ -15,6 +15,9 @@ extension Synchronized {
     ///     asynchronous strategy.
     ///   - completion: Called exactly once, outside the guarded section: it may enter the value.
     ///     It must not block.
+    /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts, or tasks wait in
+    ///   line, which happens under `actor` only. Nothing was submitted then, and neither closure is
+    ///   called.
     @inlinable
     public func submitRead<Observer: EntryObserver, Result: Sendable>(
         observer: Observer = NoObserver(),
@@ -22,17 +25,17 @@ extension Synchronized {
         line: UInt = #line,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
-    ) {
+    ) throws(BacklogFull) {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
         if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, .read, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, .submitRead, caller) {}
         }
         let body = { @Sendable [guarded] (value: Value) in
-            Reentry.checking(ChosenStrategy.self, guarded, .read, caller) { body(value) }
+            Reentry.checking(ChosenStrategy.self, guarded, .submitRead, caller) { body(value) }
         }
         #endif
-        strategy.submitRead(guarded, observer: observer, body, completion: completion)
+        try strategy.submitRead(guarded, observer: observer, body, completion: completion)
     }
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
@@ -50,8 +53,8 @@ extension Synchronized {
     ///     write to an asynchronous strategy.
     ///   - completion: Called exactly once, outside the guarded section: it may enter the value.
     ///     It must not block.
-    /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts. Nothing was
-    ///   submitted then, and neither closure is called.
+    /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts, or tasks wait in
+    ///   line. Nothing was submitted then, and neither closure is called.
     @inlinable
     public func submitWrite<Observer: EntryObserver, Result: Sendable>(
         observer: Observer = NoObserver(),
@@ -63,60 +66,12 @@ extension Synchronized {
         #if DEBUG || LATCHKEY_CHECKED
         let caller = Caller(fileID, line)
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, .submitWrite, caller) {}
         }
         let body = { @Sendable [guarded] (value: inout Value) in
-            Reentry.checking(ChosenStrategy.self, guarded, .write, caller) { body(&value) }
+            Reentry.checking(ChosenStrategy.self, guarded, .submitWrite, caller) { body(&value) }
         }
         #endif
         try strategy.submitWrite(guarded, observer: observer, body, completion: completion)
-    }
-}
-
-extension Synchronized {
-    /// Runs `body` with shared access to the value and returns its result to the calling task.
-    ///
-    /// ``submitRead(observer:fileID:line:_:completion:)`` for tasks, and the natural access
-    /// function of
-    /// `actor`. Under every other strategy the task's thread blocks while a writer is inside: keep
-    /// the sections short, or use `actor`, because the threads of the cooperative pool are few.
-    @inlinable
-    public func asyncRead<Observer: EntryObserver, Result: Sendable>(
-        observer: Observer = NoObserver(),
-        fileID: StaticString = #fileID,
-        line: UInt = #line,
-        _ body: @escaping @Sendable (Value) -> Result
-    ) async -> Result {
-        await withCheckedContinuation { continuation in
-            submitRead(observer: observer, fileID: fileID, line: line, body) {
-                continuation.resume(returning: $0)
-            }
-        }
-    }
-
-    /// Runs `body` with exclusive access to the value and returns its result to the calling task.
-    ///
-    /// ``submitWrite(observer:fileID:line:_:completion:)`` for tasks. Returns after the write has
-    /// been applied.
-    ///
-    /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts.
-    @inlinable
-    public func asyncWrite<Observer: EntryObserver, Result: Sendable>(
-        observer: Observer = NoObserver(),
-        fileID: StaticString = #fileID,
-        line: UInt = #line,
-        _ body: @escaping @Sendable (inout Value) -> Result
-    ) async throws(BacklogFull) -> Result {
-        let outcome: Swift.Result<Result, BacklogFull> = await withCheckedContinuation {
-            continuation in
-            do throws(BacklogFull) {
-                try submitWrite(observer: observer, fileID: fileID, line: line, body) {
-                    continuation.resume(returning: .success($0))
-                }
-            } catch {
-                continuation.resume(returning: .failure(error))
-            }
-        }
-        return try outcome.get()
     }
 }

@@ -13,38 +13,74 @@
 /// ``write(observer:fileID:line:_:)`` block, and exist for every strategy but `actor`.
 /// ``submitRead(observer:fileID:line:_:completion:)`` and
 /// ``submitWrite(observer:fileID:line:_:completion:)`` exist for every strategy and may complete
-/// later. ``asyncRead(observer:fileID:line:_:)`` and ``asyncWrite(observer:fileID:line:_:)`` are
-/// the same for tasks.
+/// later. ``asyncRead(whenFull:observer:fileID:line:_:)`` and
+/// ``asyncWrite(whenFull:observer:fileID:line:_:)`` are the same for tasks.
 ///
 /// **Re-entrancy.** A thread that is inside may read inside a read where
 /// ``StrategyTraits/isReentrant`` says so. It must not enter in any other way: a write inside a
 /// read or a write, and a read inside a write, are programmer errors under every strategy. Debug
-/// builds, and builds with `-D LATCHKEY_CHECKED`, stop with a sentence that names the strategy and
-/// both places. Other builds do what the primitive does, which is written at each strategy.
-public final class Synchronized<Value: Sendable, ChosenStrategy: Strategy>: Sendable {
+/// builds, and builds with the package trait `LATCHKEY_CHECKED`, stop with a sentence that names
+/// the strategy, both access functions and both places. Other builds do what the primitive does,
+/// which is written at each strategy; where that is to wait for itself, a try is refused, and a
+/// wait with a deadline gives up.
+@dynamicMemberLookup
+public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable {
     @usableFromInline let strategy: ChosenStrategy
     @usableFromInline let guarded: GuardedValue<Value>
 
-    /// - Parameters:
-    ///   - value: The value to begin with.
-    ///   - strategy: Guards this value and no other.
+    /// A value that the strategy guards already.
     @inlinable
-    public init(_ value: consuming Value, strategy: ChosenStrategy) {
+    package init(_ guarded: GuardedValue<Value>, _ strategy: ChosenStrategy) {
         self.strategy = strategy
-        guarded = GuardedValue(value)
-    }
-
-    /// A value with a strategy of its own.
-    @inlinable
-    public convenience init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
-        self.init(value, strategy: ChosenStrategy())
+        self.guarded = guarded
     }
 
     /// The number of writes that were accepted and are not yet applied.
     @inlinable public var backlogCount: Int { strategy.backlogCount }
 }
 
-extension Synchronized where ChosenStrategy: BlockingStrategy {
+extension Synchronized where Value: Sendable {
+    /// - Parameters:
+    ///   - value: The value to begin with.
+    ///   - strategy: Guards this value and no other.
+    @_disfavoredOverload
+    @inlinable
+    public init(_ value: consuming Value, strategy: ChosenStrategy) {
+        self.init(GuardedValue(value), strategy)
+        strategy.begin(guarded)
+    }
+
+    /// A value with a strategy of its own.
+    @_disfavoredOverload
+    @inlinable
+    public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
+        let guarded = GuardedValue(value)
+        self.init(guarded, ChosenStrategy(in: guarded))
+        strategy.begin(guarded)
+    }
+}
+
+// Preferred to those above wherever both fit: the compiler chooses without a look at `Sendable`, so
+// that a value that is not would never get here.
+
+extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
+    /// - Parameters:
+    ///   - value: The value to begin with, which nobody else may use any more.
+    ///   - strategy: Guards this value and no other.
+    @inlinable
+    public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
+        self.init(GuardedValue(value), strategy)
+    }
+
+    /// A value with a strategy of its own.
+    @inlinable
+    public init(_ value: consuming sending Value) where ChosenStrategy: MakeableStrategy {
+        let guarded = GuardedValue(value)
+        self.init(guarded, ChosenStrategy(in: guarded))
+    }
+}
+
+extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// Runs `body` with shared access to the value and returns its result.
     ///
     /// For the strategy `lock` equivalent to:
@@ -74,10 +110,7 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, .read, Caller(fileID, line)) {
-            () throws(Failure) -> Result in
-            try strategy.read(guarded, observer: observer, body)
-        }
+        try read(as: .read, Caller(fileID, line), observer, body)
     }
 
     /// Runs `body` with exclusive access to the value and returns its result.
@@ -108,10 +141,7 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, .write, Caller(fileID, line)) {
-            () throws(Failure) -> Result in
-            try strategy.write(guarded, observer: observer, body)
-        }
+        try write(as: .write, Caller(fileID, line), observer, body)
     }
 
     /// Runs `body` with shared access to the value while no write takes effect.
@@ -136,9 +166,39 @@ extension Synchronized where ChosenStrategy: BlockingStrategy {
             try strategy.readHoldingWriters(guarded, observer: observer, body)
         }
     }
+
+    /// Reads in the name of another access function.
+    @inlinable
+    @inline(__always)
+    func read<Observer: EntryObserver, Result, Failure: Error>(
+        as access: Reentry.Access,
+        _ caller: Caller,
+        _ observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
+            () throws(Failure) -> Result in
+            try strategy.read(guarded, observer: observer, body)
+        }
+    }
+
+    /// Writes in the name of another access function.
+    @inlinable
+    @inline(__always)
+    func write<Observer: EntryObserver, Result, Failure: Error>(
+        as access: Reentry.Access,
+        _ caller: Caller,
+        _ observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
+            () throws(Failure) -> Result in
+            try strategy.write(guarded, observer: observer, body)
+        }
+    }
 }
 
-extension Synchronized where ChosenStrategy: TryingStrategy {
+extension Synchronized where Value: Sendable, ChosenStrategy: TryingStrategy {
     /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
     ///
     /// Never blocks before `body` runs. A failed try is not an access: the observer does not hear
@@ -153,9 +213,81 @@ extension Synchronized where ChosenStrategy: TryingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try Reentry.checking(ChosenStrategy.self, guarded, .write, Caller(fileID, line)) {
+        try Reentry.checking(ChosenStrategy.self, guarded, .tryWrite, Caller(fileID, line)) {
             () throws(Failure) -> Result? in
             try strategy.tryWrite(guarded, observer: observer, body)
         }
+    }
+}
+
+extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
+    /// Runs `body` with exclusive access to the value and returns its result.
+    ///
+    /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
+    /// of it, or puts into it, must not be used elsewhere (`sending`), which the compiler checks.
+    /// Blocks and nests as ``write(observer:fileID:line:_:)``.
+    @inlinable
+    public func withLock<Result: ~Copyable, Failure: Error>(
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try Reentry.checking(ChosenStrategy.self, guarded, .withLock, Caller(fileID, line)) {
+            () throws(Failure) -> Disconnected<Result> in
+            try strategy.access(.write, observer: NoObserver()) {
+                () throws(Failure) -> Disconnected<Result> in
+                Disconnected(try guarded.write(body))
+            }
+        }.taken()
+    }
+}
+
+extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & TryingStrategy {
+    /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
+    ///
+    /// As `Mutex.withLockIfAvailable`, for the values of ``withLock(fileID:line:_:)``. Never blocks
+    /// before `body` runs. Fails as ``tryWrite(observer:fileID:line:_:)`` does.
+    ///
+    /// - Returns: What `body` returns, or nil if it did not run.
+    @inlinable
+    public func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        let result = try Reentry.checking(
+            ChosenStrategy.self,
+            guarded,
+            .withLockIfAvailable,
+            Caller(fileID, line)
+        ) { () throws(Failure) -> Disconnected<Result>? in
+            try strategy.tryAccess(observer: NoObserver()) {
+                () throws(Failure) -> Disconnected<Result> in
+                Disconnected(try guarded.write(body))
+            }
+        }
+        return switch consume result {
+        case .some(let result): result.taken()
+        case nil: nil
+        }
+    }
+}
+
+/// A result that nobody else uses, on its way out of a guarded section.
+///
+/// SAFETY: `@unchecked Sendable` because it is made of a `sending` result and taken once.
+@usableFromInline
+struct Disconnected<Result: ~Copyable>: ~Copyable, @unchecked Sendable {
+    // SAFETY: taken once, by whoever consumes this.
+    @usableFromInline nonisolated(unsafe) var result: Result
+
+    @inlinable
+    init(_ result: consuming sending Result) {
+        unsafe self.result = result
+    }
+
+    @inlinable
+    consuming func taken() -> sending Result {
+        unsafe result
     }
 }

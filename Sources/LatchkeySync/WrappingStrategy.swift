@@ -11,6 +11,8 @@
 /// extension Counted: BlockingStrategy where Base: BlockingStrategy {}
 /// extension Counted: TryingStrategy where Base: TryingStrategy {}
 /// ```
+///
+/// Likewise ``InPlaceStrategy``, ``TimedStrategy`` and ``ConditionStrategy``.
 public protocol WrappingStrategy: Strategy {
     /// The strategy that does the work.
     associatedtype Base: Strategy
@@ -46,6 +48,9 @@ extension WrappingStrategy {
     /// The base's traits.
     @inlinable public static var traits: StrategyTraits { Base.traits }
 
+    /// Forwards to the base.
+    @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) { base.begin(guarded) }
+
     /// The base's backlog.
     @inlinable public var backlogCount: Int { base.backlogCount }
 
@@ -56,9 +61,9 @@ extension WrappingStrategy {
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
-    ) {
+    ) throws(BacklogFull) {
         let observer = BothObservers(ownSubmissionObserver, observer)
-        base.submitRead(guarded, observer: observer, body, completion: completion)
+        try base.submitRead(guarded, observer: observer, body, completion: completion)
     }
 
     /// Forwards to the base.
@@ -171,7 +176,28 @@ extension WrappingStrategy where Self: BlockingStrategy, Base: BlockingStrategy 
     }
 }
 
+extension WrappingStrategy where Self: InPlaceStrategy, Base: InPlaceStrategy {
+    /// Forwards to the base.
+    @inlinable
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ mode: AccessMode,
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.access(mode, observer: BothObservers(ownObserver, observer), body)
+    }
+}
+
 extension WrappingStrategy where Self: TryingStrategy, Base: TryingStrategy {
+    /// Forwards to the base.
+    @inlinable
+    public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try base.tryAccess(observer: BothObservers(ownObserver, observer), body)
+    }
+
     /// Forwards to the base.
     @inlinable
     public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(

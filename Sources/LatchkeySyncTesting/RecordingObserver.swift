@@ -14,12 +14,13 @@ public final class RecordingObserver: EntryObserver {
         case isBlocked
         case enters
         case leaves
+        case givesUp
     }
 
     /// True.
     public static var isActive: Bool { true }
 
-    private let calls = Guarded<[[Call]]>([])
+    private let calls = Collected<[[Call]]>([])
 
     /// Nothing was heard yet.
     public init() {}
@@ -46,6 +47,11 @@ public final class RecordingObserver: EntryObserver {
     }
 
     /// Adds to ``accesses``.
+    public func givesUp(_ entry: Entry) {
+        record(.givesUp, entry)
+    }
+
+    /// Adds to ``accesses``.
     public func leaves(_ entry: Entry) {
         record(.leaves, entry)
     }
@@ -58,7 +64,7 @@ public final class RecordingObserver: EntryObserver {
 /// A value behind a lock that is not under test.
 ///
 /// SAFETY: `@unchecked Sendable` because `value` is used only while `lock` is held.
-public final class Guarded<Value: Sendable>: @unchecked Sendable {
+public final class Collected<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value
 

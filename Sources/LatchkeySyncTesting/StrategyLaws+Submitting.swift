@@ -31,12 +31,12 @@ extension StrategyLaws {
             violations.append("\(ChosenStrategy.name): a completion was not called")
         }
         let seen = Gate()
-        let log = Guarded<[Int]>([])
+        let log = Collected<[Int]>([])
         let keep: @Sendable ([Int]) -> Void = { value in
             log.with { $0 = value }
             seen.open()
         }
-        synchronized.submitRead({ $0.log }, completion: keep)
+        try? synchronized.submitRead({ $0.log }, completion: keep)
         if !seen.pass() || log.with({ $0 }) != Array(0..<writes) {
             violations.append("\(ChosenStrategy.name): writes were applied in another order")
         }
@@ -89,13 +89,13 @@ extension StrategyLaws {
         let synchronized = Synchronized(LawState(), strategy: make())
         let done = Arrivals()
         let enter: @Sendable () -> Void = {
-            synchronized.submitRead({ $0.count }, completion: { _ in done.arrive() })
+            try? synchronized.submitRead({ $0.count }, completion: { _ in done.arrive() })
         }
-        synchronized.submitRead({ _ in }, completion: enter)
         do throws(BacklogFull) {
+            try synchronized.submitRead({ _ in }, completion: enter)
             try synchronized.submitWrite({ $0.count = 1 }, completion: enter)
         } catch {
-            return ["\(ChosenStrategy.name): a single write was refused"]
+            return ["\(ChosenStrategy.name): a single access was refused"]
         }
         return done.wait(for: 2) ? [] : ["\(ChosenStrategy.name): a completion cannot enter"]
     }
@@ -161,17 +161,28 @@ extension StrategyLaws {
     public static func observerHearsInOrder<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy
     ) -> [Violation] {
-        let synchronized = Synchronized(LawState(), strategy: make())
-        let observer = RecordingObserver()
-        let subject = Subject(submitting: synchronized, observer: observer)
-        subject.read { _ in }
-        subject.write { $0.count += 1 }
-        let expected: [[RecordingObserver.Call]] = [
-            [.asks(.read), .enters, .leaves],
-            [.asks(.write), .enters, .leaves],
+        observed(make()).compactMap { subject, observer in
+            subject.read { _ in }
+            subject.write { $0.count += 1 }
+            let expected: [[RecordingObserver.Call]] = [
+                [.asks(.read), .enters, .leaves],
+                [.asks(.write), .enters, .leaves],
+            ]
+            return observer.accesses == expected
+                ? nil : "\(ChosenStrategy.name): the observer heard \(observer.accesses)"
+        }
+    }
+
+    /// A value as threads submit to it and as tasks await it, each with an observer.
+    private static func observed<ChosenStrategy: Strategy>(
+        _ strategy: ChosenStrategy
+    ) -> [(Subject, RecordingObserver)] {
+        let synchronized = Synchronized(LawState(), strategy: strategy)
+        let (submitting, awaiting) = (RecordingObserver(), RecordingObserver())
+        return [
+            (Subject(submitting: synchronized, observer: submitting), submitting),
+            (Subject(awaiting: synchronized, observer: awaiting), awaiting),
         ]
-        return observer.accesses == expected
-            ? [] : ["\(ChosenStrategy.name): the observer heard \(observer.accesses)"]
     }
 
     /// The observer hears isBlocked, between asks and enters, of an access that has to wait.
@@ -187,9 +198,16 @@ extension StrategyLaws {
         _ mode: AccessMode,
         _ make: () -> ChosenStrategy
     ) -> [Violation] {
-        let synchronized = Synchronized(LawState(), strategy: make())
-        let observer = RecordingObserver()
-        let subject = Subject(submitting: synchronized, observer: observer)
+        observed(make()).flatMap { subject, observer in
+            hearsOfWaiting(mode, subject, observer).map { "\(ChosenStrategy.name): \($0)" }
+        }
+    }
+
+    private static func hearsOfWaiting(
+        _ mode: AccessMode,
+        _ subject: Subject,
+        _ observer: RecordingObserver
+    ) -> [Violation] {
         let (inside, leave) = (Gate(), Gate())
         let writer = TestThread {
             subject.write { _ in
@@ -210,7 +228,7 @@ extension StrategyLaws {
         let ended = writer.join() && other.join()
         let expected: [RecordingObserver.Call] = [.asks(mode), .isBlocked, .enters, .leaves]
         return blocked && ended && observer.accesses.last == expected
-            ? [] : ["\(ChosenStrategy.name): the observer heard \(observer.accesses) of a \(mode)"]
+            ? [] : ["the observer heard \(observer.accesses) of a \(mode)"]
     }
 
     /// A body that throws leaves the section and lets the next one in; the observer hears it leave.

@@ -7,7 +7,7 @@ public import LatchkeySync
 /// shows that the strategies keep it and that the known-bad ones do not.
 ///
 /// **Design.** Each law starts threads of its own and joins them before it returns. What they tell
-/// the law goes through ``Guarded``, ``Arrivals`` and gates, never through what is under test.
+/// the law goes through ``Collected``, ``Arrivals`` and gates, never through what is under test.
 public struct StrategyLaws: Sendable {
     /// What violations call the strategy.
     public let name: String
@@ -22,6 +22,13 @@ public struct StrategyLaws: Sendable {
         name = ChosenStrategy.name + ", submitting"
         traits = ChosenStrategy.traits
         makeSubject = { Subject(submitting: Synchronized(LawState(), strategy: make())) }
+    }
+
+    /// The laws of a strategy, tried through its access functions for tasks.
+    public init<ChosenStrategy: Strategy>(awaiting make: @escaping @Sendable () -> ChosenStrategy) {
+        name = ChosenStrategy.name + ", awaiting"
+        traits = ChosenStrategy.traits
+        makeSubject = { Subject(awaiting: Synchronized(LawState(), strategy: make())) }
     }
 
     /// The laws of a strategy, tried through its blocking access functions.
@@ -67,7 +74,7 @@ extension StrategyLaws {
                 }
             }
             note(ended, "a writer hangs")
-            let count = Guarded(0)
+            let count = Collected(0)
             subject.read { state in count.with { $0 = state.count } }
             note(count.with { $0 } == threads * rounds, "updates were lost")
         }
@@ -119,7 +126,7 @@ extension StrategyLaws {
             violations { note in
                 let subject = makeSubject()
                 let (inside, leave, entered) = (Gate(), Gate(), Gate())
-                let seen = Guarded(-1)
+                let seen = Collected(-1)
                 let writer = TestThread {
                     subject.write { state in
                         state.count = 1
@@ -281,6 +288,7 @@ extension StrategyLaws {
             found += laws.readersExcludeWriters()
             found += laws.noWakeUpIsLost()
             found += laws.valuesAreFreed()
+            found += laws.valuesEndOnce()
         }
         found += writesApplyInOrder(make)
         found += completionsRunOutside(make)
@@ -289,6 +297,9 @@ extension StrategyLaws {
         found += throwingBodiesRelease(make)
         found += triesAreRefused(make)
         found += severalValuesAreHeld(make)
+        found += deadlinesEndWaits(make)
+        found += conditionsAreWaitedFor(make)
+        found += severalWritesAreWhole(make)
         return found
     }
 }

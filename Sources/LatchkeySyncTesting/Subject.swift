@@ -25,21 +25,28 @@ public struct LawState: Sendable {
 /// it after it was freed, and relaxed order is enough for a guess.
 public final class Tracked: Sendable {
     private let freed: Arrivals
+    private let freedAgain: Arrivals
     private let life = Atomic<Int>(Tracked.alive)
 
     private static let alive = 0x1A7C_4B0E
 
-    /// Arrives there when it is freed.
-    public init(_ freed: Arrivals) {
+    /// - Parameters:
+    ///   - freed: Arrives there when it is freed.
+    ///   - again: Arrives there, in all likelihood, when it is freed once more.
+    public init(_ freed: Arrivals, again: Arrivals = Arrivals()) {
         self.freed = freed
+        freedAgain = again
     }
 
     /// False, in all likelihood, if this is read after it was freed.
     public var isAlive: Bool { life.load(ordering: .relaxed) == Self.alive }
 
     deinit {
-        life.store(0, ordering: .relaxed)
-        freed.arrive()
+        if life.exchange(0, ordering: .relaxed) == Self.alive {
+            freed.arrive()
+        } else {
+            freedAgain.arrive()
+        }
     }
 }
 
@@ -71,8 +78,12 @@ public struct Subject: Sendable {
     ) {
         read = { body in
             let completed = Gate()
-            synchronized.submitRead(observer: observer, body) { completed.open() }
-            completed.pass()
+            do throws(BacklogFull) {
+                try synchronized.submitRead(observer: observer, body) { completed.open() }
+                completed.pass()
+            } catch {
+                preconditionFailure("The laws do not fill the backlog.")
+            }
         }
         write = { body in
             let completed = Gate()
@@ -82,6 +93,30 @@ public struct Subject: Sendable {
             } catch {
                 preconditionFailure("The laws do not fill the backlog.")
             }
+        }
+    }
+
+    /// Through the access functions for tasks, in a task that runs on the calling thread until it
+    /// is suspended.
+    public init<ChosenStrategy: Strategy>(
+        awaiting synchronized: Synchronized<LawState, ChosenStrategy>,
+        observer: some EntryObserver = NoObserver()
+    ) {
+        read = { body in
+            let ended = Gate()
+            Task.immediate {
+                try? await synchronized.asyncRead(observer: observer, body)
+                ended.open()
+            }
+            ended.pass()
+        }
+        write = { body in
+            let ended = Gate()
+            Task.immediate {
+                try? await synchronized.asyncWrite(observer: observer, body)
+                ended.open()
+            }
+            ended.pass()
         }
     }
 }

@@ -1,7 +1,7 @@
 internal import LatchkeyComparison
 internal import LatchkeyOperations
 internal import LatchkeyReport
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The comparison that an operation of the service asks for.
 ///

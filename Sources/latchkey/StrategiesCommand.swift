@@ -1,6 +1,6 @@
 internal import LatchkeyService
 internal import LatchkeySettings
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// `latchkey strategies`: the table that `GET /v1/strategies` answers.
 enum StrategiesCommand {

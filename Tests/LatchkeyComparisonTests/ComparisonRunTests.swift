@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import LatchkeyContention
 import LatchkeyMachine
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
 import Testing

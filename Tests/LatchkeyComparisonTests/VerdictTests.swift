@@ -1,5 +1,5 @@
 import Dispatch
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import CLatchkeySystem
 import Glibc
 import LatchkeyContention
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
 import Testing

@@ -1,6 +1,6 @@
 import LatchkeyMachine
 import LatchkeyMetrics
-import LatchkeySync
+import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyContention

@@ -1,5 +1,5 @@
 import CLatchkeySystem
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -61,7 +61,7 @@ import Testing
             let metered = meter.metered(SemaphoreStrategy())
             let cell = GuardedValue(0)
             metered.write(cell, observer: NoObserver()) { _ in
-                metered.submitRead(cell, observer: NoObserver(), { $0 }, completion: { _ in })
+                try? metered.submitRead(cell, observer: NoObserver(), { $0 }, completion: { _ in })
             }
         }
     }
@@ -84,7 +84,7 @@ import Testing
     @Test func `are what mutex is judged by`() {
         let meter = ContentionMeter(MutexStrategy.self, level: .counts)
         #expect(!meter.countsContendedExactly)
-        let probe = ContentionProbe(meter)
+        let probe = ContentionProbe(meter, traits: meter.traits)
         var inside = probe.asks(.write)
         probe.enters(&inside)
         var outside = probe.asks(.write)
@@ -100,7 +100,8 @@ import Testing
     }
 
     @Test func `that are not there yet show by the wait under mutex`() {
-        let probe = ContentionProbe(ContentionMeter(MutexStrategy.self, level: .full))
+        let meter = ContentionMeter(MutexStrategy.self, level: .full)
+        let probe = ContentionProbe(meter, traits: meter.traits)
         var entry = probe.asks(.write)
         #expect(!entry.timing.isBlocked)
         let start = latchkey_system_nanoseconds()

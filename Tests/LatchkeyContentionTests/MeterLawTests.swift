@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -112,15 +112,15 @@ struct Traffic: StrategyVisitor {
         to synchronized: Synchronized<Int, Metered<some Strategy>>
     ) {
         let done = Gate()
-        for _ in 0..<writes {
-            do throws(BacklogFull) {
+        do throws(BacklogFull) {
+            for _ in 0..<writes {
                 try synchronized.submitWrite({ $0 += 1 }, completion: { done.open() })
                 done.pass()
-            } catch {
-                preconditionFailure("The traffic does not fill the backlog.")
             }
+            try synchronized.submitRead({ _ in }, completion: { done.open() })
+            done.pass()
+        } catch {
+            preconditionFailure("The traffic does not fill the backlog.")
         }
-        synchronized.submitRead({ _ in }, completion: { done.open() })
-        done.pass()
     }
 }

@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyMachine
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

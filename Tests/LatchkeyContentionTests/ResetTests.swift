@@ -1,6 +1,6 @@
 import CLatchkeySystem
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyContention
@@ -8,7 +8,7 @@ import Testing
 @Suite struct Reset {
     /// Counts an acquisition with a wait of so many nanoseconds and a hold of 10, which nobody had.
     static func record(_ nanoseconds: UInt64, in meter: ContentionMeter) {
-        let probe = ContentionProbe(meter)
+        let probe = ContentionProbe(meter, traits: meter.traits)
         _ = probe.asks(.write)
         let now = latchkey_system_nanoseconds()
         let mode = MeterLayout.Mode(true)

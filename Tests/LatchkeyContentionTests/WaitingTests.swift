@@ -1,5 +1,5 @@
 import CLatchkeySystem
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

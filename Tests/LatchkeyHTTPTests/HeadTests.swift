@@ -38,6 +38,7 @@ struct HeadTests {
             switch unmatched {
             case .rejected(let rejection): exchange.respond(rejection.status)
             case .misdirected: exchange.respond(HTTPStatus(rawValue: 421))
+            case .crossSite: exchange.respond(.forbidden)
             case .notFound: exchange.respond(.notFound)
             case .methodNotAllowed(let allow):
                 exchange.respond(.methodNotAllowed) { $0.add("Allow", allow) }

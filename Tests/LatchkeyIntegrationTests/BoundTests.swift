@@ -1,5 +1,5 @@
 import LatchkeyService
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyService
 import LatchkeySettings
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyComparison
 import LatchkeyReport
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

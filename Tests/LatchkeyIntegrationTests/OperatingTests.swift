@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyService
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -219,7 +219,7 @@ final class EventReader {
         guard connection.send(head.utf8) else { throw ProgramError(description: "not sent") }
         let answer = try #require(try block(endingWith: "\r\n\r\n"))
         guard answer.contains(" 200 "), answer.contains("text/event-stream"),
-            try block(endingWith: "\n\n") == "retry: 1000"
+            try block(endingWith: "\n") == "retry: 1000"
         else { throw ProgramError(description: "no stream of events: \(answer)") }
     }
 

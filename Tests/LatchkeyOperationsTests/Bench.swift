@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 
 @testable import LatchkeyOperations
@@ -66,7 +66,7 @@ final class Bench: Sendable {
 
     func value(_ name: String) -> String? {
         let found = Synchronized<String?, LockStrategy>(nil)
-        store.look(Self.name(name)) { property in
+        try? store.look(Self.name(name)) { property in
             let text = property.map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) }
             found.write { $0 = text }
         }

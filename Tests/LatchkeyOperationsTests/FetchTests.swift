@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 
 /// A server on loopback that answers each connection once, also in ways that no server should.
 ///

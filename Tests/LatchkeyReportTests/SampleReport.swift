@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 
 @testable import LatchkeyComparison
 @testable import LatchkeyReport

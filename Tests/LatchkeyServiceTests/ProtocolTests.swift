@@ -1,6 +1,6 @@
 import Foundation
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyService
@@ -20,6 +20,14 @@ struct ProtocolTests {
         #expect(problem.title.hasSuffix(".") && problem.advice.hasSuffix("."))
         let needsRetry = problem.status == 503 || problem.status == 429
         #expect((problem.retryAfterSeconds != nil) == needsRetry)
+    }
+
+    @Test func `the text of a time has each millisecond`() {
+        for millisecond in 0..<1000 {
+            let time = Timestamp(milliseconds: 1_767_323_045_000 + Int64(millisecond))
+            let fraction = String(1000 + millisecond).dropFirst()
+            #expect(time.calendarText == "2026-01-02T03:04:05.\(fraction)Z")
+        }
     }
 
     @Test(arguments: Problem.allCases)

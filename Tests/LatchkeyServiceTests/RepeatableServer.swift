@@ -1,7 +1,7 @@
 import LatchkeyHTTP
 import LatchkeyMetrics
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
 
@@ -156,7 +156,9 @@ private struct RouteMaker: StrategyVisitor {
         let watched = WatchedStore(
             journal: journal,
             usage: { store.usage },
-            look: { store.look($0, completion: $1) },
+            look: { (name, completion) throws(BacklogFull) in
+                try store.look(name, completion: completion)
+            },
             snapshot: { store.snapshot(completion: $0) }
         )
         let hub = WatchHub(

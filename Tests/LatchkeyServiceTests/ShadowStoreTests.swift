@@ -1,5 +1,5 @@
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyService
@@ -76,7 +76,7 @@ struct ShadowStoreTests {
         shadow.commit(.increment(try Self.name("4"), by: 5))
         #expect(store.usage.propertyCount == 3)
         #expect(store.usage.revision == 6)
-        store.look(try Self.name("3")) { found in
+        try store.look(try Self.name("3")) { found in
             #expect(found.map { unsafe Array($0.valueBytes) } == Array("7".utf8))
         }
     }

@@ -1,7 +1,7 @@
 import LatchkeyComparison
 import LatchkeyMetrics
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -236,6 +236,22 @@ struct WatchPumpTests {
         #expect(stream.text.hasPrefix(": keep-alive\n"))
         #expect(stream.text.contains("id: 1\n\n"))
         #expect(stream.text.split(separator: "id: 1").count == 2)
+    }
+
+    /// The commit lies between the revision that the watch starts at and the pump's position.
+    @Test func `a comment moves the cursor over what was looked at while catching up`() {
+        let rig = WatchRig()
+        let other = rig.open(.named("x"), .now(0))
+        rig.run()
+        rig.commit(increment: ["other"])
+        rig.run()
+        let stream = rig.open(.named("mine"), .now(0))
+        rig.run()
+        _ = stream.take()
+        rig.now += 15_000_000_000
+        rig.run()
+        #expect(stream.text == ": keep-alive\nid: 1\n\n")
+        #expect(!other.isEnded)
     }
 
     @Test func `watchers of other names are not touched by a commit`() {

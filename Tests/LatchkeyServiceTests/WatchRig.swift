@@ -1,6 +1,6 @@
 import LatchkeyHTTP
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

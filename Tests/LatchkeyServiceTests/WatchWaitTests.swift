@@ -1,5 +1,5 @@
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyService

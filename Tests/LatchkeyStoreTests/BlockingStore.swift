@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -23,7 +23,7 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
                 isDone.open()
             }
         } catch {
-            preconditionFailure("one write at a time does not fill a backlog")
+            preconditionFailure("one access at a time does not fill a backlog")
         }
         isDone.pass()
         guard let value = result.read({ $0 }) else {
@@ -62,7 +62,9 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
     }
 
     func property(_ name: String) -> Property? {
-        wait { base.look(.owning(name), observer: NoObserver(), completion: $0) }
+        wait { (completion) throws(BacklogFull) in
+            try base.look(.owning(name), observer: NoObserver(), completion: completion)
+        }
     }
 
     func value(_ name: String) -> String? {

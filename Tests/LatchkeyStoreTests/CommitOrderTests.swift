@@ -1,5 +1,5 @@
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -177,8 +177,8 @@ private struct Paused<Base: Strategy>: WrappingStrategy {
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
-    ) {
-        base.submitRead(guarded, observer: observer, body, completion: completion)
+    ) throws(BacklogFull) {
+        try base.submitRead(guarded, observer: observer, body, completion: completion)
     }
 
     func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(

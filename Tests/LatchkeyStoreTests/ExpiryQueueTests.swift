@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -193,8 +193,8 @@ private final class FullStore<Base: CommittingStore>: CommittingStore {
         _ name: PropertyName,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
-    ) {
-        base.look(name, observer: observer, completion: completion)
+    ) throws(BacklogFull) {
+        try base.look(name, observer: observer, completion: completion)
     }
 
     func list(

@@ -1,5 +1,5 @@
 import LatchkeyStore
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -12,7 +12,7 @@ struct AnySynchronizedTests {
         for _ in 0..<10 {
             try await scores.asyncWrite { $0["ada", default: 0] += 1 }
         }
-        #expect(await scores.asyncRead { $0["ada"] } == 10)
+        #expect(try await scores.asyncRead { $0["ada"] } == 10)
         #expect(scores.backlogCount == 0)
     }
 
@@ -42,12 +42,12 @@ struct AnySynchronizedTests {
         let completed = Gate()
         try scores.submitWrite({ $0 += 1 }, completion: { completed.open() })
         #expect(await TestThread.result { completed.pass() })
-        let seen = Guarded(0)
+        let seen = Collected(0)
         let keep: @Sendable (Int) -> Void = { value in
             seen.with { $0 = value }
             completed.open()
         }
-        scores.submitRead({ $0 }, completion: keep)
+        try scores.submitRead({ $0 }, completion: keep)
         #expect(await TestThread.result { completed.pass() })
         #expect(seen.with { $0 } == 2)
     }

@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -60,8 +60,8 @@ struct BacklogTests {
             completion: {}
         )
         #expect(await TestThread.result { inside.pass() })
-        await #expect(throws: BacklogFull()) {
-            try await value.asyncWrite { $0 += 1 }
+        await #expect(throws: AccessRefused.backlogFull) {
+            try await value.asyncWrite(whenFull: .refuse) { $0 += 1 }
         }
         leave.open()
     }

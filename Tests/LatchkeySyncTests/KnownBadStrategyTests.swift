@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -44,6 +44,16 @@ struct KnownBadStrategyTests {
 
     @Test func `a strategy whose hold does nothing lets writers meet`() {
         #expect(isCaught { StrategyLaws.severalValuesAreHeld { HoldlessStrategy() } })
+    }
+
+    @Test func `a lock that gives up before the deadline is reported`() {
+        let violations = StrategyLaws.deadlinesEndWaits { RawLockStrategy<HastyLock>() }
+        #expect(violations.contains { $0.contains("gave up before its deadline") })
+    }
+
+    @Test func `a strategy that does not ask for the condition is reported`() {
+        let violations = StrategyLaws.conditionsAreWaitedFor { CarelessConditionStrategy() }
+        #expect(violations.contains { $0.contains("its condition did not hold") })
     }
 
     /// Whether a law is broken in one of some attempts: these faults need two threads to meet.

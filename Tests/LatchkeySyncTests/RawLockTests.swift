@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
 import Testing
@@ -19,7 +20,7 @@ struct RawLockTests {
     }
 
     private func check<Lock: RawLock>(_ lock: Lock) {
-        let tried = Guarded<[Bool]>([])
+        let tried = Collected<[Bool]>([])
         let attempt: @Sendable () -> Void = {
             let succeeded = lock.tryLock()
             if succeeded {
@@ -37,7 +38,7 @@ struct RawLockTests {
     /// The waiters outnumber the processors of most machines that run this.
     @Test func `a ticket lock lets waiters in in the order in which they asked`() {
         let lock = TicketLock()
-        let order = Guarded<[Int]>([])
+        let order = Collected<[Int]>([])
         lock.lock()
         let waiters = (0..<8).map { index in
             let waiter = TestThread {
@@ -45,7 +46,7 @@ struct RawLockTests {
                 order.with { $0.append(index) }
                 lock.unlock()
             }
-            #expect(eventually { lock.next.load(ordering: .relaxed) == UInt32(index + 2) })
+            #expect(eventually { lock.memory.first.load(ordering: .relaxed) == UInt32(index + 2) })
             return waiter
         }
         lock.unlock()
@@ -58,9 +59,9 @@ struct RawLockTests {
     @Test func `an adaptive lock that nobody sleeps on is free after it is unlocked`() {
         let lock = AdaptiveLock()
         lock.lock()
-        #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.locked)
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.locked)
         lock.unlock()
-        #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.unlocked)
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.unlocked)
     }
 
     /// Whoever sleeps on the lock is woken.
@@ -74,17 +75,17 @@ struct RawLockTests {
     @Test func `an adaptive lock wakes who sleeps on it`() {
         let lock = AdaptiveLock()
         lock.lock()
-        let held = Guarded<UInt32>(0)
+        let held = Collected<UInt32>(0)
         let waiter = TestThread {
             lock.lock()
-            held.with { $0 = lock.word.load(ordering: .relaxed) }
+            held.with { $0 = lock.memory.first.load(ordering: .relaxed) }
             lock.unlock()
         }
-        #expect(eventually { lock.word.load(ordering: .relaxed) == AdaptiveLock.contended })
+        #expect(eventually { lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.contended })
         lock.unlock()
         #expect(waiter.join())
         #expect(held.with { $0 } == AdaptiveLock.contended)
-        #expect(lock.word.load(ordering: .relaxed) == AdaptiveLock.unlocked)
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.unlocked)
     }
 }
 

@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -75,11 +75,16 @@ struct ReentryTests {
         ) {
             let value = Synchronized<Int, SerialQueueAsyncStrategy>(0)
             value.write { _ in
-                value.submitRead({ $0 }, completion: { _ in })
+                try? value.submitRead({ $0 }, completion: { _ in })
             }
         }
         #expect(
-            Sentence.names(.serialQueueAsync, "read", inside: "write", result?.standardErrorContent)
+            Sentence.names(
+                .serialQueueAsync,
+                "submitRead",
+                inside: "write",
+                result?.standardErrorContent
+            )
         )
     }
 
@@ -94,7 +99,7 @@ struct ReentryTests {
         #expect(
             Sentence.names(
                 .lock,
-                "readHoldingWriters",
+                "readAll",
                 inside: "write",
                 result?.standardErrorContent
             )
@@ -167,6 +172,7 @@ struct UncheckedReentryTests {
     @Test func `a snapshot's write inside a read takes effect for later reads`() {
         let strategy = SnapshotStrategy()
         let guarded = GuardedValue(1)
+        strategy.begin(guarded)
         strategy.read(guarded, observer: NoObserver()) { old in
             strategy.write(guarded, observer: NoObserver()) { $0 = 2 }
             #expect(old == 1)
@@ -187,6 +193,7 @@ private func nest<ChosenStrategy: BlockingStrategy>(
     _ inner: UncheckedReentryTests.Access
 ) {
     let guarded = GuardedValue(0)
+    strategy.begin(guarded)
     func enter(_ access: UncheckedReentryTests.Access, _ body: () -> Void) {
         switch access {
         case .read: strategy.read(guarded, observer: NoObserver()) { _ in body() }

@@ -1,17 +1,10 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
 /// Writes to several stripes at once.
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct SeveralStripesTests {
-    /// Threads move amounts from stripe to stripe, others read all or write one: the sum of all
-    /// stripes is the same at every moment, and nobody waits for ever.
-    @Test(arguments: StrategyKind.allCases)
-    func `a write to several stripes is seen as a whole or not at all`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(Transfers()) } == [])
-    }
-
     @Test(arguments: StrategyKind.allCases)
     func `writes of one thread apply in order, those to several stripes included`(
         kind: StrategyKind
@@ -74,57 +67,6 @@ struct SeveralStripesTests {
     }
 }
 
-private struct Transfers: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        let values = Striped<Int, ChosenStrategy>(count: 8) { _ in 100 }
-        let (submitted, completed, torn) = (Arrivals(), Arrivals(), Arrivals())
-        let ended = TestThread.run(4) { thread in
-            for round in 0..<60 {
-                let from = (thread * 3 + round) % 7
-                submitted.arrive()
-                switch round % 3 {
-                case 0:
-                    values.submitReadAll(
-                        { if $0.reduce(0, +) != 800 { torn.arrive() } },
-                        completion: { completed.arrive() }
-                    )
-                case 1:
-                    try? values.submitWrite(from, { $0 += 0 }, completion: { completed.arrive() })
-                default:
-                    try? values.submitWrite(
-                        several: [from, 7],
-                        { values in
-                            values[0] -= 1
-                            Yield.now()
-                            values[1] += 1
-                        },
-                        completion: { completed.arrive() }
-                    )
-                }
-            }
-        }
-        var violations: [String] = []
-        if !ended || !completed.wait(for: submitted.value) {
-            violations.append("\(completed.value) of \(submitted.value) completed")
-        }
-        if torn.value != 0 {
-            violations.append("\(torn.value) reads saw a part of a write")
-        }
-        let seen = Guarded<[Int]>([])
-        let read = Gate()
-        values.submitReadAll(
-            { values in seen.with { $0 = values } },
-            completion: { read.open() }
-        )
-        read.pass()
-        let (sum, last) = seen.with { ($0.reduce(0, +), $0.last) }
-        if sum != 800 || last != 180 {
-            violations.append("the stripes hold \(seen.with { $0 })")
-        }
-        return violations
-    }
-}
-
 private struct OrderOfSubmission: StrategyVisitor {
     func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] {
         let values = Striped<[Int], ChosenStrategy>(count: 4) { _ in [] }
@@ -145,9 +87,9 @@ private struct OrderOfSubmission: StrategyVisitor {
             }
         }
         completed.wait(for: 300)
-        let seen = Guarded<[Int]>([])
+        let seen = Collected<[Int]>([])
         let read = Gate()
-        values.submitRead(
+        try? values.submitRead(
             3,
             { list in seen.with { $0 = list } },
             completion: { read.open() }

@@ -78,6 +78,7 @@ struct SnapshotTests {
         let freed = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())
         let guarded = GuardedValue(Tracked(freed))
+        strategy.begin(guarded)
         strategy.read(guarded, observer: NoObserver()) { _ in
             strategy.read(guarded, observer: NoObserver()) { _ in }
             strategy.write(guarded, observer: NoObserver()) { $0 = Tracked(freed) }
@@ -105,6 +106,7 @@ struct SnapshotTests {
         let ended = Arrivals()
         let strategy = SnapshotStrategy(epochs: Epochs())
         let guarded = GuardedValue<AtEnd?>(nil)
+        strategy.begin(guarded)
         strategy.write(guarded, observer: NoObserver()) { value in
             value = AtEnd {
                 strategy.write(guarded, observer: NoObserver()) { _ in }

@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -46,8 +46,32 @@ struct StrategyLawTests {
     }
 
     @Test(arguments: StrategyKind.allCases)
+    func `a wait ends at its deadline`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(DeadlinesEndWaits()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `who waits for a condition is woken by the write that fulfils it`(
+        kind: StrategyKind
+    ) async {
+        #expect(await TestThread.result { kind.accept(ConditionsAreWaitedFor()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
     func `several values are held at once`(kind: StrategyKind) async {
         #expect(await TestThread.result { kind.accept(SeveralValuesAreHeld()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `a write to several values is seen as a whole or not at all`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(SeveralWritesAreWhole()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `a value ends once, and not inside a reader`(kind: StrategyKind) async {
+        for laws in kind.laws {
+            #expect(await TestThread.result { laws.valuesEndOnce() } == [])
+        }
     }
 
     @Test(arguments: StrategyKind.allCases)
@@ -108,7 +132,10 @@ extension StrategyKind {
 
 private struct LawsVisitor: StrategyVisitor {
     func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws] {
-        [StrategyLaws(submitting: { ChosenStrategy() })]
+        [
+            StrategyLaws(submitting: { ChosenStrategy() }),
+            StrategyLaws(awaiting: { ChosenStrategy() }),
+        ]
     }
 
     func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
@@ -116,6 +143,7 @@ private struct LawsVisitor: StrategyVisitor {
     ) -> [StrategyLaws] {
         [
             StrategyLaws(submitting: { ChosenStrategy() }),
+            StrategyLaws(awaiting: { ChosenStrategy() }),
             StrategyLaws(blocking: { ChosenStrategy() }),
         ]
     }
@@ -136,6 +164,24 @@ private struct CompletionsRunOutside: StrategyVisitor {
 private struct TriesAreRefused: StrategyVisitor {
     func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.triesAreRefused { ChosenStrategy() }
+    }
+}
+
+private struct DeadlinesEndWaits: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.deadlinesEndWaits { ChosenStrategy() }
+    }
+}
+
+private struct ConditionsAreWaitedFor: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.conditionsAreWaitedFor { ChosenStrategy() }
+    }
+}
+
+private struct SeveralWritesAreWhole: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.severalWritesAreWhole { ChosenStrategy() }
     }
 }
 

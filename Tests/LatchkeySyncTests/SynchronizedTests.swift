@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -72,7 +72,7 @@ private struct AsyncAccess: StrategyVisitor {
                 }
                 try await group.waitForAll()
             }
-            return await value.asyncRead { $0 }
+            return try await value.asyncRead { $0 }
         }
     }
 }

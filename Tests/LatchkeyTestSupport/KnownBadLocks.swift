@@ -1,5 +1,5 @@
 import Dispatch
-public import LatchkeySync
+public import LatchkeyStrategies
 
 // Locks that look right and are not, for the laws to catch. A semaphore lets any thread release.
 
@@ -76,6 +76,53 @@ public final class WaitingTryLock: RawLock {
 
     /// Releases the lock.
     public func unlock() { free.signal() }
+}
+
+/// Does not wait until a deadline, but gives up at once.
+public final class HastyLock: TimedLock {
+    private let base = SpinLock()
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free.
+    public func lock() { base.lock() }
+
+    /// Takes the lock if it is free.
+    public func tryLock() -> Bool { base.tryLock() }
+
+    /// Releases the lock.
+    public func unlock() { base.unlock() }
+
+    /// Does not wait.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool { tryLock() }
+}
+
+/// Waits neither for a change nor until a deadline.
+public final class CarelessConditionStrategy: LockingStrategy, ConditionStrategy {
+    /// The strategy's name in messages.
+    public static let name = "careless"
+
+    /// Nothing beyond what every strategy promises.
+    public static let traits = StrategyTraits()
+
+    /// The lock.
+    public let rawLock = SpinLock()
+
+    /// Makes a strategy for one value.
+    public init() {}
+
+    /// Does not ask.
+    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        when condition: (Value) -> Bool,
+        before deadline: ContinuousClock.Instant?,
+        observer: Observer,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        _ = guarded.read(condition)
+        return try write(guarded, observer: observer, body)
+    }
 }
 
 /// Its form for several values does nothing.

@@ -1,5 +1,5 @@
 import Dispatch
-public import LatchkeySync
+public import LatchkeyStrategies
 import Synchronization
 
 // Strategies that look right and are not. They exist to show that the laws catch them.

@@ -1,6 +1,6 @@
 import LatchkeyService
 import LatchkeySettings
-import LatchkeySync
+import LatchkeyStrategies
 
 /// A part of a file that is generated from the code by `make docs`, between two marking lines.
 struct Generated: Sendable {

@@ -29,16 +29,6 @@ static size_t job_end;
 static sem_t jobs_there;
 static pthread_t worker;
 
-static bool is(const latchkey_http_request *request, const char *path) {
-    return request->path.count == strlen(path) &&
-           memcmp(request->path.bytes, path, request->path.count) == 0;
-}
-
-static void respond(latchkey_http_request *request, uint32_t status, const char *text) {
-    latchkey_http_respond(request, status, latchkey_http_response_create_copy(text, strlen(text)),
-                          false);
-}
-
 static void *work(void *context) {
     (void)context;
     while (true) {
@@ -49,8 +39,8 @@ static void *work(void *context) {
         if (job == NULL) {
             return NULL;
         }
-        if (is(job, "/bad-later")) {
-            respond(job, 400, "bad");
+        if (path_is(job, "/bad-later")) {
+            respond_text(job, 400, "bad");
         } else {
             latchkey_http_body_go_on(job);
         }
@@ -77,16 +67,16 @@ static latchkey_http_taken take(void *context, latchkey_http_request *request, c
     }
     *so_far += count;
     atomic_fetch_add(&byte_count, count);
-    if (is(request, "/bad")) {
-        respond(request, 400, "bad");
+    if (path_is(request, "/bad")) {
+        respond_text(request, 400, "bad");
     }
-    if (is(request, "/bad") || is(request, "/take")) {
+    if (path_is(request, "/bad") || path_is(request, "/take")) {
         return LATCHKEY_HTTP_TAKEN;
     }
     atomic_fetch_add(&waits, 1);
-    if (is(request, "/wait-here")) {
+    if (path_is(request, "/wait-here")) {
         latchkey_http_body_go_on(request);
-    } else if (is(request, "/hold")) {
+    } else if (path_is(request, "/hold")) {
         atomic_store(&held, request);
     } else {
         give_job(request);
@@ -107,7 +97,7 @@ static void release(void *context) {
 
 static void decide(void *context, latchkey_http_request *request) {
     (void)context;
-    if (is(request, "/whole")) {
+    if (path_is(request, "/whole")) {
         return;
     }
     latchkey_http_body_reader reader = {take, gone, release, calloc(1, sizeof(size_t))};
@@ -124,7 +114,7 @@ static void handle(void *context, latchkey_http_request *request) {
     snprintf(text, sizeof(text), "%zu in pieces, %zu whole", so_far != NULL ? *so_far : 0,
              request->body.count);
     bool is_rejected = request->rejection != LATCHKEY_HTTP_REJECTION_NONE;
-    respond(request, is_rejected ? 431 : 200, is_rejected ? "rejected" : text);
+    respond_text(request, is_rejected ? 431 : 200, is_rejected ? "rejected" : text);
 }
 
 static void start_reading(latchkey_http_options options) {
@@ -431,7 +421,7 @@ static void stops_behind_a_word(void) {
         send_part(&c, 0, 10, false);
         latchkey_http_request *request = await_held();
         CHECK(subject_await_suspended(&s, 1));
-        answers ? respond(request, 400, "bad") : latchkey_http_body_go_on(request);
+        answers ? respond_text(request, 400, "bad") : latchkey_http_body_go_on(request);
         CHECK(subject_await_suspended(&s, 0));
         // A parked thread wakes in its time.
         for (int i = 0; i < 5000 && latchkey_http_measure(s.server).receiving == 0; i++) {

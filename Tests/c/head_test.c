@@ -12,28 +12,18 @@ enum { OWN_BOUND = 10 };
 static atomic_uint head_count;
 static atomic_uint handler_count;
 
-static bool is(const latchkey_http_request *request, const char *path) {
-    return request->path.count == strlen(path) &&
-           memcmp(request->path.bytes, path, request->path.count) == 0;
-}
-
-static void respond(latchkey_http_request *request, uint32_t status, const char *text) {
-    latchkey_http_respond(request, status, latchkey_http_response_create_copy(text, strlen(text)),
-                          false);
-}
-
 static void decide(void *context, latchkey_http_request *request) {
     (void)context;
     atomic_fetch_add(&head_count, 1);
     CHECK(request->body.count == 0 && request->rejection == LATCHKEY_HTTP_REJECTION_NONE);
-    if (is(request, "/nowhere")) {
-        respond(request, 404, "nowhere");
-    } else if (is(request, "/small")) {
+    if (path_is(request, "/nowhere")) {
+        respond_text(request, 404, "nowhere");
+    } else if (path_is(request, "/small")) {
         latchkey_http_request_body_max(request, OWN_BOUND);
-    } else if (is(request, "/large")) {
+    } else if (path_is(request, "/large")) {
         latchkey_http_request_body_max(request, UINT64_MAX);
     }
-    if (is(request, "/small") || is(request, "/large")) {
+    if (path_is(request, "/small") || path_is(request, "/large")) {
         latchkey_http_request_note(request, request->path.count);
     }
 }
@@ -46,7 +36,7 @@ static void handle(void *context, latchkey_http_request *request) {
              (unsigned long long)request->note);
     bool is_large = request->rejection == LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE;
     bool is_full = request->rejection == LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE;
-    respond(request, is_large ? 413 : is_full ? 431 : 200, is_large ? "too large" : text);
+    respond_text(request, is_large ? 413 : is_full ? 431 : 200, is_large ? "too large" : text);
 }
 
 static void start_deciding(void) {

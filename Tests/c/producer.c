@@ -72,22 +72,17 @@ producer *produce(latchkey_http_request *request, uint32_t status) {
     return p;
 }
 
-static bool is(const latchkey_http_request *request, const char *path) {
-    return request->path.count == strlen(path) &&
-           memcmp(request->path.bytes, path, request->path.count) == 0;
-}
-
 static void handle(void *context, latchkey_http_request *request) {
     (void)context;
     if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE) {
         latchkey_http_respond(request, 503, latchkey_http_response_create_copy("", 0), true);
-    } else if (is(request, "/stream") || is(request, "/filled")) {
+    } else if (path_is(request, "/stream") || path_is(request, "/filled")) {
         produce(request, 200);
-    } else if (is(request, "/none")) {
+    } else if (path_is(request, "/none")) {
         produce(request, 204);
-    } else if (is(request, "/held")) {
+    } else if (path_is(request, "/held")) {
         atomic_store(&held, request);
-    } else if (is(request, "/wait")) {
+    } else if (path_is(request, "/wait")) {
         latchkey_http_request_wait(request, (uint32_t)atoi(request->query.bytes));
         atomic_store(&held, request);
     } else {

@@ -135,33 +135,28 @@ static void put(latchkey_http_request **queue, uint32_t *count, latchkey_http_re
     pthread_mutex_unlock(&lock);
 }
 
-static bool is(const latchkey_http_request *request, const char *path) {
-    return request->path.count == strlen(path) &&
-           memcmp(request->path.bytes, path, request->path.count) == 0;
-}
-
 static void handle(void *context, latchkey_http_request *request) {
     (void)context;
-    if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE && is(request, "/later")) {
+    if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE && path_is(request, "/later")) {
         put(later, &later_count, request);
     } else if (request->rejection != LATCHKEY_HTTP_REJECTION_NONE) {
         respond_text(request, rejected_status[request->rejection], "rejected");
-    } else if (is(request, "/now")) {
+    } else if (path_is(request, "/now")) {
         respond_text(request, 200, "now");
-    } else if (is(request, "/echo")) {
+    } else if (path_is(request, "/echo")) {
         respond(request, 200, request->body.bytes ? request->body.bytes : "", request->body.count);
-    } else if (is(request, "/host")) {
+    } else if (path_is(request, "/host")) {
         respond(request, 200, request->authority.bytes ? request->authority.bytes : "",
                 request->authority.count);
-    } else if (is(request, "/fields")) {
+    } else if (path_is(request, "/fields")) {
         respond_fields(request);
-    } else if (is(request, "/big")) {
+    } else if (path_is(request, "/big")) {
         respond_zeroes(request, BIG_BYTES);
-    } else if (is(request, "/some")) {
+    } else if (path_is(request, "/some")) {
         respond_zeroes(request, SUBJECT_SOME_BYTES);
-    } else if (is(request, "/later")) {
+    } else if (path_is(request, "/later")) {
         put(later, &later_count, request);
-    } else if (is(request, "/hold")) {
+    } else if (path_is(request, "/hold")) {
         put(held, &held_count, request);
     } else {
         respond_target(request);
@@ -286,4 +281,14 @@ bool subject_await_suspended(subject *s, uint32_t count) {
         pause_milliseconds(1);
     }
     return false;
+}
+
+bool path_is(const latchkey_http_request *request, const char *path) {
+    return request->path.count == strlen(path) &&
+           memcmp(request->path.bytes, path, request->path.count) == 0;
+}
+
+void respond_text(latchkey_http_request *request, uint32_t status, const char *text) {
+    latchkey_http_respond(request, status, latchkey_http_response_create_copy(text, strlen(text)),
+                          false);
 }

@@ -59,4 +59,10 @@ void pause_milliseconds(uint32_t milliseconds);
 uint32_t subject_log_count(void);
 bool subject_log_has(const char *text);
 
+// Whether the request is for this path.
+bool path_is(const latchkey_http_request *request, const char *path);
+
+// Answers with a copy of a text.
+void respond_text(latchkey_http_request *request, uint32_t status, const char *text);
+
 #endif

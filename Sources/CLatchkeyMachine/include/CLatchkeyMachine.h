@@ -6,7 +6,9 @@
 #ifndef CLATCHKEYMACHINE_H
 #define CLATCHKEYMACHINE_H
 
+#include <linux/futex.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 
 // How many columns the terminal behind the descriptor has; 0 if it is none or does not know. Swift
 // cannot call the variadic ioctl().

@@ -1,4 +1,4 @@
-// Functions of Linux and of the processor that Swift cannot call.
+// Functions of the system and of the processor that Swift cannot call.
 //
 // Each function here exists for one reason, named above it. There is no policy in this target, and
 // nothing else of Latchkey's is visible from it.
@@ -6,12 +6,17 @@
 #ifndef CLATCHKEYSYSTEM_H
 #define CLATCHKEYSYSTEM_H
 
-#include <linux/futex.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <time.h>
+
+#if defined(__linux__)
+#include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__APPLE__)
+#include <os/lock.h>
+#endif
 
 // Tells the processor that this is a spin loop. Swift has no name for the instruction.
 static inline void latchkey_system_pause(void) {
@@ -22,18 +27,60 @@ static inline void latchkey_system_pause(void) {
 #endif
 }
 
+// Lets another thread run. Swift's modules of the C library differ in name from system to system.
+static inline void latchkey_system_yield(void) {
+    sched_yield();
+}
+
+#if defined(__linux__)
+// The kernel's numbers (futex(2)). musl comes without <linux/futex.h>.
+enum {
+    LATCHKEY_SYSTEM_FUTEX_WAIT = 0,
+    LATCHKEY_SYSTEM_FUTEX_WAKE = 1,
+    LATCHKEY_SYSTEM_FUTEX_PRIVATE = 128,
+};
+
 // Sleeps while `*word` is `expected`; returns at a wake-up, at once if the word differs, or at a
 // signal. The caller looks at the word again in every case, so the result of the call is not
-// returned. FUTEX_PRIVATE_FLAG: the word is never shared between processes (futex(2)).
+// returned. FUTEX_PRIVATE: the word is never shared between processes (futex(2)).
 // Swift cannot call the variadic syscall().
 static inline void latchkey_system_futex_wait(void *word, uint32_t expected) {
-    syscall(SYS_futex, word, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, expected, NULL, NULL, 0);
+    syscall(SYS_futex, word, LATCHKEY_SYSTEM_FUTEX_WAIT | LATCHKEY_SYSTEM_FUTEX_PRIVATE, expected,
+            NULL, NULL, 0);
+}
+
+// The same for at most so many nanoseconds of CLOCK_MONOTONIC.
+static inline void latchkey_system_futex_wait_for(void *word, uint32_t expected,
+                                                  int64_t nanoseconds) {
+    struct timespec timeout = {.tv_sec = (time_t)(nanoseconds / 1000000000),
+                               .tv_nsec = (long)(nanoseconds % 1000000000)};
+    syscall(SYS_futex, word, LATCHKEY_SYSTEM_FUTEX_WAIT | LATCHKEY_SYSTEM_FUTEX_PRIVATE, expected,
+            &timeout, NULL, 0);
 }
 
 // Wakes at most `count` threads that sleep on `word`.
 static inline void latchkey_system_futex_wake(void *word, int count) {
-    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+    syscall(SYS_futex, word, LATCHKEY_SYSTEM_FUTEX_WAKE | LATCHKEY_SYSTEM_FUTEX_PRIVATE, count,
+            NULL, NULL, 0);
 }
+
+#elif defined(__APPLE__)
+
+// os_unfair_lock in a word that begins at 0, which is OS_UNFAIR_LOCK_INIT. Darwin has no public
+// futex; this is its lock that sleeps. Swift cannot keep one at a fixed address in an object.
+static inline void latchkey_system_unfair_lock(void *word) {
+    os_unfair_lock_lock((os_unfair_lock_t)word);
+}
+
+static inline bool latchkey_system_unfair_try_lock(void *word) {
+    return os_unfair_lock_trylock((os_unfair_lock_t)word);
+}
+
+static inline void latchkey_system_unfair_unlock(void *word) {
+    os_unfair_lock_unlock((os_unfair_lock_t)word);
+}
+
+#endif
 
 // Monotonic time in nanoseconds (CLOCK_MONOTONIC, read without a system call where the kernel
 // allows it). Swift's ContinuousClock counts the time that the machine sleeps and costs more.
@@ -52,6 +99,33 @@ static inline uint64_t latchkey_system_load(const void *word) {
 static inline void latchkey_system_store(void *word, uint64_t value) {
     __atomic_store_n((uint64_t *)word, value, __ATOMIC_RELAXED);
 }
+
+#if defined(__GLIBC__)
+// pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most so many nanoseconds of
+// CLOCK_MONOTONIC: ETIMEDOUT then. glibc hides these calls from Swift. Other C libraries have only
+// those that wait until a time of day, which can be set.
+int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds);
+int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds);
+#endif
+
+// Keeps the compiler from moving accesses to memory across it. The processor may still do so: it is
+// no instruction. The light half of a fence whose heavy half is latchkey_system_barrier(). Swift
+// has only fences for both.
+static inline void latchkey_system_keep_order(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+// Whether latchkey_system_barrier() works in this process. The first call asks the kernel to
+// prepare it, which takes milliseconds if other threads run: membarrier(2) is not there before
+// Linux 4.14, on other systems, and behind a filter that refuses it. Not under ThreadSanitizer,
+// which does not know it. Swift cannot call the variadic syscall().
+bool latchkey_system_barrier_prepare(void);
+
+// Makes every running thread of the process pass a full memory barrier before this returns: a
+// thread has a point between this call's begin and end before which all its accesses come before
+// what the caller does next, and after which they come after what the caller did before. False if
+// the kernel refused.
+bool latchkey_system_barrier(void);
 
 // The number of thread indices, with 0, that can be in use at once.
 enum { LATCHKEY_SYSTEM_THREADS_MAX = 4096 };

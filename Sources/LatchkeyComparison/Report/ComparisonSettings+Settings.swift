@@ -1,5 +1,5 @@
 package import LatchkeySettings
-import LatchkeySync
+import LatchkeyStrategies
 
 extension ComparisonSettings: Configurable {
     package static let standard = Self()

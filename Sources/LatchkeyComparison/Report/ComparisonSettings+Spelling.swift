@@ -1,4 +1,4 @@
-package import LatchkeySync
+package import LatchkeyStrategies
 
 // Values with the same spelling on the command line and in JSON.
 

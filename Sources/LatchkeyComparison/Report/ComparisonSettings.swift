@@ -1,4 +1,4 @@
-package import LatchkeySync
+package import LatchkeyStrategies
 
 /// What to compare, and how: the command line of `latchkey compare`, checked.
 ///

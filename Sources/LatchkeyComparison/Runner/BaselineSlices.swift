@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 
 extension Slice {
     /// Runs the baseline `unsynchronized`, on the one thread of the slice.
@@ -14,7 +14,7 @@ extension Slice {
         _ workload: ComparisonReport.Workload,
         _: Value.Type
     ) throws(MeasurementFailure) -> CaseSlice.Output {
-        let left = Synchronized<[Value], LockStrategy>([])
+        let left = Guarded<[Value]>([])
         let result = try run { thread, clock in
             let stripes = (0..<workload.stripes).map { stripe in
                 Value(count: workload.keyCount(stripe: stripe))

@@ -1,6 +1,6 @@
 import Dispatch
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 
 /// Waits with a bound for threads that a broken strategy may never release.
 ///
@@ -38,7 +38,7 @@ struct BoundedWait: Sendable {
     ///
     /// - Parameters:
     ///   - count: How many calls.
-    ///   - body: Must call `completion` once, on whatever thread.
+    ///   - body: Must call `completion` once, on whatever thread. Called again if it is refused.
     /// - Returns: What was given.
     /// - Throws: ``MeasurementFailure`` if that takes too long.
     func results<Value: Sendable>(
@@ -46,18 +46,21 @@ struct BoundedWait: Sendable {
         _ body:
             @escaping @Sendable (
                 _ index: Int, _ completion: @escaping @Sendable (Value) -> Void
-            ) -> Void
+            ) throws(BacklogFull) -> Void
     ) throws(MeasurementFailure) -> [Value] {
-        let found = Synchronized<[Int: Value], LockStrategy>([:])
+        let found = Guarded<[Int: Value]>([:])
         let completed = DispatchGroup()
         for _ in 0..<count {
             completed.enter()
         }
         Thread.detachNewThread {
             for index in 0..<count {
-                body(index) { value in
+                let completion = { @Sendable (value: Value) in
                     found.write { $0[index] = value }
                     completed.leave()
+                }
+                while (try? body(index, completion)) == nil {
+                    sched_yield()
                 }
             }
         }

@@ -1,5 +1,5 @@
 import LatchkeyContention
-import LatchkeySync
+import LatchkeyStrategies
 
 /// One slice of one strategy: builds what is guarded, runs the threads, checks the result.
 ///
@@ -103,8 +103,9 @@ struct CaseSlice: StrategyVisitor {
         }
         let guarded = Synchronized(Value(count: workload.keys), strategy: guarding())
         let result = try run(meter) { OneStripeOperator(guarded, cost) }
-        let stripes: [Value] = try bound.results(count: 1) { _, completion in
-            guarded.submitRead({ $0 }, completion: completion)
+        let stripes: [Value] = try bound.results(count: 1) {
+            (_, completion) throws(BacklogFull) in
+            try guarded.submitRead({ $0 }, completion: completion)
         }
         return output(stripes, result, meter)
     }
@@ -133,9 +134,10 @@ struct CaseSlice: StrategyVisitor {
         _ result: SliceResult,
         _ meter: ContentionMeter?
     ) throws(MeasurementFailure) -> Output {
-        let stripes: [Value] = try bound.results(count: workload.stripes) { stripe, completion in
+        let stripes: [Value] = try bound.results(count: workload.stripes) {
+            (stripe, completion) throws(BacklogFull) in
             // Every strategy can be entered like this.
-            striped.submitRead(stripe, { $0 }, completion: completion)
+            try striped.submitRead(stripe, { $0 }, completion: completion)
         }
         return output(stripes, result, meter)
     }

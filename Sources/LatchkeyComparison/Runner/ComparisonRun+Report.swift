@@ -1,7 +1,7 @@
 import Foundation
 import LatchkeyContention
 import LatchkeyMachine
-import LatchkeySync
+import LatchkeyStrategies
 
 extension ComparisonRun {
     /// Makes the report of a run.

@@ -1,7 +1,7 @@
 internal import CLatchkeySystem
 internal import Foundation
 internal import LatchkeyMachine
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// A run of `latchkey compare`.
 ///

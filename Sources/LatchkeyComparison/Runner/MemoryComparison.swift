@@ -1,6 +1,6 @@
 import LatchkeyContention
 import LatchkeyMachine
-import LatchkeySync
+import LatchkeyStrategies
 
 /// Measures cases on threads of this process.
 ///

@@ -1,6 +1,6 @@
 import Dispatch
 import Glibc
-import LatchkeySync
+import LatchkeyStrategies
 
 /// The cost of an operation, in steps of work.
 struct OperationCost: Sendable {
@@ -141,23 +141,23 @@ struct SubmittingOperator<Value: GuardedValues, ChosenStrategy: Strategy>: Opera
             timing?.end()
             window.signal()
         }
-        guard operation.isWrite else {
-            striped.submitRead(
-                operation.stripe,
-                { $0.read(slot, work: cost.work, steps: cost.sectionSteps) },
-                completion: completion
-            )
-            return
-        }
         // The windows of all threads together fit into a backlog unless there are more than 256
         // threads. A refused operation is tried again, so that the plan stays complete.
         while true {
             do {
-                try striped.submitWrite(
-                    operation.stripe,
-                    { $0.write(slot, work: cost.work, steps: cost.sectionSteps) },
-                    completion: completion
-                )
+                if operation.isWrite {
+                    try striped.submitWrite(
+                        operation.stripe,
+                        { $0.write(slot, work: cost.work, steps: cost.sectionSteps) },
+                        completion: completion
+                    )
+                } else {
+                    try striped.submitRead(
+                        operation.stripe,
+                        { $0.read(slot, work: cost.work, steps: cost.sectionSteps) },
+                        completion: completion
+                    )
+                }
                 return
             } catch {
                 refusedCount += 1

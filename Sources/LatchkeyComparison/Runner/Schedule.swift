@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 
 /// The subject of a case: a strategy, or one of the baselines.
 enum CaseSubject: Sendable, Hashable {

@@ -3,7 +3,7 @@ import Dispatch
 import Foundation
 import Glibc
 import LatchkeyMachine
-import LatchkeySync
+import LatchkeyStrategies
 
 /// One measurement of a case, and everything that its threads share.
 struct Slice: Sendable {
@@ -70,7 +70,7 @@ extension Slice {
         _ body: @escaping @Sendable (_ thread: Int, _ clock: StageClock) -> WorkerTally
     ) throws(MeasurementFailure) -> SliceResult {
         let clock = StageClock()
-        let tallies = Synchronized<[WorkerTally], LockStrategy>(
+        let tallies = Guarded<[WorkerTally]>(
             [WorkerTally](repeating: WorkerTally(), count: threads)
         )
         let left = DispatchGroup()

@@ -1,7 +1,7 @@
 import CLatchkeySystem
 import Dispatch
 import Foundation
-package import LatchkeySync
+package import LatchkeyStrategies
 
 /// Checks the promises of a strategy on a workload made for that.
 ///
@@ -60,16 +60,16 @@ package enum StrategyVerdicts {
         let guarded = Synchronized(Registers(), strategy: strategy)
         return check(guarded, seed, bound) { operation in
             let reply = Reply<Registers.Finding>()
-            if operation.isRead {
-                guarded.submitRead({ operation.run($0) }, completion: reply.fulfil)
-                return reply.wait()
-            }
             while true {
                 do {
-                    try guarded.submitWrite({ operation.run(&$0) }, completion: reply.fulfil)
+                    if operation.isRead {
+                        try guarded.submitRead({ operation.run($0) }, completion: reply.fulfil)
+                    } else {
+                        try guarded.submitWrite({ operation.run(&$0) }, completion: reply.fulfil)
+                    }
                     return reply.wait()
                 } catch {
-                    // The backlog is full: the others' writes are being applied meanwhile.
+                    // The backlog is full: the others' accesses go on meanwhile.
                     continue
                 }
             }
@@ -85,8 +85,9 @@ package enum StrategyVerdicts {
     ) -> [ComparisonReport.Verdict] {
         do throws(MeasurementFailure) {
             let records = try record(seed: seed, bound, perform)
-            let final: [Registers] = try bound.results(count: 1) { _, completion in
-                guarded.submitRead({ $0 }, completion: completion)
+            let final: [Registers] = try bound.results(count: 1) {
+                (_, completion) throws(BacklogFull) in
+                try guarded.submitRead({ $0 }, completion: completion)
             }
             return verdicts(ChosenStrategy.name, records, final: final[0])
         } catch {
@@ -109,7 +110,7 @@ package enum StrategyVerdicts {
         _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
     ) throws(MeasurementFailure) -> [ClientRecord] {
         let clock = HistoryClock()
-        let records = Synchronized<[ClientRecord], LockStrategy>([])
+        let records = Guarded<[ClientRecord]>([])
         let left = DispatchGroup()
         let end = latchkey_system_nanoseconds() + UInt64(secondsMax * 1e9)
         for client in 0..<threads {

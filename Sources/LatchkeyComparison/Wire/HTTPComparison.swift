@@ -1,6 +1,6 @@
 internal import LatchkeyContention
 internal import LatchkeyMachine
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// Measures cases on services of their own: `latchkey compare --transport http`.
 ///

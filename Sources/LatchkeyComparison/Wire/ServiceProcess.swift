@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyMachine
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// `latchkey serve` as a child process on a free port of this machine.
 ///

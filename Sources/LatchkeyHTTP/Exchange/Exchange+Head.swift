@@ -1,4 +1,5 @@
 import CLatchkeyHTTP
+internal import LatchkeySettings
 
 extension Exchange {
     /// Bounds the body of this request, instead of ``HTTPServerConfiguration/bodyBytesMax``, and
@@ -16,7 +17,7 @@ extension Exchange {
     ///
     /// - Parameter limit: the time from the call of the handler; nil is none.
     package func awaitAnswer(for limit: Duration?) {
-        let milliseconds = limit.map { max(1, $0.wholeMilliseconds) } ?? 0
+        let milliseconds = limit.map { UInt32(clamping: max(1, $0.wholeMilliseconds)) } ?? 0
         unsafe latchkey_http_request_wait(request, milliseconds)
     }
 

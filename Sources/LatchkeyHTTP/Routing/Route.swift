@@ -79,6 +79,8 @@ package enum Unmatched: Sendable {
     case rejected(Rejection)
     /// The request is for a host that is not served here.
     case misdirected
+    /// A page of another origin would change something: see ``Exchange/isCrossSite``.
+    case crossSite
     /// No route has this path.
     case notFound
     /// Routes have this path, but none this method. `allow` is the value of the `Allow` field.

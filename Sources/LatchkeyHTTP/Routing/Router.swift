@@ -93,6 +93,10 @@ package final class Router: Sendable {
             }
             exchange.keepAuthority()
         }
+        guard !exchange.isCrossSite else {
+            unmatched(exchange, .crossSite)
+            return nil
+        }
         let method = exchange.method
         switch resolve(method, exchange.path) {
         case .route(let index, let capture):

@@ -110,7 +110,7 @@ package final class HTTPServer: @unchecked Sendable {
     /// - Returns: how many requests were unanswered, and how many answers were not sent to the end.
     @discardableResult
     package func stop(within limit: Duration) -> (requestCount: Int, answerCount: Int) {
-        let cutOff = unsafe latchkey_http_stop(server, limit.wholeMilliseconds)
+        let cutOff = unsafe latchkey_http_stop(server, UInt32(clamping: limit.wholeMilliseconds))
         return (Int(cutOff.requests), Int(cutOff.answers))
     }
 
@@ -175,9 +175,15 @@ extension HTTPServer {
         unsafe options.target_bytes_max = UInt32(configuration.targetBytesMax)
         unsafe options.head_bytes_max = UInt32(configuration.headBytesMax)
         unsafe options.body_bytes_max = UInt64(configuration.bodyBytesMax)
-        unsafe options.idle_milliseconds = configuration.idleTimeout.wholeMilliseconds
-        unsafe options.request_milliseconds = configuration.requestTimeout.wholeMilliseconds
-        unsafe options.answer_milliseconds = configuration.answerTimeout.wholeMilliseconds
+        unsafe options.idle_milliseconds = UInt32(
+            clamping: configuration.idleTimeout.wholeMilliseconds
+        )
+        unsafe options.request_milliseconds = UInt32(
+            clamping: configuration.requestTimeout.wholeMilliseconds
+        )
+        unsafe options.answer_milliseconds = UInt32(
+            clamping: configuration.answerTimeout.wholeMilliseconds
+        )
         return unsafe options
     }
 }
@@ -221,16 +227,5 @@ extension HTTPServerError {
                 cause: cause
             )
         }
-    }
-}
-
-extension Duration {
-    /// Rounded up, and no longer than 49 days.
-    var wholeMilliseconds: UInt32 {
-        let (seconds, attoseconds) = components
-        guard seconds >= 0 else { return 0 }
-        guard seconds < 4_294_967 else { return .max }
-        let part = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
-        return UInt32(seconds) * 1000 + UInt32(max(0, part))
     }
 }

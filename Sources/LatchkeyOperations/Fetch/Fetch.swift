@@ -1,5 +1,6 @@
 internal import CLatchkeyFetch
 internal import Glibc
+internal import LatchkeySettings
 
 /// Why a fetch did not succeed.
 package enum FetchFailure: Error, Hashable, Sendable {
@@ -79,8 +80,7 @@ package final class Fetch {
     }
 
     private func answer(_ url: String, within limit: Duration) throws(FetchFailure) -> Answer {
-        let (seconds, attoseconds) = limit.components
-        let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+        let milliseconds = limit.wholeMilliseconds
         guard milliseconds > 0 else { throw .timedOut }
         var answer = unsafe latchkey_fetch_answer()
         unsafe url.withCString { url in

@@ -9,7 +9,7 @@ package final class Cancellation: Sendable {
         var stop: (@Sendable () -> Void)?
     }
 
-    private let wish = Synchronized<Wish, LockStrategy>(Wish())
+    private let wish = Guarded<Wish>(Wish())
 
     package init() {}
 

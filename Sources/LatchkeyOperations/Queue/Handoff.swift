@@ -15,7 +15,7 @@ final class Handoff<Outcome: Sendable>: Sendable {
         var hasLeft = false
     }
 
-    private let contents = Synchronized<Contents, LockStrategy>(Contents())
+    private let contents = Guarded<Contents>(Contents())
 
     /// Keeps the outcome for ``leave()``, unless that was called already.
     func complete(_ outcome: Outcome) -> Order {

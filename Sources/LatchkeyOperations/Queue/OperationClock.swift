@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeySettings
 package import LatchkeyStore
 
 /// Where operations get the time from, and how they wait.
@@ -43,10 +44,9 @@ private final class KernelTimer: @unchecked Sendable {
     private let source: any DispatchSourceTimer
 
     init(_ delay: Duration, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
-        let (seconds, attoseconds) = delay.components
-        let nanoseconds = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
         source = DispatchSource.makeTimerSource(queue: queue)
-        source.schedule(deadline: .now() + .nanoseconds(nanoseconds), leeway: .milliseconds(1))
+        let delay = DispatchTimeInterval.nanoseconds(delay.wholeNanoseconds)
+        source.schedule(deadline: .now() + delay, leeway: .milliseconds(1))
         // The source keeps the handler, and so this object, until it is cancelled.
         source.setEventHandler {
             self.stop()

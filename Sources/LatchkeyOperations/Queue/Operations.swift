@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeySync
 
@@ -27,7 +28,7 @@ package final class Operations: Sendable {
     }
 
     private let environment: OperationEnvironment
-    private let contents: Synchronized<Contents, LockStrategy>
+    private let contents: Guarded<Contents>
     private let queue = OperationQueue()
 
     package init(limits: OperationLimits = .standard, _ environment: OperationEnvironment) {
@@ -82,9 +83,7 @@ package final class Operations: Sendable {
         let hasEnded = DispatchSemaphore(value: 0)
         perform(contents.write { $0.board.drain(at: time) })
         queue.addBarrierBlock { hasEnded.signal() }
-        let (seconds, attoseconds) = limit.components
-        let milliseconds = Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
-        _ = hasEnded.wait(timeout: .now() + .milliseconds(milliseconds))
+        _ = hasEnded.wait(timeout: .now() + .milliseconds(limit.wholeMilliseconds))
     }
 
     // MARK: Observing

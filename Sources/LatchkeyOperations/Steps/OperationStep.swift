@@ -52,8 +52,8 @@ package struct OperationEnvironment: Sendable {
     let clock: OperationClock
     /// Makes a change, or says why not.
     let commit: @Sendable (Change, @escaping @Sendable (CommitResult) -> Void) -> Void
-    /// Finds a property.
-    let look: @Sendable (PropertyName, @escaping @Sendable (Property?) -> Void) -> Void
+    /// Finds a property, or says why not.
+    let look: @Sendable (PropertyName, @escaping @Sendable (LookResult) -> Void) -> Void
     /// An error as the JSON text that the first step of `catch` is given.
     let describe: @Sendable (OperationFailure) -> [UInt8]
     let compare: Compare?
@@ -84,10 +84,17 @@ package struct OperationEnvironment: Sendable {
             }
         }
         look = { name, completion in
-            store.look(name, observer: NoObserver(), completion: completion)
+            do {
+                try store.look(name, observer: NoObserver()) { completion(.success($0)) }
+            } catch {
+                completion(.failure(.backlogFull))
+            }
         }
     }
 }
+
+/// What a look found.
+typealias LookResult = Result<Property?, OperationFailure>
 
 /// What a change led to.
 typealias CommitResult = Result<Commit, OperationFailure>

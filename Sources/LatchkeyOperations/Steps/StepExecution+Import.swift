@@ -123,22 +123,26 @@ private final class ImportedLines: @unchecked Sendable {
     /// The next steps; none at the end.
     func nextBatch() throws(OperationFailure) -> [Change.Step] {
         var steps: [Change.Step] = []
-        while steps.count < Self.batchLinesMax, let line = try nextLine() {
-            steps.append(try step(of: line))
+        do throws(InvalidImportLine) {
+            while steps.count < Self.batchLinesMax, let step = try nextStep() {
+                steps.append(step)
+            }
+        } catch {
+            throw .line(line, imported: importedCount, error.detail)
         }
         batchCount = steps.count
         return steps
     }
 
-    /// The next line that is not empty.
-    private func nextLine() throws(OperationFailure) -> JSONView? {
+    /// The step of the next line that is not empty.
+    private func nextStep() throws(InvalidImportLine) -> Change.Step? {
         switch source {
         case .array(var elements):
             guard let element = elements.next() else { return nil }
             source = .array(elements)
             line += 1
             readByteCount += unsafe element.bytes.count + 1
-            return element
+            return try ImportLine.step(element)
         case .text(var start):
             let text = unsafe value.bytes
             while start < text.count {
@@ -150,47 +154,9 @@ private final class ImportedLines: @unchecked Sendable {
                 line += 1
                 readByteCount = start
                 let isBlank = unsafe bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-                if !isBlank { return try unsafe checked(bytes) }
+                if !isBlank { return try unsafe ImportLine.step(bytes, depthMax: depthMax) }
             }
             return nil
         }
-    }
-
-    private func checked(_ bytes: UnsafeRawBufferPointer) throws(OperationFailure) -> JSONView {
-        do {
-            try unsafe JSONText.check(bytes, depthMax: depthMax)
-        } catch {
-            throw failure(
-                error == .tooDeep ? "The JSON is nested too deeply." : "The line is not JSON."
-            )
-        }
-        return unsafe JSONView(bytes)
-    }
-
-    private func step(of line: JSONView) throws(OperationFailure) -> Change.Step {
-        let parts: ImportLine
-        do {
-            parts = try ImportLine(line)
-        } catch {
-            throw failure("The line is not an object with the members name, value and maybe ttl.")
-        }
-        let name: PropertyName
-        do {
-            name = try PropertyName(parts.name)
-        } catch {
-            throw failure("The name is not allowed.")
-        }
-        var ttl: TimeToLive?
-        if let given = parts.ttl {
-            guard let milliseconds = TimeToLiveText.milliseconds(given) else {
-                throw failure("ttl \(TimeToLiveText.rule).")
-            }
-            ttl = milliseconds
-        }
-        return unsafe Change.Step(name, .put(parts.value.bytes), ttl: ttl)
-    }
-
-    private func failure(_ reason: String) -> OperationFailure {
-        .line(line, imported: importedCount, reason)
     }
 }

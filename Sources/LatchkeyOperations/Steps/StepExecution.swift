@@ -45,9 +45,11 @@ struct StepExecution: Sendable {
         _ completion: @escaping @Sendable (StepResult) -> Void
     ) {
         if case .get = step.action {
-            return environment.look(step.name) { property in
+            return environment.look(step.name) { found in
                 completion(
-                    property.map { .success(OperationValue(of: $0)) } ?? .failure(.missingProperty)
+                    found.flatMap {
+                        $0.map { .success(OperationValue(of: $0)) } ?? .failure(.missingProperty)
+                    }
                 )
             }
         }
@@ -129,7 +131,7 @@ struct StepExecution: Sendable {
 ///
 /// **Design.** The lock guards the completion, which is called without it and freed.
 private final class Once: Sendable {
-    private let completion: Synchronized<(@Sendable (StepResult) -> Void)?, LockStrategy>
+    private let completion: Guarded<(@Sendable (StepResult) -> Void)?>
 
     init(_ completion: @escaping @Sendable (StepResult) -> Void) {
         self.completion = Synchronized(completion)

@@ -1,5 +1,5 @@
 internal import LatchkeyComparison
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The pairs of equal cases in two reports.
 ///

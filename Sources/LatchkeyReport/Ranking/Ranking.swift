@@ -1,6 +1,6 @@
 internal import Foundation
 internal import LatchkeyComparison
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// Which strategies are ahead of which, and which cannot be told apart.
 ///

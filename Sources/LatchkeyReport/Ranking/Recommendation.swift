@@ -1,5 +1,5 @@
 package import LatchkeyComparison
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 extension ComparisonReport {
     /// Decides whether the figures can be ranked, and what they recommend.

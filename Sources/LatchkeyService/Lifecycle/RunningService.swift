@@ -5,13 +5,17 @@ internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyOperations
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// A service that listens and serves, from its initialiser to ``drain()``.
 ///
 /// **Design.** ``StoreRouteMaker`` chooses the strategy once. The path of a request to the store is
 /// generic over the strategy and is compiled for each one. This class is not generic, because it is
 /// used only at start and at the end.
+///
+/// A process has one service. Its parts refer to each other in cycles (the metrics to the server,
+/// the server to the routes, these to the metrics and the store), so they are freed with the
+/// process. All are made at start, so what is kept does not grow.
 package final class RunningService: Sendable {
     private let server: HTTPServer
     private let watches: WatchHub
@@ -163,7 +167,9 @@ private struct StoreRouteMaker: StrategyVisitor {
         let watched = WatchedStore(
             journal: journal,
             usage: { store.usage },
-            look: { journaled.look($0, observer: NoObserver(), completion: $1) },
+            look: { (name, completion) throws(BacklogFull) in
+                try journaled.look(name, observer: NoObserver(), completion: completion)
+            },
             snapshot: { journaled.snapshot(completion: $0) }
         )
         let depthMax = configuration.storeLimits.depthMax

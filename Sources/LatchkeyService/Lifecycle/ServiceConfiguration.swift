@@ -3,7 +3,7 @@ package import LatchkeyHTTP
 package import LatchkeyOperations
 package import LatchkeySettings
 package import LatchkeyStore
-package import LatchkeySync
+package import LatchkeyStrategies
 
 /// The choices that the service is started with.
 package struct ServiceConfiguration: Sendable {

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The page at `/`: one file, style sheet and scripts included, which loads nothing from anywhere.
 ///

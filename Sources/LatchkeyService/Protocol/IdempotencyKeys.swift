@@ -1,4 +1,6 @@
-internal import LatchkeySync
+internal import LatchkeySettings
+internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// The keys of requests that are safe to repeat: which ones run, and the answers of the others.
 ///
@@ -37,13 +39,13 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
 
     private let lifetimeNanoseconds: UInt64
     private let clock: @Sendable () -> UInt64
-    private let table: Synchronized<Table, LockStrategy>
+    private let table: Guarded<Table>
 
     /// - Parameters:
     ///   - limits: The bounds; the time is not zero.
     ///   - clock: Nanoseconds of a monotonic clock.
     init(_ limits: IdempotencyLimits, clock: @escaping @Sendable () -> UInt64) {
-        lifetimeNanoseconds = limits.time.wholeNanoseconds
+        lifetimeNanoseconds = UInt64(limits.time.wholeNanoseconds)
         self.clock = clock
         table = Synchronized(Table(limits))
     }
@@ -126,9 +128,8 @@ extension IdempotencyKeys {
         private(set) var entries: [[UInt8]: Entry] = [:]
         private(set) var byteCount = 0
         private var waitingCount = 0
-        /// The finished keys, of which the first `droppedCount` are dropped.
-        private var expiring: [(key: [UInt8], expires: UInt64)] = []
-        private var droppedCount = 0
+        /// The finished keys.
+        private var expiring = RingBuffer<(key: [UInt8], expires: UInt64)>()
 
         init(_ limits: IdempotencyLimits) {
             keyCountMax = limits.keyCountMax
@@ -227,26 +228,12 @@ extension IdempotencyKeys {
         @discardableResult
         mutating func dropExpired(_ now: UInt64, countMax: Int) -> Int {
             var count = 0
-            while count < countMax, droppedCount < expiring.count,
-                expiring[droppedCount].expires <= now
-            {
-                drop(expiring[droppedCount].key, ifExpired: now)
-                expiring[droppedCount].key = []
-                droppedCount += 1
+            while count < countMax, let first = expiring.first, first.expires <= now {
+                _ = expiring.popFirst()
+                drop(first.key, ifExpired: now)
                 count += 1
-            }
-            if droppedCount * 2 > expiring.count {
-                expiring.removeFirst(droppedCount)
-                droppedCount = 0
             }
             return count
         }
-    }
-}
-
-extension Duration {
-    fileprivate var wholeNanoseconds: UInt64 {
-        let (seconds, attoseconds) = components
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
     }
 }

@@ -1,6 +1,6 @@
 internal import LatchkeyOperations
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// Reads the body of a request for operations.
 struct OperationBody {
@@ -110,14 +110,11 @@ struct OperationBody {
         _ name: String,
         secondsMax: Int
     ) throws(RequestFailure) -> Duration {
-        guard let seconds = Self.number(json), (0...Double(secondsMax)).contains(seconds) else {
+        let bounds = 0...Int64(secondsMax) * 1000
+        guard let milliseconds = SecondsText.milliseconds(json, in: bounds) else {
             throw invalid("\(name) must be a number of seconds from 0 to \(secondsMax).")
         }
-        return .milliseconds(Int64((seconds * 1000).rounded()))
-    }
-
-    private static func number(_ json: JSONView) -> Double? {
-        json.kind == .number ? Double(unsafe String(decoding: json.bytes, as: UTF8.self)) : nil
+        return .milliseconds(milliseconds)
     }
 }
 
@@ -209,7 +206,7 @@ extension OperationBody {
         guard (1...Int64(ComparisonRequest.threadsMax)).contains(threads) else {
             throw invalid("threads must be from 1 to \(ComparisonRequest.threadsMax).")
         }
-        let seconds = found[2].map { Self.number($0) ?? 0 } ?? 1
+        let seconds = found[2].map { $0.double ?? 0 } ?? 1
         guard ComparisonRequest.seconds.contains(seconds) else {
             throw invalid("seconds must be from 0.1 to 60.")
         }

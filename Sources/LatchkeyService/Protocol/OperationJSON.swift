@@ -1,4 +1,3 @@
-internal import Foundation
 internal import LatchkeyOperations
 internal import LatchkeyStore
 
@@ -20,9 +19,9 @@ extension JSONWriter {
             json.member("progress", raw: "\(progress)")
             json.member("step", operation.step)
             json.member("steps", operation.stepCount)
-            json.member("created", operation.created.text)
-            if let started = operation.started { json.member("started", started.text) }
-            if let ended = operation.ended { json.member("ended", ended.text) }
+            json.member("created", operation.created.calendarText)
+            if let started = operation.started { json.member("started", started.calendarText) }
+            if let ended = operation.ended { json.member("ended", ended.calendarText) }
             if includesValue, let value = operation.value {
                 unsafe json.member("value", rawJSON: value.bytes)
             }
@@ -31,14 +30,6 @@ extension JSONWriter {
                 json.member("error", raw: String(decoding: problem, as: UTF8.self))
             }
         }
-    }
-}
-
-extension Timestamp {
-    /// The time as RFC 3339 writes it, in UTC and with milliseconds.
-    var text: String {
-        Date(timeIntervalSince1970: Double(milliseconds) / 1000)
-            .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }
 }
 

@@ -29,6 +29,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case unsupportedMediaType = "unsupported-media-type"
     case idempotencyKeyReused = "idempotency-key-reused"
     case misdirectedRequest = "misdirected-request"
+    case crossSiteRequest = "cross-site-request"
     case headersTooLarge = "headers-too-large"
     case tooManyConnectionsPerAddress = "too-many-connections-per-address"
     case outcomeUnknown = "outcome-unknown"
@@ -60,6 +61,7 @@ package enum Problem: String, CaseIterable, Sendable {
             .invalidCondition, .invalidTarget, .partialPut, .malformedRequest,
             .invalidIdempotencyKey:
             400
+        case .crossSiteRequest: 403
         case .notFound, .noRoute: 404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
@@ -115,6 +117,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .targetTooLong: "The request target is too long."
         case .unsupportedMediaType: "The body's media type is not supported."
         case .misdirectedRequest: "The request is for another host."
+        case .crossSiteRequest: "The request comes from a page of another site."
         case .idempotencyKeyReused: "The Idempotency-Key belongs to another request."
         case .headersTooLarge: "The request's header fields are too large."
         case .malformedRequest: "The request is not valid HTTP."
@@ -201,6 +204,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .misdirectedRequest:
             "Use an address or localhost, or allow the name with --allowed-host. Other names are "
                 + "refused because a page of another site could use them (DNS rebinding)."
+        case .crossSiteRequest:
+            "Nothing was changed. Only pages of this service can change anything: Origin must name "
+                + "the host and port of Host. A proxy must pass on Host as the browser sent it."
         case .idempotencyKeyReused:
             "Nothing was changed. Use a key for one request only: the same method, target and "
                 + "body. Choose a new key for a new request."

@@ -1,69 +1,69 @@
 internal import LatchkeyHTTP
+internal import LatchkeyStore
 
-/// The text of server-sent events (HTML standard, section 9.2), piece by piece.
-struct ServerSentEvents {
-    /// How long a client waits before it connects again, in milliseconds.
-    static let retryMilliseconds = 1000
+/// The text of server-sent events (HTML standard, section 9.2).
+enum ServerSentEvents {
+    /// The first bytes of each stream: clients wait a second before they connect again.
+    static let start = Array("retry: 1000\n".utf8)
 
-    private(set) var bytes: [UInt8] = []
-
-    /// Says how long a client waits before it connects again.
-    mutating func retry() {
-        add("retry: \(Self.retryMilliseconds)\n\n")
-    }
-
-    /// Adds a comment, which clients ignore.
-    mutating func comment() {
-        add(":\n\n")
-    }
-
-    /// Adds an event.
+    /// A keep-alive comment.
     ///
-    /// - Parameters:
-    ///   - name: The type of the event; nil if there is only an identifier.
-    ///   - id: What a client sends as `Last-Event-ID` when it connects again.
-    ///   - data: A valid JSON text. Line breaks are white space there, and become spaces.
-    mutating func event(_ name: StaticString?, id: String? = nil, data: [UInt8]? = nil) {
-        if let name { add("event: \(name)\n") }
-        if let id { add("id: \(id)\n") }
-        if let data {
-            add("data: ")
-            bytes.append(contentsOf: data.lazy.map { $0 == 0x0A || $0 == 0x0D ? 0x20 : $0 })
-            add("\n")
-        }
-        add("\n")
-    }
-
-    private mutating func add(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
-    }
+    /// Without an empty line, because some clients take each as the end of an event.
+    static let keepAlive = Array(": keep-alive\n".utf8)
 
     /// The last event of a stream that ends because the service stops.
-    static var close: [UInt8] {
-        var last = Self()
-        last.event("close", data: Array("{}".utf8))
-        return last.bytes
+    static let close = event("close", data: Array("{}".utf8))
+
+    /// An event, whole.
+    ///
+    /// - Parameters:
+    ///   - name: The type of the event.
+    ///   - id: What a client sends as `Last-Event-ID` when it connects again.
+    ///   - data: A valid JSON text.
+    /// - Returns: The bytes of the event.
+    static func event(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
+        fields(name, id: id, data: data) + [UInt8(ascii: "\n")]
+    }
+
+    /// An event without the empty line that ends it.
+    static func fields(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(data.count + 32)
+        bytes.append(contentsOf: "event: \(name)\n".utf8)
+        if let id { bytes.append(contentsOf: "id: \(id)\n".utf8) }
+        bytes.append(contentsOf: "data: ".utf8)
+        unsafe data.withUnsafeBytes { unsafe JSONText.append(oneLine: $0, to: &bytes) }
+        bytes.append(UInt8(ascii: "\n"))
+        return bytes
+    }
+
+    /// The end of an event without an id; alone, it only moves the client's cursor.
+    static func end(id: String) -> [UInt8] {
+        Array("id: \(id)\n\n".utf8)
     }
 }
 
 extension ServiceRequest {
-    /// Answers with a stream of events, which begins with the time to wait before the next one.
-    func respond(events: ResponseStream.Events) -> ResponseStream {
+    /// Answers with a stream of server-sent events.
+    ///
+    /// The request counts now, with the time until the stream begins. The caller writes
+    /// ``ServerSentEvents/start``.
+    @discardableResult
+    func respond(
+        events: ResponseStream.Events,
+        bufferBytesMax: Int = ResponseStream.bufferBytesMax
+    ) -> ResponseStream {
         series.record(
             .ok,
             startedNanoseconds: exchange.startedNanoseconds,
-            receivedByteCount: 0,
+            receivedByteCount: exchange.body.count,
             sentByteCount: 0
         )
-        let stream = exchange.respond(.ok, streaming: events) { answer in
+        return exchange.respond(.ok, streaming: events, bufferBytesMax: bufferBytesMax) { answer in
             answer.add("Content-Type", "text/event-stream")
             answer.mustBeRevalidated()
             // Keeps nginx from collecting the events.
             answer.add("X-Accel-Buffering", "no")
         }
-        var start = ServerSentEvents()
-        start.retry()
-        _ = stream.write(start.bytes)
-        return stream
     }
 }

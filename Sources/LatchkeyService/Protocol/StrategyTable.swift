@@ -1,5 +1,5 @@
 internal import LatchkeyStore
-package import LatchkeySync
+package import LatchkeyStrategies
 
 /// The table of strategies and their traits, for the command line and `GET /v1/strategies`.
 package enum StrategyTable {

@@ -2,7 +2,7 @@ internal import Dispatch
 internal import Glibc
 internal import LatchkeyHTTP
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// An import: reads lines from a body and puts them, batch after batch.
 ///

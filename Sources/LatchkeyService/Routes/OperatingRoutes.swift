@@ -3,7 +3,7 @@ internal import LatchkeyContention
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The routes for people, probes and monitoring, which do not use the store.
 struct OperatingRoutes: Sendable {

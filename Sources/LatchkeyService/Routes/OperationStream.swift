@@ -1,7 +1,7 @@
 internal import LatchkeyHTTP
 internal import LatchkeyOperations
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The stream of one operation's events.
 ///
@@ -20,7 +20,7 @@ final class OperationStream: Sendable {
 
     private let operations: Operations
     private let id: OperationID
-    private let place: Synchronized<Place, LockStrategy>
+    private let place: Guarded<Place>
 
     private init(_ operations: Operations, _ id: OperationID, after number: UInt64) {
         self.operations = operations
@@ -46,6 +46,7 @@ final class OperationStream: Sendable {
                 gone: { _, _ in events.end() }
             )
         )
+        _ = stream.write(ServerSentEvents.start)
         events.observe(stream)
     }
 
@@ -117,12 +118,10 @@ final class OperationStream: Sendable {
     private static func text(_ event: OperationEvent) -> [UInt8] {
         var json = JSONWriter()
         json.operation(event.operation, includesValue: event.kind == .state)
-        var text = ServerSentEvents()
-        text.event(
+        return ServerSentEvents.event(
             event.kind == .state ? "state" : "progress",
             id: "\(event.number)",
             data: json.bytes
         )
-        return text.bytes
     }
 }

@@ -1,6 +1,6 @@
 internal import LatchkeyHTTP
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The routes of single properties.
 struct PropertyRoutes<Store: CommittingStore>: Sendable {
@@ -51,8 +51,12 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         }
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
-        store.look(name, observer: TimingObserver(timing: request.timing)) { property in
-            request.answer(property, conditions)
+        do throws(BacklogFull) {
+            try store.look(name, observer: TimingObserver(timing: request.timing)) { property in
+                request.answer(property, conditions)
+            }
+        } catch {
+            throw RequestFailure(.backlogFull)
         }
     }
 

@@ -1,5 +1,5 @@
 internal import CLatchkeySystem
-internal import LatchkeySync
+internal import LatchkeyStrategies
 internal import Synchronization
 
 /// How long one request waited for its guard and held it, for `Server-Timing`.

@@ -4,7 +4,7 @@ internal import LatchkeyHTTP
 struct RouteTable {
     /// Statuses sent when no route matches.
     private static let unmatchedStatuses: [UInt16] = [
-        204, 400, 404, 405, 413, 414, 421, 429, 431, 501, 503,
+        204, 400, 403, 404, 405, 413, 414, 421, 429, 431, 501, 503,
     ]
 
     typealias Handler = @Sendable (ServiceRequest, RouteMatch) throws(RequestFailure) -> Void
@@ -95,6 +95,8 @@ struct RouteTable {
                 request.fail(rejection.problem)
             case .misdirected:
                 request.fail(.misdirectedRequest)
+            case .crossSite:
+                request.fail(.crossSiteRequest)
             case .notFound where exchange.path.first != UInt8(ascii: "/"):
                 request.fail(.invalidTarget, detail: "The target is not a path.")
             case .notFound:

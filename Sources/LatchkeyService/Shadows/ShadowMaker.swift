@@ -1,6 +1,6 @@
 internal import LatchkeyContention
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// Makes the shadow store of a strategy, and its meter.
 struct ShadowMaker: StrategyVisitor {

@@ -1,6 +1,6 @@
 internal import LatchkeyContention
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 internal import Synchronization
 
 /// A shadow of the serving store: the same limits and stripes under another strategy.
@@ -50,7 +50,12 @@ struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
 
     func look(_ name: PropertyName) {
         guard begin() else { return }
-        store.look(name) { _ in end() }
+        do throws(BacklogFull) {
+            try store.look(name) { _ in end() }
+        } catch {
+            refusals.add()
+            end()
+        }
     }
 
     func commit(_ change: Change) {

@@ -1,5 +1,5 @@
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 
 /// The serving store, which also applies sampled operations to the shadows.
 struct ShadowedStore<Base: CommittingStore>: CommittingStore {
@@ -12,12 +12,12 @@ struct ShadowedStore<Base: CommittingStore>: CommittingStore {
         _ name: PropertyName,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
-    ) {
+    ) throws(BacklogFull) {
         let apply = shadows?.sample {
             let copy = name.copy()
             return { $0.look(copy) }
         }
-        base.look(name, observer: observer, completion: completion)
+        try base.look(name, observer: observer, completion: completion)
         apply?()
     }
 

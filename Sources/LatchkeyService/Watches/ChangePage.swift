@@ -1,4 +1,3 @@
-internal import Foundation
 internal import LatchkeyStore
 
 /// A page of the journal's commits as JSON.
@@ -13,7 +12,8 @@ struct ChangePage {
     private let limit: Int
     /// All commits up to this revision were looked at.
     private(set) var next: Revision
-    private var changes: [Commit] = []
+    /// Commits with an effect that matches, and those effects.
+    private var changes: [(commit: Commit, effects: [Commit.Effect])] = []
     private var byteCount = 0
 
     init(after: Revision, latest: Revision, limit: Int) {
@@ -53,14 +53,7 @@ struct ChangePage {
             unsafe $0 + Self.effectByteCount + $1.nameBytes.count
                 + ($1.property?.valueBytes.count ?? 0)
         }
-        changes.append(
-            Commit(
-                revision: commit.revision,
-                time: commit.time,
-                first: effects.first,
-                others: Array(effects.dropFirst())
-            )
-        )
+        changes.append((commit, effects))
     }
 
     var json: [UInt8] {
@@ -68,8 +61,8 @@ struct ChangePage {
         json.object { page in
             page.member("revision", latest)
             page.array("changes") { list in
-                for commit in changes {
-                    Self.write(commit, to: &list)
+                for (commit, effects) in changes {
+                    Self.write(commit, effects, to: &list)
                 }
             }
             page.member("next", next)
@@ -78,12 +71,16 @@ struct ChangePage {
         return json.bytes
     }
 
-    private static func write(_ commit: Commit, to json: inout JSONWriter) {
+    private static func write(
+        _ commit: Commit,
+        _ effects: [Commit.Effect],
+        to json: inout JSONWriter
+    ) {
         json.object { change in
             change.member("revision", commit.revision)
             change.member("time", commit.time.calendarText)
             change.array("effects") { list in
-                for effect in commit.effects {
+                for effect in effects {
                     list.object { write(effect, of: commit, to: &$0) }
                 }
             }
@@ -127,14 +124,4 @@ extension Commit.Effect {
 extension Commit.Reason {
     /// Why a property was deleted, in events and in lists of changes.
     var text: String { self == .evicted ? "evicted" : "deleted" }
-}
-
-extension Timestamp {
-    /// The time in UTC as ISO 8601 has it, such as `2026-01-02T03:04:05.678Z`.
-    var calendarText: String {
-        // The fraction is added by hand, because a Date has binary fractions.
-        let whole = Date(timeIntervalSince1970: TimeInterval(milliseconds / 1000))
-        let fraction = String(milliseconds % 1000 + 1000).dropFirst()
-        return "\(whole.formatted(Date.ISO8601FormatStyle()).dropLast()).\(fraction)Z"
-    }
 }

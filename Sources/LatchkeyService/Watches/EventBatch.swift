@@ -48,7 +48,7 @@ struct EventBatch {
     mutating func close() {
         if isOpen {
             isOpen = false
-            bytes.append(contentsOf: "id: \(end.text)\n\n".utf8)
+            bytes += ServerSentEvents.end(id: end.text)
         }
     }
 

@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// Reads of the journal: past values of a property, long polls, and the list of changes.
 struct HistoryRoutes: Sendable {
@@ -53,13 +54,17 @@ struct HistoryRoutes: Sendable {
         _ conditions: Conditions,
         _ revision: Revision
     ) {
-        store.look(name) { current in
-            store.whenCaughtUp { latest in
-                switch store.journal.property(name, current, asOf: revision, latest: latest) {
-                case .success(let property): request.answer(property, conditions)
-                case .failure: request.fail(.gone)
+        do throws(BacklogFull) {
+            try store.look(name) { current in
+                store.whenCaughtUp { latest in
+                    switch store.journal.property(name, current, asOf: revision, latest: latest) {
+                    case .success(let property): request.answer(property, conditions)
+                    case .failure: request.fail(.gone)
+                    }
                 }
             }
+        } catch {
+            request.fail(.backlogFull)
         }
     }
 
@@ -94,7 +99,7 @@ struct HistoryRoutes: Sendable {
         guard let text, text != "0" else {
             return 0
         }
-        guard let wait = TimeToLiveText.milliseconds(text), wait <= waitMillisecondsMax else {
+        guard let wait = SecondsText.milliseconds(text, in: 1...waitMillisecondsMax) else {
             throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
         }
         return wait

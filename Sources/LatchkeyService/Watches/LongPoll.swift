@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// A read of one property that waits until the property's revision is above `after`.
 ///
@@ -23,17 +24,33 @@ struct LongPoll: Sendable {
 
     private func look(isLast: Bool, isWaiting: Bool) {
         let since = store.usage().revision
-        store.look(name) { property in
-            if property.map({ $0.revision > after }) ?? (after > 0) || isLast {
-                if isWaiting {
-                    hub.leave()
-                }
-                answer(property)
-            } else if isWaiting || hub.enter() {
-                wait(since)
-            } else {
-                request.fail(.tooManyWatchers)
+        do throws(BacklogFull) {
+            try store.look(name) { property in
+                seen(property, since, isLast: isLast, isWaiting: isWaiting)
             }
+        } catch {
+            if isWaiting {
+                hub.leave()
+            }
+            request.fail(.backlogFull)
+        }
+    }
+
+    private func seen(
+        _ property: Property?,
+        _ since: Revision,
+        isLast: Bool,
+        isWaiting: Bool
+    ) {
+        if property.map({ $0.revision > after }) ?? (after > 0) || isLast {
+            if isWaiting {
+                hub.leave()
+            }
+            answer(property)
+        } else if isWaiting || hub.enter() {
+            wait(since)
+        } else {
+            request.fail(.tooManyWatchers)
         }
     }
 

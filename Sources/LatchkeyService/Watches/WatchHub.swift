@@ -2,8 +2,9 @@ internal import CLatchkeySystem
 internal import Dispatch
 internal import Foundation
 internal import LatchkeyHTTP
+internal import LatchkeySettings
 internal import LatchkeyStore
-internal import LatchkeySync
+internal import LatchkeyStrategies
 internal import Synchronization
 
 /// All watches and long polls of the service: the messages for the pump, and its thread.
@@ -44,7 +45,7 @@ final class WatchHub: Sendable {
         let thread = Thread { [self] in
             let pump = WatchPump(
                 journal: journal,
-                keepAliveNanoseconds: UInt64(limits.keepAlive / .nanoseconds(1)),
+                keepAliveNanoseconds: UInt64(limits.keepAlive.wholeNanoseconds),
                 counters: counters,
                 arm: { [self] revision in
                     journal.whenReached(revision) { [self] in post(.journalMoved) }

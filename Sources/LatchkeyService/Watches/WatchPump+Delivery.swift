@@ -92,6 +92,7 @@ extension WatchPump {
         let result = watcher.output.write(batch.bytes)
         if result == .accepted {
             watcher.place = batch.end
+            watcher.idPlace = batch.end
             counters.events.add(UInt64(batch.eventCount))
         }
         watcher.isFull = result == .full

@@ -79,9 +79,9 @@ final class WatchPump {
         {
             close(former, with: EventText.replaced)
         }
-        _ = output.write(EventText.start + greeting(request.start))
+        _ = output.write(ServerSentEvents.start + greeting(request.start))
         guard !isDraining else {
-            close(watcher, with: EventText.close)
+            close(watcher, with: ServerSentEvents.close)
             return
         }
         scheduleKeepAlive(watcher, now)
@@ -93,7 +93,7 @@ final class WatchPump {
         case .place, .state:
             return []
         case .now(let revision):
-            return EventText.id(WatchPlace(revision: revision))
+            return ServerSentEvents.end(id: WatchPlace(revision: revision).text)
         case .gap(let snapshot):
             counters.gaps.add()
             return EventText.gap(snapshot.revision, oldest: journal.oldest)
@@ -157,7 +157,7 @@ final class WatchPump {
         _ = run(now)
         isDraining = true
         for watcher in watchers.values where !watcher.isOver {
-            close(watcher, with: EventText.close)
+            close(watcher, with: ServerSentEvents.close)
         }
         endAllWaits(.draining)
     }
@@ -251,10 +251,11 @@ extension WatchPump {
         scheduleKeepAlive(watcher, now)
         guard watcher.index != nil else { return }
         let place = WatchPlace(revision: position)
-        let isOld = watcher.place < place
-        let text = EventText.keepAlive + (isOld ? EventText.id(place) : [])
+        let isOld = watcher.idPlace < place
+        let text = ServerSentEvents.keepAlive + (isOld ? ServerSentEvents.end(id: place.text) : [])
         if watcher.output.write(text) == .accepted {
             watcher.place = place
+            watcher.idPlace = place
         }
     }
 

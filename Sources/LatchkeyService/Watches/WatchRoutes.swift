@@ -109,23 +109,3 @@ struct WatchRoutes: Sendable {
         return text
     }
 }
-
-extension ServiceRequest {
-    /// Answers with a stream of server-sent events.
-    ///
-    /// The request counts now, with the time until the stream begins.
-    @discardableResult
-    func respond(events: ResponseStream.Events, bufferBytesMax: Int) -> ResponseStream {
-        series.record(
-            .ok,
-            startedNanoseconds: exchange.startedNanoseconds,
-            receivedByteCount: exchange.body.count,
-            sentByteCount: 0
-        )
-        return exchange.respond(.ok, streaming: events, bufferBytesMax: bufferBytesMax) { answer in
-            answer.add("Content-Type", "text/event-stream")
-            answer.mustBeRevalidated()
-            answer.add("X-Accel-Buffering", "no")
-        }
-    }
-}

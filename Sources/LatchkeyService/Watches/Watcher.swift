@@ -39,8 +39,10 @@ final class Watcher {
     let filter: WatchFilter
     let observer: String?
     let output: any WatchOutput
-    /// The place behind the last event that was sent with an id.
+    /// The place behind the last event that was sent, or behind what was looked at without a match.
     var place: WatchPlace
+    /// The place that the client has as the last id.
+    var idPlace: WatchPlace
     /// What is left of the current state to send.
     var state: WatchState?
     /// The stream refused a piece, and has not yet said that it has room.
@@ -66,6 +68,7 @@ final class Watcher {
             place = WatchPlace(revision: snapshot.revision)
             state = WatchState(snapshot, request.filter)
         }
+        idPlace = place
     }
 }
 

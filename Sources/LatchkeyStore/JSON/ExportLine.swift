@@ -8,7 +8,7 @@ package enum ExportLine {
         append(#"{"name":""#, &bytes)
         unsafe appendString(property.nameBytes, &bytes)
         append(#"","value":"#, &bytes)
-        unsafe appendValue(property.valueBytes, &bytes)
+        unsafe JSONText.append(oneLine: property.valueBytes, to: &bytes)
         append(#","revision":"#, &bytes)
         append(property.revision, &bytes)
         append(#","created":"#, &bytes)
@@ -48,15 +48,6 @@ package enum ExportLine {
                 bytes.append(UInt8(ascii: "\\"))
             }
             bytes.append(byte)
-        }
-    }
-
-    /// Appends a stored value on one line: line feeds in JSON are white space.
-    private static func appendValue(_ value: UnsafeRawBufferPointer, _ bytes: inout [UInt8]) {
-        let start = bytes.count
-        unsafe bytes.append(contentsOf: value)
-        for index in start..<bytes.count where bytes[index] == 0x0A || bytes[index] == 0x0D {
-            bytes[index] = UInt8(ascii: " ")
         }
     }
 

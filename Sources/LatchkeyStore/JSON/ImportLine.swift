@@ -53,7 +53,15 @@ extension ImportLine {
         } catch {
             throw .json(error)
         }
-        let parts = try unsafe ImportLine(JSONView(line))
+        return try unsafe step(JSONView(line), owner: owner)
+    }
+
+    /// The same of a line that is known to be valid JSON.
+    package static func step(
+        _ line: JSONView,
+        owner: AnyObject? = nil
+    ) throws(InvalidImportLine) -> Change.Step {
+        let parts = try ImportLine(line)
         let name: PropertyName
         do {
             name = try PropertyName(parts.name, owner: owner)

@@ -89,8 +89,7 @@ struct JSONDecimal {
         else {
             return nil
         }
-        // Counted downwards, because the least integer has no positive counterpart.
-        var number: Int64 = 0
+        var integer = IntegerDigits()
         var index = digits.lowerBound
         for _ in 0..<length {
             var digit: Int64 = 0
@@ -99,17 +98,11 @@ struct JSONDecimal {
                 digit = digitValue(index)
                 index += 1
             }
-            let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let (next, overflows) = product.subtractingReportingOverflow(digit)
-            guard !isTooLarge, !overflows else {
+            guard integer.append(digit) else {
                 return nil
             }
-            number = next
         }
-        if isNegative {
-            return number
-        }
-        return number == .min ? nil : -number
+        return integer.value(isNegative: isNegative)
     }
 
     private func isPoint(_ index: Int) -> Bool {

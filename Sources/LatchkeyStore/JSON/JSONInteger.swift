@@ -19,25 +19,17 @@ package enum JSONInteger {
         guard unsafe !digits.isEmpty else {
             return nil
         }
-        // Counted downwards, because the least integer has no positive counterpart.
-        var number: Int64 = 0
+        var integer = IntegerDigits()
         for index in unsafe digits.indices {
             let byte = unsafe digits[index]
             guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
                 return nil
             }
-            let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let digit = Int64(byte - UInt8(ascii: "0"))
-            let (next, overflows) = product.subtractingReportingOverflow(digit)
-            guard !isTooLarge, !overflows else {
+            guard integer.append(Int64(byte - UInt8(ascii: "0"))) else {
                 return nil
             }
-            number = next
         }
-        if isNegative {
-            return number
-        }
-        return number == .min ? nil : -number
+        return integer.value(isNegative: isNegative)
     }
 
     /// Runs the body with the integer's digits.
@@ -51,5 +43,27 @@ package enum JSONInteger {
 
     private static func isWhitespace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+    }
+}
+
+/// The decimal digits of an integer, from the first on.
+struct IntegerDigits {
+    /// Counted downwards, because the least integer has no positive counterpart.
+    private var number: Int64 = 0
+
+    /// Adds a digit; false if the number has more than 64 bits then.
+    mutating func append(_ digit: Int64) -> Bool {
+        let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+        let (next, overflows) = product.subtractingReportingOverflow(digit)
+        number = next
+        return !isTooLarge && !overflows
+    }
+
+    /// The integer, if it has at most 64 bits.
+    func value(isNegative: Bool) -> Int64? {
+        if isNegative {
+            return number
+        }
+        return number == .min ? nil : -number
     }
 }

@@ -8,23 +8,12 @@ package enum TimeToLiveText {
 
     /// Parses seconds, rounded to milliseconds; nil for anything else and out of bounds.
     package static func milliseconds(_ text: String) -> TimeToLive? {
-        let isPlain = text.utf8.allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".")
-        }
-        return isPlain ? Double(text).flatMap(milliseconds) : nil
+        SecondsText.milliseconds(text, in: 1...millisecondsMax)
     }
 
     /// The same of a JSON number.
     package static func milliseconds(_ number: JSONView) -> TimeToLive? {
-        guard number.kind == .number else {
-            return nil
-        }
-        return Double(unsafe String(decoding: number.bytes, as: UTF8.self)).flatMap(milliseconds)
-    }
-
-    private static func milliseconds(_ seconds: Double) -> TimeToLive? {
-        let milliseconds = (seconds * 1000).rounded()
-        return (1...Double(millisecondsMax)).contains(milliseconds) ? Int64(milliseconds) : nil
+        SecondsText.milliseconds(number, in: 1...millisecondsMax)
     }
 
     /// The text of what is left until the expiry, never below 0.

@@ -1,3 +1,4 @@
+#if os(Linux)
 internal import CLatchkeySystem
 public import Synchronization
 
@@ -17,21 +18,28 @@ public import Synchronization
 /// too many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and a
 /// running thread may take the lock first. This keeps the lock on processors that are awake. The
 /// price is fairness.
-public final class AdaptiveLock: RawLock {
+///
+/// The second word is for threads that wait for a change of the value, in
+/// `AdaptiveLock+Waiting.swift`. Only the holder writes it.
+public struct AdaptiveLock: InPlaceLock {
     @usableFromInline static var unlocked: UInt32 { 0 }
     @usableFromInline static var locked: UInt32 { 1 }
     @usableFromInline static var contended: UInt32 { 2 }
 
-    /// A waiter looks this often before it sleeps, and pauses 1, 2, 4, … times in between.
+    /// A waiter looks this often before it sleeps.
     ///
-    /// 127 pauses in all: a few microseconds, which is less than sleeping and waking cost.
+    /// In between it pauses 4 and 8 times, and then yields its processor: a few microseconds in
+    /// all, which is less than sleeping and waking cost.
     /// `docs/decisions/0011-the-adaptive-lock.md` says how that was found.
-    static let roundsMax = 7
+    static let roundsMax = 9
 
-    @usableFromInline let word = Atomic<UInt32>(0)
+    /// So many of the first rounds pause.
+    static let pausingRounds = 2
+
+    @usableFromInline let memory: LockMemory
 
     /// Makes a lock that is free.
-    @inlinable public init() {}
+    @inlinable public init(in memory: LockMemory) { self.memory = memory }
 
     /// Waits until the calling thread holds the lock.
     @inlinable
@@ -44,7 +52,7 @@ public final class AdaptiveLock: RawLock {
     /// Acquiring: pairs with the releasing exchange of ``unlock()``.
     @inlinable
     public func tryLock() -> Bool {
-        word.compareExchange(
+        memory.first.compareExchange(
             expected: Self.unlocked,
             desired: Self.locked,
             successOrdering: .acquiring,
@@ -52,28 +60,54 @@ public final class AdaptiveLock: RawLock {
         ).exchanged
     }
 
-    /// Lets go.
+    /// Lets go after a write, and wakes who waits for one.
     @inlinable
     public func unlock() {
-        if word.exchange(Self.unlocked, ordering: .releasing) == Self.contended {
+        if memory.second.load(ordering: .relaxed) & Self.isAwaited == 0 {
+            unlockUnchanged()
+        } else {
+            unlockChanged()
+        }
+    }
+
+    /// Lets go after a read, which nobody waits for.
+    @inlinable public func unlockShared() { unlockUnchanged() }
+
+    /// Lets go.
+    @inlinable
+    public func unlockUnchanged() {
+        if memory.first.exchange(Self.unlocked, ordering: .releasing) == Self.contended {
             wakeOne()
         }
     }
 
-    @usableFromInline
-    func lockSlowly() {
+    /// Looks at the word for a while; true if the calling thread got the lock.
+    func spins() -> Bool {
         for round in 0..<Self.roundsMax {
-            for _ in 0..<(1 << round) {
-                latchkey_system_pause()
+            if round < Self.pausingRounds {
+                for _ in 0..<(4 << round) {
+                    latchkey_system_pause()
+                }
+            } else {
+                // The holder may be one that waits for this processor.
+                latchkey_system_yield()
             }
-            if word.load(ordering: .relaxed) == Self.unlocked && tryLock() {
-                return
+            if memory.first.load(ordering: .relaxed) == Self.unlocked && tryLock() {
+                return true
             }
         }
+        return false
+    }
+
+    @usableFromInline
+    func lockSlowly() {
+        if spins() {
+            return
+        }
         // From here on the word says that somebody may sleep, also when this thread gets the lock.
-        while word.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
-            // SAFETY: the word lives in this object, which the caller keeps for the call.
-            unsafe withUnsafePointer(to: word) { word in
+        while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
+            // SAFETY: the word is in an object, which the lock keeps.
+            unsafe withUnsafePointer(to: memory.first) { word in
                 unsafe latchkey_system_futex_wait(
                     UnsafeMutableRawPointer(mutating: word),
                     Self.contended
@@ -85,8 +119,9 @@ public final class AdaptiveLock: RawLock {
     @usableFromInline
     func wakeOne() {
         // SAFETY: the kernel uses the address as a key and does not follow it.
-        unsafe withUnsafePointer(to: word) { word in
+        unsafe withUnsafePointer(to: memory.first) { word in
             unsafe latchkey_system_futex_wake(UnsafeMutableRawPointer(mutating: word), 1)
         }
     }
 }
+#endif

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Synchronization
 
 /// Locks for objects that have none, like `@synchronized(object)` in Objective-C.
@@ -86,7 +85,7 @@ final class MonitorBucket: @unchecked Sendable {
 ///
 /// SAFETY: `@unchecked Sendable` because `object` is used only while the bucket's lock is held.
 final class MonitorEntry: @unchecked Sendable {
-    let lock = NSRecursiveLock()
+    let lock = PthreadRecursiveLock()
     let users = Atomic<Int>(0)
     var object: ObjectIdentifier?
 
@@ -107,6 +106,9 @@ final class MonitorEntry: @unchecked Sendable {
 /// those are never freed.
 @safe
 public final class MonitorLock: RawLock {
+    /// The strategy's name.
+    public static var name: String { StrategyKind.monitor.rawValue }
+
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 
     /// Makes a lock that is free.
@@ -124,7 +126,7 @@ public final class MonitorLock: RawLock {
     /// Takes the lock if that is possible at once.
     public func tryLock() -> Bool {
         let entry = Monitor.entry(for: ObjectIdentifier(self))
-        guard entry.lock.try() else {
+        guard entry.lock.tryLock() else {
             entry.users.subtract(1, ordering: .releasing)
             return false
         }

@@ -6,27 +6,24 @@ public import Synchronization
 /// entered a second time by anybody, also not by its writer: that would be two overlapping
 /// accesses to one variable, which is undefined. So this one counts, in every build, and stops.
 ///
-/// **Design.** `depth` is 0 if nobody is inside, n > 0 for that many nested reads, -1 for a writer.
-/// Only the thread that holds the lock touches it. It is atomic, with relaxed order, only because
-/// that spares the check that Swift makes at each use of a class's variable.
-public final class NestedReadLock<Base: RawLock>: RawLock {
+/// **Design.** The first word is the depth: 0 if nobody is inside, n for that many nested reads,
+/// ``writing`` for a writer. Only the thread that holds the lock uses it, so relaxed order is
+/// enough.
+public struct NestedReadLock<Base: RawLock>: InPlaceLock {
+    @usableFromInline static var writing: UInt32 { .max }
+
     @usableFromInline let base: Base
-    @usableFromInline let name: String
-    @usableFromInline let depth = Atomic<Int>(0)
+    @usableFromInline let memory: LockMemory
 
     /// Makes the lock and the recursive one below it.
-    public convenience init() {
-        self.init(Base(), name: "\(Base.self)")
+    @inlinable
+    public init(in memory: LockMemory) {
+        base = Base()
+        self.memory = memory
     }
 
-    /// - Parameters:
-    ///   - base: A recursive lock.
-    ///   - name: What messages call the strategy.
-    @inlinable
-    init(_ base: Base, name: String) {
-        self.base = base
-        self.name = name
-    }
+    /// That of the lock below.
+    public static var name: String { Base.name }
 
     /// The owner may read again.
     @inlinable public static var traits: StrategyTraits { StrategyTraits(isReentrant: true) }
@@ -51,7 +48,7 @@ public final class NestedReadLock<Base: RawLock>: RawLock {
     /// Ends the write.
     @inlinable
     public func unlock() {
-        depth.store(0, ordering: .relaxed)
+        memory.first.store(0, ordering: .relaxed)
         base.unlock()
     }
 
@@ -75,25 +72,45 @@ public final class NestedReadLock<Base: RawLock>: RawLock {
     /// Ends the innermost read.
     @inlinable
     public func unlockShared() {
-        depth.store(depth.load(ordering: .relaxed) &- 1, ordering: .relaxed)
+        memory.first.store(memory.first.load(ordering: .relaxed) &- 1, ordering: .relaxed)
         base.unlock()
     }
 
     @inlinable
     func beginRead() {
-        let inside = depth.load(ordering: .relaxed)
-        if inside < 0 {
-            Reentry.stop(.read, inside: .write, name)
+        let inside = memory.first.load(ordering: .relaxed)
+        if inside == Self.writing {
+            Reentry.stop(.read, inside: .write, Self.name)
         }
-        depth.store(inside &+ 1, ordering: .relaxed)
+        memory.first.store(inside &+ 1, ordering: .relaxed)
     }
 
     @inlinable
     func beginWrite() {
-        let inside = depth.load(ordering: .relaxed)
+        let inside = memory.first.load(ordering: .relaxed)
         if inside != 0 {
-            Reentry.stop(.write, inside: inside < 0 ? .write : .read, name)
+            Reentry.stop(.write, inside: inside == Self.writing ? .write : .read, Self.name)
         }
-        depth.store(-1, ordering: .relaxed)
+        memory.first.store(Self.writing, ordering: .relaxed)
+    }
+}
+
+extension NestedReadLock: TimedLock where Base: TimedLock {
+    /// Enters for writing, unless the deadline passes first; stops if the calling thread is inside.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        guard base.lock(before: deadline) else {
+            return false
+        }
+        beginWrite()
+        return true
+    }
+
+    /// Enters for reading, unless the deadline passes first; stops if the calling thread writes.
+    public func lockShared(before deadline: ContinuousClock.Instant) -> Bool {
+        guard base.lock(before: deadline) else {
+            return false
+        }
+        beginRead()
+        return true
     }
 }

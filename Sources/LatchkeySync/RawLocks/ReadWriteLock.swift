@@ -1,6 +1,16 @@
+internal import CLatchkeySystem
+
+#if canImport(Glibc)
 public import Glibc
+#elseif canImport(Musl)
+public import Musl
+#else
+public import Darwin
+#endif
 
 /// `pthread_rwlock_t` that prefers writers: new readers wait behind a waiting writer.
+///
+/// Only glibc can be told to prefer writers; with another C library its own rule holds.
 ///
 /// glibc prefers readers by default, and then a steady stream of readers starves every writer. For
 /// the kind chosen here, its documentation forbids nested readers
@@ -21,6 +31,7 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
         unsafe handle = .allocate(capacity: 1)
         var attributes = pthread_rwlockattr_t()
         unsafe check(pthread_rwlockattr_init(&attributes), "pthread_rwlockattr_init")
+        #if canImport(Glibc)
         unsafe check(
             pthread_rwlockattr_setkind_np(
                 &attributes,
@@ -28,6 +39,7 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
             ),
             "pthread_rwlockattr_setkind_np"
         )
+        #endif
         unsafe check(pthread_rwlock_init(handle, &attributes), "pthread_rwlock_init")
         unsafe check(pthread_rwlockattr_destroy(&attributes), "pthread_rwlockattr_destroy")
     }
@@ -45,7 +57,7 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
     /// Waits until the calling thread shares the lock.
     @inlinable
     public func lockShared() {
-        unsafe check(pthread_rwlock_rdlock(handle), "pthread_rwlock_rdlock")
+        unsafe check(pthread_rwlock_rdlock(handle), "pthread_rwlock_rdlock", .read)
     }
 
     /// Shares the lock if that is possible at once.
@@ -60,7 +72,7 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
     /// Waits until the calling thread holds the lock.
     @inlinable
     public func lock() {
-        unsafe check(pthread_rwlock_wrlock(handle), "pthread_rwlock_wrlock")
+        unsafe check(pthread_rwlock_wrlock(handle), "pthread_rwlock_wrlock", .write)
     }
 
     /// Takes the lock if that is possible at once.
@@ -78,9 +90,9 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
 
 extension ReadWriteLock {
     @inlinable
-    func check(_ code: CInt, _ call: StaticString) {
+    func check(_ code: CInt, _ call: StaticString, _ access: Reentry.Access = .write) {
         if code != 0 {
-            stop(code, call)
+            stop(code, call, access)
         }
     }
 
@@ -93,8 +105,49 @@ extension ReadWriteLock {
         return code == 0
     }
 
+    /// `EDEADLK` says that the calling thread is inside and writes.
     @usableFromInline
-    func stop(_ code: CInt, _ call: StaticString) -> Never {
+    func stop(_ code: CInt, _ call: StaticString, _ access: Reentry.Access = .write) -> Never {
+        if code == EDEADLK {
+            Reentry.stop(access, inside: .write, StrategyKind.readWriteLock.rawValue)
+        }
         fatalError("Latchkey: \(call) failed with code \(code).")
     }
 }
+
+#if canImport(Glibc)
+// Only glibc can wait by a clock that is never set.
+
+extension ReadWriteLock: TimedLock {
+    /// Waits until the calling thread holds the lock, or until the deadline.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        wait(before: deadline, "pthread_rwlock_clockwrlock", .write) {
+            unsafe latchkey_system_write_lock_for(handle, $0)
+        }
+    }
+
+    /// Waits until the calling thread shares the lock, or until the deadline.
+    public func lockShared(before deadline: ContinuousClock.Instant) -> Bool {
+        wait(before: deadline, "pthread_rwlock_clockrdlock", .read) {
+            unsafe latchkey_system_read_lock_for(handle, $0)
+        }
+    }
+
+    /// The monotonic clock does not count the time that the machine sleeps, so this looks again.
+    private func wait(
+        before deadline: ContinuousClock.Instant,
+        _ call: StaticString,
+        _ access: Reentry.Access,
+        _ lock: (_ nanoseconds: Int64) -> CInt
+    ) -> Bool {
+        var code: CInt
+        repeat {
+            code = lock(deadline.nanosecondsLeft)
+        } while code == ETIMEDOUT && .now < deadline
+        if code != 0 && code != ETIMEDOUT {
+            stop(code, call, access)
+        }
+        return code == 0
+    }
+}
+#endif

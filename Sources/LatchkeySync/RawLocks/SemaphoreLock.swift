@@ -23,3 +23,16 @@ public struct SemaphoreLock: RawLock {
     /// Lets go.
     @inlinable public func unlock() { handle.signal() }
 }
+
+extension SemaphoreLock: TimedLock {
+    /// Dispatch's clock does not count the time that the machine sleeps, so this looks again.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        repeat {
+            let time = DispatchTime.now() + .nanoseconds(Int(deadline.nanosecondsLeft))
+            if handle.wait(timeout: time) == .success {
+                return true
+            }
+        } while .now < deadline
+        return false
+    }
+}

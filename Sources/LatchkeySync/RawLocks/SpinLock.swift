@@ -1,5 +1,4 @@
 internal import CLatchkeySystem
-internal import Glibc
 public import Synchronization
 
 /// A spin lock: test and test-and-set on one word, with a pause, and a yield after a bound.
@@ -11,17 +10,20 @@ public import Synchronization
 ///
 /// | word    | meaning                | who changes it                      |
 /// |---------|------------------------|-------------------------------------|
-/// | `false` | free                   | a taker, to `true`, by an exchange  |
-/// | `true`  | held                   | the holder, to `false`, by a store  |
-public final class SpinLock: RawLock {
+/// | `free`  | free                   | a taker, to `held`, by an exchange  |
+/// | `held`  | held                   | the holder, to `free`, by a store   |
+public struct SpinLock: InPlaceLock {
     /// How often a waiter looks before it yields: about a microsecond, a few times the length of
     /// the sections that a spin lock is for.
     static let roundsMax = 64
 
-    @usableFromInline let isHeld = Atomic<Bool>(false)
+    @usableFromInline static var free: UInt32 { 0 }
+    @usableFromInline static var held: UInt32 { 1 }
+
+    @usableFromInline let memory: LockMemory
 
     /// Makes a lock that is free.
-    @inlinable public init() {}
+    @inlinable public init(in memory: LockMemory) { self.memory = memory }
 
     /// Waits until the calling thread holds the lock.
     @inlinable
@@ -34,28 +36,51 @@ public final class SpinLock: RawLock {
     /// Acquiring: pairs with the releasing store of ``unlock()``.
     @inlinable
     public func tryLock() -> Bool {
-        !isHeld.exchange(true, ordering: .acquiring)
+        memory.first.exchange(Self.held, ordering: .acquiring) == Self.free
     }
 
     /// Lets go.
     @inlinable
     public func unlock() {
-        isHeld.store(false, ordering: .releasing)
+        memory.first.store(Self.free, ordering: .releasing)
     }
 
     @usableFromInline
     func lockSlowly() {
-        var rounds = 0
         repeat {
-            while isHeld.load(ordering: .relaxed) {
-                rounds += 1
-                if rounds < Self.roundsMax {
-                    latchkey_system_pause()
-                } else {
-                    rounds = 0
-                    sched_yield()
-                }
+            while !looksFree() {
+                latchkey_system_yield()
             }
         } while !tryLock()
+    }
+
+    /// Looks for a while.
+    private func looksFree() -> Bool {
+        for _ in 0..<Self.roundsMax {
+            if memory.first.load(ordering: .relaxed) == Self.free {
+                return true
+            }
+            latchkey_system_pause()
+        }
+        return false
+    }
+}
+
+extension SpinLock: TimedLock {
+    /// Looks at the clock whenever it has looked at the word for a while.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        while !tryLock() {
+            while !looksFree() {
+                if deadline <= .now {
+                    return false
+                }
+                latchkey_system_yield()
+            }
+            // Others may take what looks free, again and again.
+            if deadline <= .now {
+                return tryLock()
+            }
+        }
+        return true
     }
 }

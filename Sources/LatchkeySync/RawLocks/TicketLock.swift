@@ -1,13 +1,13 @@
 internal import CLatchkeySystem
-internal import Glibc
 public import Synchronization
 
 /// A fair spin lock: takers draw numbers and enter in that order.
 ///
-/// **Design.** Two counters. A thread draws a number from `next` and waits until `serving` shows
-/// it; the holder adds one to `serving` when it leaves. No thread can overtake another, so if the
-/// next one has no processor, all behind it wait too. That is why a waiter pauses only for a short
-/// time and then yields its processor at every look.
+/// **Design.** Two counters, `next` and `serving`: the first and the second word. A thread draws a
+/// number from `next` and waits until `serving` shows it; the holder adds one to `serving` when it
+/// leaves. No thread can overtake another, so if the next one has no processor, all behind it wait
+/// too. That is why a waiter pauses only for a short time and then yields its processor at every
+/// look.
 ///
 /// | `next` − `serving` | meaning                | who changes it                             |
 /// |--------------------|------------------------|--------------------------------------------|
@@ -15,23 +15,22 @@ public import Synchronization
 /// | n > 0              | held, n - 1 takers wait | a taker, `next`; the holder, `serving`     |
 ///
 /// Both wrap around. That is harmless, as long as fewer than 2^32 threads wait.
-public final class TicketLock: RawLock {
+public struct TicketLock: InPlaceLock {
     /// How often a waiter looks before it yields: about a microsecond.
     static let roundsMax = 64
 
-    @usableFromInline let next = Atomic<UInt32>(0)
-    @usableFromInline let serving = Atomic<UInt32>(0)
+    @usableFromInline let memory: LockMemory
 
     /// Makes a lock that is free.
-    @inlinable public init() {}
+    @inlinable public init(in memory: LockMemory) { self.memory = memory }
 
     /// Draws a number and waits for it.
     ///
     /// Acquiring: pairs with the releasing store of ``unlock()``.
     @inlinable
     public func lock() {
-        let ticket = next.wrappingAdd(1, ordering: .relaxed).oldValue
-        if serving.load(ordering: .acquiring) != ticket {
+        let ticket = memory.first.wrappingAdd(1, ordering: .relaxed).oldValue
+        if memory.second.load(ordering: .acquiring) != ticket {
             wait(for: ticket)
         }
     }
@@ -41,8 +40,8 @@ public final class TicketLock: RawLock {
     /// Acquiring: if nobody has drawn the number that is served, whoever let go stored it.
     @inlinable
     public func tryLock() -> Bool {
-        let ticket = serving.load(ordering: .acquiring)
-        return next.compareExchange(
+        let ticket = memory.second.load(ordering: .acquiring)
+        return memory.first.compareExchange(
             expected: ticket,
             desired: ticket &+ 1,
             ordering: .relaxed
@@ -54,18 +53,18 @@ public final class TicketLock: RawLock {
     /// Only the holder stores, so the load can be relaxed.
     @inlinable
     public func unlock() {
-        serving.store(serving.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+        memory.second.store(memory.second.load(ordering: .relaxed) &+ 1, ordering: .releasing)
     }
 
     @usableFromInline
     func wait(for ticket: UInt32) {
         var rounds = 0
-        while serving.load(ordering: .acquiring) != ticket {
+        while memory.second.load(ordering: .acquiring) != ticket {
             if rounds < Self.roundsMax {
                 rounds += 1
                 latchkey_system_pause()
             } else {
-                sched_yield()
+                latchkey_system_yield()
             }
         }
     }

@@ -1,19 +1,19 @@
 /// `actor`: a Swift actor.
 ///
-/// Nothing blocks: every access is submitted.
+/// Nothing blocks: a task awaits the actor, and what a thread submits is a task.
 ///
 /// The actor's methods do not suspend, so its re-entrancy has nothing to interleave. Accesses that
 /// one thread submits are applied in the order of submission: an immediate task runs on the
 /// submitting thread until it waits for the actor, and all have one priority. The completion runs
 /// on the cooperative pool and must not block it. Submitting from inside is fine.
 ///
-/// - *Guarantees:* no thread ever blocks; the backlog of writes is bounded.
+/// - *Guarantees:* no thread ever blocks; the backlogs of writes and of reads are bounded.
 /// - *Use it when* the callers are asynchronous already.
 /// - *Not when* synchronous code enters short sections. The service has one actor for its whole
 ///   store.
-/// - *Trap:* "no locks" is not "no cost": without contention an access takes 10 times as long as
-///   under a lock, because each access is a task. State can change across an `await`. The methods
-///   here do not suspend, so state cannot change inside a body.
+/// - *Trap:* "no locks" is not "no cost": without contention an access that is submitted takes 10
+///   times as long as under a lock, because it is a task of its own. State can change across an
+///   `await`. The methods here do not suspend, so state cannot change inside a body.
 ///
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1
@@ -34,20 +34,46 @@ public struct ActorStrategy: NamedStrategy {
         )
     }
 
-    @usableFromInline let queue = ActorQueue()
-    @usableFromInline let backlog: Backlog
+    @usableFromInline let queue: ActorQueue
 
     /// Makes a strategy for one value.
     @inlinable public init() { self.init(backlogMax: BacklogBound.standard) }
 
-    /// - Parameter backlogMax: How many accepted writes may wait to be applied.
+    /// - Parameter backlogMax: How many accepted writes may wait to be applied, and how many
+    ///   accepted reads.
     @inlinable
     public init(backlogMax: Int) {
-        backlog = Backlog(max: backlogMax)
+        queue = ActorQueue(backlogMax: backlogMax)
     }
 
     /// How many accepted writes are not applied yet.
-    @inlinable public var backlogCount: Int { backlog.count }
+    @inlinable public var backlogCount: Int { queue.isolation.backlog.writeCount }
+
+    /// Awaits the actor and reads.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        try await queue.access(.read, observer, whenFull) { guarded.read(body) }
+    }
+
+    /// Awaits the actor and writes.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (inout Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        try await queue.access(.write, observer, whenFull) { guarded.write(body) }
+    }
 
     /// Submits a read.
     @inlinable
@@ -56,8 +82,8 @@ public struct ActorStrategy: NamedStrategy {
         observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
-    ) {
-        queue.submit(observer, .read, completion) { guarded.read(body) }
+    ) throws(BacklogFull) {
+        try queue.submit(observer, .read, completion) { guarded.read(body) }
     }
 
     /// Submits a write.
@@ -68,11 +94,7 @@ public struct ActorStrategy: NamedStrategy {
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try backlog.accept()
-        queue.submit(observer, .write, completion) { [backlog] in
-            defer { backlog.applied() }
-            return guarded.write(body)
-        }
+        try queue.submit(observer, .write, completion) { guarded.write(body) }
     }
 
     /// Reads several values, whose actors are all entered in one step.
@@ -84,7 +106,11 @@ public struct ActorStrategy: NamedStrategy {
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        let several = SeveralQueues(strategies.map(\.queue), observers, .read)
+        let queues = strategies.map(\.queue)
+        for queue in queues {
+            queue.isolation.backlog.enterBeyondBound(.read)
+        }
+        let several = SeveralQueues(queues, observers, .read)
         several.enter { entries in
             let result = several.run(entries) { SeveralValues.read(guarded, body) }
             Task { completion(result) }
@@ -100,13 +126,15 @@ public struct ActorStrategy: NamedStrategy {
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try Backlog.accept(strategies.map(\.backlog))
-        let several = SeveralQueues(strategies.map(\.queue), observers, .write)
+        let queues = strategies.map(\.queue)
+        try Backlog.enterAll(queues.count) { (index) throws(BacklogFull) in
+            try queues[index].isolation.backlog.enter(.write)
+        } leave: { index in
+            queues[index].isolation.backlog.leave(.write)
+        }
+        let several = SeveralQueues(queues, observers, .write)
         several.enter { entries in
             let result = several.run(entries) { SeveralValues.write(guarded, body) }
-            for strategy in strategies {
-                strategy.backlog.applied()
-            }
             Task { completion(result) }
         }
     }

@@ -2,6 +2,9 @@
 ///
 /// Entering again on the same thread hangs.
 ///
+/// It can be tried, waited for until a deadline, and, alone among the strategies, waited in for a
+/// condition: that needs Linux.
+///
 /// - *Guarantees:* a waiter polls for a bounded time and then sleeps.
 /// - *Use it when* sections are short and threads contend for them.
 /// - *Not when* waiting threads need fairness.
@@ -27,4 +30,11 @@ public struct AdaptiveStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
 
     /// Makes a strategy for one value.
     @inlinable public init() { rawLock = AdaptiveLock() }
+
+    /// Makes a strategy whose lock is in the memory of the value.
+    @inlinable public init(in memory: LockMemory) { rawLock = AdaptiveLock(in: memory) }
 }
+
+#if os(Linux)
+extension AdaptiveStrategy: ConditionStrategy {}
+#endif

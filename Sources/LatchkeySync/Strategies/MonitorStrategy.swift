@@ -28,5 +28,8 @@ public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public let rawLock: NestedReadLock<MonitorLock>
 
     /// Makes a strategy for one value.
-    @inlinable public init() { rawLock = NestedReadLock(MonitorLock(), name: Self.name) }
+    @inlinable public init() { rawLock = NestedReadLock() }
+
+    /// Makes a strategy that counts nested reads in the memory of the value.
+    @inlinable public init(in memory: LockMemory) { rawLock = NestedReadLock(in: memory) }
 }

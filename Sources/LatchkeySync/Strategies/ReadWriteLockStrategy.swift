@@ -2,8 +2,9 @@
 ///
 /// Readers share, writers exclude, and a waiting writer goes before new readers.
 ///
-/// Entering again on the same thread fails or hangs. A read inside a read hangs only while a writer
-/// waits, so a test without contention does not find it.
+/// Entering again on the same thread: inside a write it stops the process in every build with
+/// glibc; a write inside a read hangs; a read inside a read hangs only while a writer waits, so a
+/// test without contention does not find it.
 ///
 /// - *Guarantees:* readers share; a waiting writer keeps new readers out.
 /// - *Use it when* reads are long and processors are many.
@@ -33,3 +34,7 @@ public struct ReadWriteLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     /// Makes a strategy for one value.
     @inlinable public init() { rawLock = ReadWriteLock() }
 }
+
+#if canImport(Glibc)
+extension ReadWriteLockStrategy: TimedStrategy {}
+#endif

@@ -29,3 +29,5 @@ public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy 
     /// Makes a strategy for one value.
     @inlinable public init() { rawLock = SemaphoreLock() }
 }
+
+extension SemaphoreStrategy: TimedStrategy {}

@@ -1,5 +1,3 @@
-public import Synchronization
-
 /// `snapshot`: an immutable value, swapped atomically.
 ///
 /// Readers never wait and never block a writer. A writer changes a copy and publishes it.
@@ -9,8 +7,12 @@ public import Synchronization
 /// when the readers that were inside have left, those of other snapshots included: by the write
 /// itself, or by the last of those readers.
 ///
+/// The value must have value semantics: a copy that a writer changes must not change what readers
+/// use.
+///
 /// The same thread may read inside a read. In builds without the re-entry check, a write inside a
-/// read takes effect for later reads, and a write inside a write hangs.
+/// read takes effect for later reads, a read inside a write sees the value from before, and a write
+/// inside a write hangs, as it does inside `readHoldingWriters`, and as that does inside itself.
 ///
 /// - *Guarantees:* a reader enters at once, always, and keeps the value it has seen.
 /// - *Use it when* state is mostly read: configuration, routing tables, flags.
@@ -22,7 +24,7 @@ public import Synchronization
 /// ```sh
 /// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
 /// ```
-public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
     /// The strategy's case.
     public static let kind = StrategyKind.snapshot
 
@@ -39,16 +41,29 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         )
     }
 
-    /// Guards the exchange of the address: the writers' lock.
-    public let rawLock = AdaptiveLock()
+    /// Admits one writer at a time.
+    @usableFromInline let writers: RawLockStrategy<AdaptiveLock>
 
-    @usableFromInline let epochs: Epochs
+    /// What readers find.
+    @usableFromInline let published: PublishedValue
 
     /// Makes a strategy for one value.
-    public init() { epochs = .domain }
+    public init() { self.init(in: LockMemory()) }
+
+    /// Makes a strategy whose writers' lock is in the memory of the value.
+    public init(in memory: LockMemory) { self.init(in: memory, epochs: .domain) }
 
     /// With readers counted apart from the rest of the process, for tests.
-    init(epochs: Epochs) { self.epochs = epochs }
+    init(in memory: LockMemory = LockMemory(), epochs: Epochs) {
+        writers = RawLockStrategy(in: memory)
+        published = PublishedValue(epochs)
+    }
+
+    /// Publishes the first version.
+    @inlinable
+    public func begin<Value>(_ guarded: GuardedValue<Value>) {
+        published.begin(guarded.read { $0 })
+    }
 
     /// Reads.
     @inlinable
@@ -58,15 +73,23 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var entry = observer.asks(.read)
-        let reading = epochs.enter()
+        let reading = published.epochs.enter()
         observer.enters(&entry)
         defer {
             observer.leaves(entry)
-            epochs.leave(reading)
+            published.epochs.leave(reading)
         }
-        // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
-        let storage = unsafe guarded.address.load(ordering: .sequentiallyConsistent)
-        return try unsafe storage.pointee.read(body)
+        return try unsafe published.version(of: Value.self).pointee.read(body)
+    }
+
+    /// Reads what the next writer would change.
+    @inlinable
+    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try writers.read(guarded, observer: observer, body)
     }
 
     /// Writes.
@@ -76,7 +99,16 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try replace(guarded, observer, enter(observer, .write), body)
+        try replace(guarded, observer, writers.enter(observer, .write), body)
+    }
+
+    /// Keeps writers out, unless the caller would have to wait.
+    @inlinable
+    public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try writers.tryAccess(observer: observer, body)
     }
 
     /// Writes if the caller need not wait.
@@ -86,10 +118,19 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard let entry = tryEnter(observer) else {
+        guard let entry = writers.tryEnter(observer) else {
             return nil
         }
         return try replace(guarded, observer, entry, body)
+    }
+
+    /// Keeps writers out.
+    @inlinable
+    public func hold<Observer: EntryObserver>(
+        _ mode: AccessMode,
+        observer: Observer
+    ) -> Release {
+        writers.hold(mode, observer: observer)
     }
 
     /// Publishes all values before it lets writers in.
@@ -100,10 +141,10 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         observers: [Observer],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var replaced: [Replaced] = []
+        var replaced: [ReplacedVersions<Value>] = []
         defer {
-            for (strategy, old) in zip(strategies, replaced) {
-                strategy.epochs.discard(old)
+            for (strategy, replaced) in zip(strategies, replaced) {
+                strategy.discard(replaced)
             }
         }
         return try holding(.write, strategies, observers: observers) {
@@ -128,11 +169,11 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         _ entry: Observer.Entry,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var replaced: Replaced?
+        var replaced: ReplacedVersions<Value>?
         defer {
-            leave(observer, .write, entry)
+            writers.leave(observer, .write, entry)
             if let replaced {
-                epochs.discard(replaced)
+                discard(replaced)
             }
         }
         var copy = guarded.read { $0 }
@@ -141,16 +182,35 @@ public struct SnapshotStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
         return result
     }
 
-    /// Makes the value the one that readers find; returns the one before.
+    /// Makes the value the one that readers and the next writer find; returns the ones before.
     @inlinable
-    func publish<Value>(_ value: consuming Value, in guarded: GuardedValue<Value>) -> Replaced {
-        // Sequentially consistent: W1 in ``Epochs``. It also releases the value to readers.
-        let old = unsafe guarded.address.exchange(
-            GuardedValue.allocate(value),
-            ordering: .sequentiallyConsistent
-        )
-        return unsafe Replaced(old, stamp: epochs.replaced()) { old in
-            unsafe GuardedValue.free(old.assumingMemoryBound(to: Storage<Value>.self))
+    func publish<Value>(_ value: Value, in guarded: GuardedValue<Value>) -> ReplacedVersions<Value>
+    {
+        let forReaders = published.replace(by: value)
+        let forWriters = guarded.write { (current: inout Value) in
+            let old = current
+            current = value
+            return old
         }
+        return ReplacedVersions(forReaders: forReaders, forWriters: forWriters)
+    }
+
+    @inlinable
+    func discard<Value>(_ replaced: ReplacedVersions<Value>) {
+        published.epochs.discard(replaced.forReaders)
+    }
+}
+
+/// What a write has replaced: kept until the writers' lock is released, because a value's `deinit`
+/// is somebody else's code.
+@usableFromInline
+struct ReplacedVersions<Value> {
+    @usableFromInline let forReaders: Replaced
+    @usableFromInline let forWriters: Value
+
+    @inlinable
+    init(forReaders: Replaced, forWriters: Value) {
+        self.forReaders = forReaders
+        self.forWriters = forWriters
     }
 }

@@ -27,4 +27,9 @@ public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
 
     /// Makes a strategy for one value.
     @inlinable public init() { rawLock = SpinLock() }
+
+    /// Makes a strategy whose lock is in the memory of the value.
+    @inlinable public init(in memory: LockMemory) { rawLock = SpinLock(in: memory) }
 }
+
+extension SpinStrategy: TimedStrategy {}

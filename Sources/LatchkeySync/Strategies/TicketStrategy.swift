@@ -30,4 +30,7 @@ public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
 
     /// Makes a strategy for one value.
     @inlinable public init() { rawLock = TicketLock() }
+
+    /// Makes a strategy whose lock is in the memory of the value.
+    @inlinable public init(in memory: LockMemory) { rawLock = TicketLock(in: memory) }
 }

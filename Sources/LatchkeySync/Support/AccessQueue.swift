@@ -30,7 +30,7 @@ public struct AccessQueue: Sendable {
 
     /// Submits `body` and waits for it.
     @inlinable
-    func run<Observer: EntryObserver, Result, Failure: Error>(
+    func run<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ observer: Observer,
         _ mode: AccessMode,
         _ body: () throws(Failure) -> Result
@@ -40,13 +40,18 @@ public struct AccessQueue: Sendable {
         var outcome: Swift.Result<Result, Failure>?
         sync(mode) {
             observer.enters(&entry)
-            outcome = Swift.Result(catching: body)
+            do throws(Failure) {
+                outcome = .success(try body())
+            } catch {
+                outcome = .failure(error)
+            }
             leave(observer, mode, entry)
         }
-        guard let outcome else {
-            preconditionFailure("DispatchQueue.sync returned before its body ran.")
+        switch outcome.take() {
+        case .success(let result): return result
+        case .failure(let error): throw error
+        case nil: preconditionFailure("DispatchQueue.sync returned before its body ran.")
         }
-        return try outcome.get()
     }
 
     /// Takes the closure as a parameter: one that does not escape is not allocated.
@@ -85,6 +90,75 @@ public struct AccessQueue: Sendable {
     }
 }
 
+extension AccessQueue {
+    /// Counts the caller and tells the observer whether it has to wait.
+    @inlinable
+    @inline(__always)
+    func ask<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode
+    ) -> Observer.Entry {
+        var entry = observer.asks(mode)
+        if Observer.isActive && !entrants.join(mode, isConcurrent: isConcurrent) {
+            observer.isBlocked(&entry)
+        }
+        return entry
+    }
+
+    /// Tells the observer that the caller leaves, and counts it no longer.
+    @inlinable
+    @inline(__always)
+    func leave<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode,
+        _ entry: Observer.Entry
+    ) {
+        observer.leaves(entry)
+        if Observer.isActive {
+            entrants.leave(mode)
+        }
+    }
+}
+
+extension AccessQueue {
+    /// Runs `body` on the queue while the calling task is suspended.
+    ///
+    /// The access is counted in the backlog.
+    @usableFromInline
+    nonisolated(nonsending) func runAwaited<Observer: EntryObserver, Result: Sendable>(
+        _ observer: Observer,
+        _ mode: AccessMode,
+        _ submissions: Submissions,
+        _ body: @Sendable () -> Result
+    ) async throws(AccessRefused) -> Result {
+        let entry = ask(observer, mode)
+        let result = await withoutActuallyEscaping(body) { body in
+            let queued = QueuedBody(body)
+            return await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    queued.wait(continuation)
+                    queue.async(flags: isBarrier(mode) ? .barrier : []) {
+                        var entry = entry
+                        observer.enters(&entry)
+                        let result = queued.run()
+                        leave(observer, mode, entry)
+                        submissions.backlog.leave(mode)
+                        if let result {
+                            queued.resume(result)
+                        }
+                    }
+                }
+            } onCancel: {
+                queued.cancel()
+            }
+        }
+        guard let result else {
+            throw .cancelled
+        }
+        return result
+    }
+}
+
 /// A block on the queue suspends it.
 ///
 /// After the block has returned nothing else begins, so exclusion continues without a stack frame
@@ -111,7 +185,7 @@ extension AccessQueue: HoldableQueue {
 
 /// What a queue needs that applies submitted writes later.
 @usableFromInline
-struct Submissions: Sendable {
+final class Submissions: Sendable {
     @usableFromInline let backlog: Backlog
     @usableFromInline let completions = Completions.queue()
 

@@ -1,57 +1,158 @@
 public import Synchronization
 
-/// The bounded count of writes that an asynchronous strategy has accepted and not yet applied.
+/// The bounded counts of the accesses that a strategy has accepted and that have not left, with a
+/// line of tasks that wait for room.
 ///
-/// **Design.** A count beside a queue. The queue itself is unbounded: a million waiting blocks take
-/// 190 MB before their payload. At the bound the next write is refused with ``BacklogFull``; one
-/// that is applied makes room.
+/// **Design.** Counts beside a queue or an actor, which is unbounded: a million waiting blocks take
+/// 190 MB before their payload. At the bound an access is refused with ``BacklogFull``, or its
+/// task waits in ``WaitingLine``; one that leaves makes room. One word has both counts:
+///
+/// | bits       | meaning                            |
+/// |------------|------------------------------------|
+/// | 0 ..< 31   | readers                            |
+/// | 32 ..< 63  | writers                            |
+/// | 63         | tasks stand in line                |
+///
+/// While the last bit is set nobody enters but through the line, so none overtakes it. Whoever
+/// leaves sees the bit in the same step and lets in the first of the line. A task that joins the
+/// line sets the bit first and then looks for room itself: so either it sees the room, or the one
+/// who made it sees the bit.
+///
+/// All orderings are relaxed: the counts order nothing, the queue or the actor does, and the line
+/// has a lock.
 @usableFromInline
-final class Backlog: Sendable {
-    @usableFromInline let max: Int
-    @usableFromInline let waiting = Atomic<Int>(0)
+struct Backlog: ~Copyable, Sendable {
+    @usableFromInline static var isWaitedFor: UInt64 { 1 << 63 }
 
-    @inlinable
+    @usableFromInline let word = Atomic<UInt64>(0)
+
+    /// Made for the first task that waits.
+    private let lazyLine = AtomicLazyReference<WaitingLine>()
+
+    /// At most this many readers, and as many writers.
+    @usableFromInline let max: Int32
+
+    /// - Parameter max: Beyond a thousand million, a thousand million.
+    @usableFromInline
     init(max: Int) {
         precondition(max > 0, "A backlog holds at least one write.")
-        self.max = max
+        self.max = Int32(clamping: Swift.min(max, 1_000_000_000))
     }
 
-    /// Relaxed, here and below: the count orders nothing, the queue does.
-    @inlinable var count: Int { waiting.load(ordering: .relaxed) }
+    /// How many writes were accepted and have not left.
+    @inlinable var writeCount: Int {
+        Self.count(.write, in: word.load(ordering: .relaxed))
+    }
+
+    /// Where a strategy keeps the tasks that wait.
+    @usableFromInline var line: WaitingLine {
+        lazyLine.load() ?? lazyLine.storeIfNil(WaitingLine())
+    }
 
     @inlinable
-    func accept() throws(BacklogFull) {
-        if waiting.add(1, ordering: .relaxed).newValue > max {
-            waiting.subtract(1, ordering: .relaxed)
+    @inline(__always)
+    static func one(_ mode: AccessMode) -> UInt64 {
+        mode == .read ? 1 : 1 << 32
+    }
+
+    @inlinable
+    @inline(__always)
+    static func count(_ mode: AccessMode, in word: UInt64) -> Int {
+        Int((mode == .read ? word : word >> 32) & 0x7FFF_FFFF)
+    }
+
+    /// Counts the caller if there is room and nobody stands in line.
+    @inlinable
+    @inline(__always)
+    func tryEnter(_ mode: AccessMode) -> Admission {
+        tryEnter(mode, unless: Self.isWaitedFor)
+    }
+
+    @inlinable
+    @inline(__always)
+    func tryEnter(_ mode: AccessMode, unless refusing: UInt64) -> Admission {
+        var seen = word.load(ordering: .relaxed)
+        while seen & refusing == 0 && Self.count(mode, in: seen) < max {
+            let (exchanged, original) = word.weakCompareExchange(
+                expected: seen,
+                desired: seen + Self.one(mode),
+                ordering: .relaxed
+            )
+            if exchanged {
+                return seen == 0 ? .alone : .behindOthers
+            }
+            seen = original
+        }
+        return .full
+    }
+
+    /// Counts the caller, or refuses it; true if nobody else is there.
+    @inlinable
+    @discardableResult
+    func enter(_ mode: AccessMode) throws(BacklogFull) -> Bool {
+        let admission = tryEnter(mode)
+        guard admission != .full else {
             throw BacklogFull()
         }
+        return admission == .alone
     }
 
-    /// Accepts one write to each, or to none.
+    /// Counts the caller, whether there is room or not.
     @inlinable
-    static func accept(_ backlogs: [Backlog]) throws(BacklogFull) {
-        for (index, backlog) in backlogs.enumerated() {
+    func enterBeyondBound(_ mode: AccessMode) {
+        word.add(Self.one(mode), ordering: .relaxed)
+    }
+
+    /// Counts the caller no longer.
+    @inlinable
+    @inline(__always)
+    func leave(_ mode: AccessMode) {
+        let before = word.subtract(Self.one(mode), ordering: .relaxed).oldValue
+        if before & Self.isWaitedFor != 0 {
+            advanceLine()
+        }
+    }
+}
+
+/// What became of an access that asked a ``Backlog`` for room.
+@usableFromInline
+enum Admission {
+    case alone
+    case behindOthers
+    case full
+}
+
+extension Backlog {
+    /// Enters each of several backlogs, or none.
+    @inlinable
+    static func enterAll(
+        _ count: Int,
+        enter: (Int) throws(BacklogFull) -> Void,
+        leave: (Int) -> Void
+    ) throws(BacklogFull) {
+        for index in 0..<count {
             do throws(BacklogFull) {
-                try backlog.accept()
+                try enter(index)
             } catch {
-                for accepted in backlogs[..<index] {
-                    accepted.applied()
+                for entered in 0..<index {
+                    leave(entered)
                 }
                 throw error
             }
         }
     }
+}
 
-    @inlinable
-    func applied() {
-        waiting.subtract(1, ordering: .relaxed)
-    }
+/// An asynchronous strategy refused an access because its backlog is at its bound.
+public struct BacklogFull: Error, Hashable, Sendable {
+    /// The error.
+    @inlinable public init() {}
 }
 
 /// What bounds the backlog of ``SerialQueueAsyncStrategy``, ``BarrierQueueAsyncStrategy`` and
 /// ``ActorStrategy`` unless they are told otherwise.
 public enum BacklogBound {
-    /// 4096 writes per strategy instance: at a few hundred bytes each about a megabyte, and some
-    /// milliseconds of work.
+    /// 4096 writes, and as many reads, per strategy instance: at a few hundred bytes each about a
+    /// megabyte, and some milliseconds of work.
     public static let standard = 4096
 }

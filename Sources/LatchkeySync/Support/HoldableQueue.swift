@@ -9,10 +9,15 @@ public import Synchronization
 /// runs the body, and then all queues go on. No thread is blocked meanwhile.
 @usableFromInline
 protocol HoldableQueue: Sendable {
-    var entrants: Entrants { get }
+    /// Tells the observer that an access asks, and whether it has to wait.
+    func ask<Observer: EntryObserver>(_ observer: Observer, _ mode: AccessMode) -> Observer.Entry
 
-    /// Whether readers share the queue.
-    var isConcurrent: Bool { get }
+    /// Tells the observer that the access leaves.
+    func leave<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ mode: AccessMode,
+        _ entry: Observer.Entry
+    )
 
     /// Adds an entry to the queue and returns; when it is reached, nothing else begins until
     /// ``release()``, and `entered` is called, on any thread.
@@ -20,36 +25,6 @@ protocol HoldableQueue: Sendable {
 
     /// Lets the queue go on.
     func release()
-}
-
-extension HoldableQueue {
-    /// Counts the caller and tells the observer whether it has to wait.
-    @inlinable
-    @inline(__always)
-    func ask<Observer: EntryObserver>(
-        _ observer: Observer,
-        _ mode: AccessMode
-    ) -> Observer.Entry {
-        var entry = observer.asks(mode)
-        if Observer.isActive && !entrants.join(mode, isConcurrent: isConcurrent) {
-            observer.isBlocked(&entry)
-        }
-        return entry
-    }
-
-    /// Tells the observer that the caller leaves, and counts it no longer.
-    @inlinable
-    @inline(__always)
-    func leave<Observer: EntryObserver>(
-        _ observer: Observer,
-        _ mode: AccessMode,
-        _ entry: Observer.Entry
-    ) {
-        observer.leaves(entry)
-        if Observer.isActive {
-            entrants.leave(mode)
-        }
-    }
 }
 
 /// An access to several queues at once.

@@ -1,8 +1,9 @@
 /// A strategy that is one raw lock: readers take its shared way in, writers its exclusive one.
 ///
 /// All access functions follow from the lock. A strategy whose lock can be tried adds
-/// ``TryingStrategy`` to its conformances and nothing else.
-public protocol LockingStrategy: BlockingStrategy {
+/// ``TryingStrategy`` to its conformances and nothing else; likewise ``TimedStrategy`` for a
+/// ``TimedLock``, and ``ConditionStrategy`` for a ``ConditionLock``.
+public protocol LockingStrategy: InPlaceStrategy {
     /// The type of the lock.
     associatedtype Lock: RawLock
 
@@ -17,7 +18,7 @@ public protocol LockingStrategy: BlockingStrategy {
 /// ```
 public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, MakeableStrategy {
     /// The name of the lock's type.
-    public static var name: String { "\(Lock.self)" }
+    public static var name: String { Lock.name }
 
     /// Those of the lock.
     @inlinable public static var traits: StrategyTraits { Lock.traits }
@@ -27,7 +28,13 @@ public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, M
 
     /// Makes the lock.
     @inlinable public init() { rawLock = Lock() }
+
+    /// Makes the lock, in the memory of the value if it has room there.
+    @inlinable public init(in memory: LockMemory) { rawLock = Lock(in: memory) }
 }
+
+extension RawLockStrategy: TimedStrategy where Lock: TimedLock {}
+extension RawLockStrategy: ConditionStrategy where Lock: ConditionLock {}
 
 extension LockingStrategy {
     /// Takes the lock, and tells the observer whether that had to wait.
@@ -75,55 +82,31 @@ extension LockingStrategy {
         rawLock.unlock(mode)
     }
 
-    /// Runs `body` while the calling thread shares the lock.
-    @inlinable
-    @inline(__always)
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try readHoldingWriters(guarded, observer: observer, body)
-    }
-
-    /// Runs `body` while the calling thread shares the lock.
-    @inlinable
-    @inline(__always)
-    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let entry = enter(observer, .read)
-        defer { leave(observer, .read, entry) }
-        return try guarded.read(body)
-    }
-
-    /// Runs `body` while the calling thread holds the lock.
-    @inlinable
-    @inline(__always)
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let entry = enter(observer, .write)
-        defer { leave(observer, .write, entry) }
-        return try guarded.write(body)
-    }
-
     /// Runs `body` while the calling thread holds the lock, if it is free.
     @inlinable
-    public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
+    @inline(__always)
+    public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         guard let entry = tryEnter(observer) else {
             return nil
         }
         defer { leave(observer, .write, entry) }
-        return try guarded.write(body)
+        return try body()
+    }
+
+    /// Runs `body` while the calling thread holds or shares the lock.
+    @inlinable
+    @inline(__always)
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ mode: AccessMode,
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let entry = enter(observer, mode)
+        defer { leave(observer, mode, entry) }
+        return try body()
     }
 
     /// Takes the lock and keeps it.

@@ -1,6 +1,13 @@
 public import Dispatch
-internal import Glibc
 internal import Synchronization
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#else
+internal import Darwin
+#endif
 
 /// Makes dispatch queues whose submitted blocks do not need the threads of the default global
 /// queue.

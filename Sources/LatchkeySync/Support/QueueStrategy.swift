@@ -10,37 +10,23 @@ public import Dispatch
 ///
 /// **Design.** Only the queue is shared; ``AccessQueue`` describes it. A thread that enters several
 /// queues in one step waits on a semaphore for the last of them.
-public protocol QueueStrategy: BlockingStrategy {
+public protocol QueueStrategy: InPlaceStrategy {
     /// The queue.
     var queue: AccessQueue { get }
 }
 
 extension QueueStrategy {
     /// How many submitted writes are not applied yet.
-    @inlinable public var backlogCount: Int { queue.submissions?.backlog.count ?? 0 }
+    @inlinable public var backlogCount: Int { queue.submissions?.backlog.writeCount ?? 0 }
 
-    /// Runs `body` on the queue.
+    /// Runs `body` on the queue, as a barrier if it writes where readers share it.
     @inlinable
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ mode: AccessMode,
         observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try queue.run(observer, .read) { () throws(Failure) -> Result in
-            try guarded.read(body)
-        }
-    }
-
-    /// Runs `body` on the queue, as a barrier where readers share it.
-    @inlinable
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try queue.run(observer, .write) { () throws(Failure) -> Result in
-            try guarded.write(body)
-        }
+        try queue.run(observer, mode, body)
     }
 
     /// Keeps the queue: nothing on it begins until the release.
@@ -69,15 +55,61 @@ extension QueueStrategy {
         guard let submissions = queue.submissions else {
             return completion(write(guarded, observer: observer, body))
         }
-        try submissions.backlog.accept()
+        try submissions.backlog.enter(.write)
         queue.submit(
             observer,
             { guarded.write(body) },
             then: { result in
-                submissions.backlog.applied()
+                submissions.backlog.leave(.write)
                 submissions.completions.async { completion(result) }
             }
         )
+    }
+}
+
+// Tasks. Under a queue with a backlog they are suspended, and the body runs on the queue.
+
+extension QueueStrategy {
+    /// Reads.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        guard let submissions = queue.submissions else {
+            return try blocking {
+                read(guarded, observer: observer) { Task.isCancelled ? nil : body($0) }
+            }
+        }
+        if submissions.backlog.tryEnter(.read) == .full {
+            try await submissions.backlog.wait(.read, whenFull)
+        }
+        return try await queue.runAwaited(observer, .read, submissions) { guarded.read(body) }
+    }
+
+    /// Writes.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (inout Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        guard let submissions = queue.submissions else {
+            return try blocking {
+                write(guarded, observer: observer) { Task.isCancelled ? nil : body(&$0) }
+            }
+        }
+        if submissions.backlog.tryEnter(.write) == .full {
+            try await submissions.backlog.wait(.write, whenFull)
+        }
+        return try await queue.runAwaited(observer, .write, submissions) { guarded.write(body) }
     }
 }
 
@@ -115,12 +147,16 @@ extension QueueStrategy {
         guard submissions.count == strategies.count, let first = submissions.first else {
             return completion(writeAll(strategies, guarded, observers: observers, body))
         }
-        try Backlog.accept(submissions.map(\.backlog))
+        try Backlog.enterAll(submissions.count) { (index) throws(BacklogFull) in
+            try submissions[index].backlog.enter(.write)
+        } leave: { index in
+            submissions[index].backlog.leave(.write)
+        }
         let several = SeveralQueues(strategies.map(\.queue), observers, .write)
         several.enter { entries in
             let result = several.run(entries) { SeveralValues.write(guarded, body) }
             for submission in submissions {
-                submission.backlog.applied()
+                submission.backlog.leave(.write)
             }
             first.completions.async { completion(result) }
         }

@@ -9,23 +9,66 @@ internal import CLatchkeySystem
 ///
 /// **Design.** A thread's accesses form a list whose head is thread-local: each access function
 /// adds its access for the time of the call and looks for the same value first. That is done in
-/// checked builds only, which are debug builds and those with `-D LATCHKEY_CHECKED`; elsewhere a
-/// nested access does what the primitive does, which each strategy's page says.
+/// checked builds only, which are debug builds and those with the package trait `LATCHKEY_CHECKED`;
+/// elsewhere a nested access does what the primitive does, which each strategy's page says.
 @usableFromInline
 enum Reentry {
-    /// The access functions of ``Synchronized``, by what they exclude.
+    /// The access functions of ``Synchronized`` and ``Striped``, by name.
+    ///
+    /// A constant of one byte, so that it costs nothing where nothing is checked.
     @usableFromInline
     enum Access: String {
         case read
+        case readDeadline = "read(deadline:)"
+        case readKey = "read(key:)"
+        case submitRead
+        case asyncRead
+        case value
+        case dynamicMember = "dynamic member look-up"
         case readHoldingWriters
+        case readAll
+        case readKeys = "read(keys:)"
+        case submitReadAll
         case write
+        case writeNewValue = "write(_ newValue:)"
+        case writeDeadline = "write(deadline:)"
+        case writeWhen = "write(when:)"
+        case writeKey = "write(key:)"
+        case writeKeys = "write(keys:)"
+        case writeSeveral = "write(several:)"
+        case submitWrite
+        case submitWriteSeveral = "submitWrite(several:)"
+        case asyncWrite
+        case tryWrite
+        case exchange
+        case withLock
+        case withLockIfAvailable
+
+        /// What the access keeps out.
+        fileprivate enum Kind {
+            case read
+            case readHoldingWriters
+            case write
+        }
+
+        fileprivate var kind: Kind {
+            switch self {
+            case .read, .readDeadline, .readKey, .submitRead, .asyncRead, .value, .dynamicMember:
+                .read
+            case .readHoldingWriters, .readAll, .readKeys, .submitReadAll: .readHoldingWriters
+            case .write, .writeNewValue, .writeDeadline, .writeWhen, .writeKey, .writeKeys,
+                .writeSeveral, .submitWrite, .submitWriteSeveral, .asyncWrite, .tryWrite,
+                .exchange, .withLock, .withLockIfAvailable:
+                .write
+            }
+        }
     }
 
     /// Runs `enter`, which is an access to the value.
     @inlinable
     @inline(__always)
-    static func checking<ChosenStrategy: Strategy, Value, Result, Failure: Error>(
-        _ strategy: ChosenStrategy.Type,
+    static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+        _ strategy: any Strategy.Type,
         _ guarded: GuardedValue<Value>,
         _ access: Access,
         _ caller: Caller,
@@ -41,8 +84,8 @@ enum Reentry {
     /// Runs `enter`, which is an access to all of the values.
     @inlinable
     @inline(__always)
-    static func checking<ChosenStrategy: Strategy, Value, Result, Failure: Error>(
-        _ strategy: ChosenStrategy.Type,
+    static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+        _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
         _ access: Access,
         _ caller: Caller,
@@ -56,8 +99,8 @@ enum Reentry {
     }
 
     @usableFromInline
-    static func holdingAll<ChosenStrategy: Strategy, Value, Result, Failure: Error>(
-        _ strategy: ChosenStrategy.Type,
+    static func holdingAll<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+        _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
         _ access: Access,
         _ caller: Caller,
@@ -83,8 +126,8 @@ enum Reentry {
 
     /// Checks, and keeps the access in the thread's list while `enter` runs.
     @usableFromInline
-    static func holding<ChosenStrategy: Strategy, Result, Failure: Error>(
-        _ strategy: ChosenStrategy.Type,
+    static func holding<Result: ~Copyable, Failure: Error>(
+        _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
         _ access: Access,
         _ caller: Caller,
@@ -108,8 +151,8 @@ enum Reentry {
         _ caller: Caller? = nil,
         _ outerCaller: Caller? = nil
     ) -> Never {
-        let location = caller.map { " at \($0)" } ?? ""
-        let outerLocation = outerCaller.map { " at \($0)" } ?? ""
+        let location = caller?.location ?? ""
+        let outerLocation = outerCaller?.location ?? ""
         fatalError(
             """
             Latchkey: \(access.rawValue)\(location) inside \(outer.rawValue)\(outerLocation) of \
@@ -121,7 +164,7 @@ enum Reentry {
 
 /// Where an access function was called.
 @usableFromInline
-struct Caller: CustomStringConvertible, Sendable {
+struct Caller: Sendable {
     let fileID: StaticString
     let line: UInt
 
@@ -131,7 +174,10 @@ struct Caller: CustomStringConvertible, Sendable {
         self.line = line
     }
 
-    @usableFromInline var description: String { "\(fileID):\(line)" }
+    /// Somewhere: a property does not learn where it is used.
+    @usableFromInline static var unknown: Caller { Caller("", 0) }
+
+    var location: String { line == 0 ? "" : " at \(fileID):\(line)" }
 }
 
 /// One access of the calling thread, and the one that it is nested in.
@@ -145,8 +191,8 @@ private struct HeldAccess {
     let outer: UnsafeMutableRawPointer?
 
     /// Stops if the thread must not enter the value now.
-    init<ChosenStrategy: Strategy>(
-        _ strategy: ChosenStrategy.Type,
+    init(
+        _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
         _ access: Reentry.Access,
         _ caller: Caller
@@ -156,9 +202,9 @@ private struct HeldAccess {
         self.caller = caller
         unsafe outer = latchkey_system_held_accesses()
         if let outer = enclosing(of: value),
-            !ChosenStrategy.traits.allows(access, inside: outer.access)
+            !strategy.traits.allows(access, inside: outer.access)
         {
-            Reentry.stop(access, inside: outer.access, ChosenStrategy.name, caller, outer.caller)
+            Reentry.stop(access, inside: outer.access, strategy.name, caller, outer.caller)
         }
     }
 
@@ -179,9 +225,9 @@ private struct HeldAccess {
 extension StrategyTraits {
     /// Whether a thread may make an access while it is inside by `outer`.
     fileprivate func allows(_ access: Reentry.Access, inside outer: Reentry.Access) -> Bool {
-        guard isReentrant, access != .write, outer != .write else {
+        guard isReentrant, access.kind != .write, outer.kind != .write else {
             return false
         }
-        return access == .read || outer == .read
+        return access.kind == .read || outer.kind == .read
     }
 }

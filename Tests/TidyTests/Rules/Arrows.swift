@@ -12,12 +12,14 @@ extension Rule {
         "CYajl": [],
         "LatchkeySettings": [],
         "LatchkeySync": ["CLatchkeySystem"],
+        "LatchkeyStrategies": ["LatchkeySync"],
         "LatchkeySyncTesting": ["LatchkeySync"],
         "LatchkeyMachine": ["CLatchkeyMachine", "CLatchkeySystem"],
         "LatchkeyMetrics": ["CLatchkeySystem", "LatchkeyMachine"],
         "LatchkeyContention": [
             "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
         ],
+        "LatchkeyMetering": ["LatchkeyContention", "LatchkeySync"],
         "LatchkeyStore": ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"],
         "LatchkeyOperations": [
             "CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
@@ -25,18 +27,18 @@ extension Rule {
         "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-            "LatchkeyMetrics", "LatchkeySettings", "LatchkeySync",
+            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies",
         ],
-        "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeySync"],
+        "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies"],
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
             "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
-            "LatchkeySync",
+            "LatchkeyStrategies",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
             "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-            "LatchkeyService", "LatchkeySettings", "LatchkeySync",
+            "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
         ],
     ]
 

@@ -1,5 +1,5 @@
 import Dispatch
-import LatchkeySync
+import LatchkeyStrategies
 import Synchronization
 
 /// Counts how many accesses there were, how many had to wait, and how long those waited.

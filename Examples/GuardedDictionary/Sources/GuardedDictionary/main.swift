@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 
 // A dictionary that several threads count words in, guarded by a strategy that is named on the
 // command line: `swift run GuardedDictionary adaptive`. Without a name, several take their turn.

@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 import Synchronization
 
 /// A lock of one's own: a word that waiters try again after longer and longer pauses.

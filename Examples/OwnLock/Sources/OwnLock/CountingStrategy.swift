@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import Synchronization
 
 /// Counts accesses, whatever gives them.

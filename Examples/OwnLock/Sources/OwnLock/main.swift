@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeySyncTesting
 
 // A lock of one's own, used like those that come with the library and tried by the same laws.

@@ -1,3 +1,5 @@
+public import LatchkeySync
+
 /// Generic code to run with a strategy that is known only by name.
 ///
 /// ``StrategyKind/accept(_:)`` is the one switch from names to types. It is inlinable, so the

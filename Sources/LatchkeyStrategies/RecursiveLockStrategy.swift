@@ -1,7 +1,11 @@
+public import LatchkeySync
+
 /// `recursive-lock`: `NSRecursiveLock` around every access.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
 /// write, stop the process in every build.
+///
+/// A wait with a deadline is by the time of day, as `lock(before:)`: longer if that is set back.
 ///
 /// - *Guarantees:* re-entry for reading.
 /// - *Use it when* calls come back to the same state and cannot be untangled.
@@ -27,8 +31,10 @@ public struct RecursiveLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     public let rawLock: NestedReadLock<FoundationRecursiveLock>
 
     /// Makes a strategy for one value.
-    @inlinable
-    public init() {
-        rawLock = NestedReadLock(FoundationRecursiveLock(), name: Self.name)
-    }
+    @inlinable public init() { rawLock = NestedReadLock() }
+
+    /// Makes a strategy that counts nested reads in the memory of the value.
+    @inlinable public init(in memory: LockMemory) { rawLock = NestedReadLock(in: memory) }
 }
+
+extension RecursiveLockStrategy: TimedStrategy {}

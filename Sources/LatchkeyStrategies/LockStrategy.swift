@@ -1,8 +1,12 @@
+public import LatchkeySync
+
 /// `lock`: `NSLock` around every access.
 ///
 /// The baseline, and the default.
 ///
 /// Entering again on the same thread hangs, as `NSLock` does.
+///
+/// A wait with a deadline is by the time of day, as `lock(before:)`: longer if that is set back.
 ///
 /// - *Guarantees:* nothing beyond the common ones.
 /// - *Use it when* you have not measured.
@@ -30,3 +34,5 @@ public struct LockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     /// Makes a strategy for one value.
     @inlinable public init() { rawLock = FoundationLock() }
 }
+
+extension LockStrategy: TimedStrategy {}

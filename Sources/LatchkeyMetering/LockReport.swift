@@ -1,0 +1,107 @@
+import LatchkeyContention
+
+/// The figures of the metered locks, one row for each name and strategy, sorted by both.
+///
+/// As text it is a table.
+public struct LockReport: Sendable, Equatable {
+    /// The locks.
+    public var rows: [Row]
+
+    /// The figures of the locks of one name.
+    public struct Row: Sendable, Equatable {
+        /// The name that the program gave.
+        public var lock: String
+        /// ``Strategy/name``.
+        public var strategy: String
+        /// Accesses for reading that were asked for.
+        public var readCount: UInt64
+        /// Accesses for writing that were asked for.
+        public var writeCount: UInt64
+        /// Accesses that could not enter at once.
+        ///
+        /// An estimate for `mutex`, else exact.
+        public var contendedCount: UInt64
+        /// Accesses that are waiting now.
+        public var waiterCount: Int
+        /// Time from request to entry; nil if none was measured.
+        public var wait: Times?
+        /// Time from entry to exit; nil if none was measured.
+        public var hold: Times?
+    }
+
+    /// Quantiles, which are up to a factor of two wrong, and the longest time that was measured.
+    ///
+    /// With the level `sampled`, one access in 128 is timed. None is below the cost of the clock.
+    public struct Times: Sendable, Equatable {
+        /// Half of the accesses took no longer.
+        public var p50: Duration
+        /// 99 of 100 accesses took no longer.
+        public var p99: Duration
+        /// The longest.
+        public var max: Duration
+    }
+}
+
+extension LockReport.Row {
+    init(_ meter: ContentionMeter) {
+        let row = ContentionReport.Row(meter)
+        self.init(
+            lock: meter.lock ?? "",
+            strategy: row.strategy,
+            readCount: row.acquisitions.read,
+            writeCount: row.acquisitions.write,
+            contendedCount: row.contended.all,
+            waiterCount: row.waiters,
+            wait: row.wait.all.map(LockReport.Times.init),
+            hold: row.hold.all.map(LockReport.Times.init)
+        )
+    }
+}
+
+extension LockReport.Times {
+    fileprivate init(_ durations: ContentionReport.Durations) {
+        self.init(
+            p50: .nanoseconds(durations.p50Nanoseconds),
+            p99: .nanoseconds(durations.p99Nanoseconds),
+            max: .nanoseconds(durations.maxNanoseconds)
+        )
+    }
+}
+
+extension LockReport: CustomStringConvertible {
+    /// The table: a head, and a line for each row.
+    public var description: String {
+        let head = [
+            "lock", "strategy", "reads", "writes", "contended",
+            "wait p99", "max", "hold p99", "max",
+        ]
+        let cells = [head] + rows.map(\.cells)
+        let widths = head.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
+        return cells.map { line in
+            zip(line, widths).enumerated().map { column, cell in
+                let space = String(repeating: " ", count: cell.1 - cell.0.count)
+                // Text begins together, numbers end together.
+                return column < 2 ? cell.0 + space : space + cell.0
+            }.joined(separator: "  ")
+        }.joined(separator: "\n")
+    }
+}
+
+extension LockReport.Row {
+    fileprivate var cells: [String] {
+        [
+            lock, strategy, "\(readCount)", "\(writeCount)", "\(contendedCount)",
+            Self.text(wait?.p99), Self.text(wait?.max), Self.text(hold?.p99), Self.text(hold?.max),
+        ]
+    }
+
+    /// In the unit that leaves at most three digits before the point; `-` if not measured.
+    private static func text(_ duration: Duration?) -> String {
+        guard let duration else { return "-" }
+        let nanoseconds = duration / .nanoseconds(1)
+        let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]
+        let (unit, size) = units.last { nanoseconds >= $0.1 } ?? units[0]
+        let tenths = (nanoseconds / size * 10).rounded() / 10
+        return size == 1 ? "\(Int(nanoseconds)) ns" : "\(tenths) \(unit)"
+    }
+}

@@ -1,0 +1,47 @@
+// With this module a program has all strategies: those of LatchkeySync, and the two that need
+// Foundation.
+@_exported public import LatchkeySync
+
+extension StrategyKind {
+    /// Calls the visitor with the type of the strategy that has this name.
+    @inlinable
+    public func accept<Visitor: StrategyVisitor>(
+        _ visitor: Visitor
+    ) throws(Visitor.Failure) -> Visitor.Output {
+        switch self {
+        case .serialQueue: try visitor.visitBlocking(SerialQueueStrategy.self)
+        case .serialQueueAsync: try visitor.visitBlocking(SerialQueueAsyncStrategy.self)
+        case .barrierQueue: try visitor.visitBlocking(BarrierQueueStrategy.self)
+        case .barrierQueueAsync: try visitor.visitBlocking(BarrierQueueAsyncStrategy.self)
+        case .lock: try visitor.visitLocking(LockStrategy.self)
+        case .recursiveLock: try visitor.visitLocking(RecursiveLockStrategy.self)
+        case .spin: try visitor.visitLocking(SpinStrategy.self)
+        case .ticket: try visitor.visitLocking(TicketStrategy.self)
+        case .adaptive: try visitor.visitLocking(AdaptiveStrategy.self)
+        case .monitor: try visitor.visitLocking(MonitorStrategy.self)
+        case .semaphore: try visitor.visitLocking(SemaphoreStrategy.self)
+        case .readWriteLock: try visitor.visitLocking(ReadWriteLockStrategy.self)
+        case .mutex: try visitor.visitLocking(MutexStrategy.self)
+        case .snapshot: try visitor.visitBlocking(SnapshotStrategy.self)
+        case .actor: try visitor.visit(ActorStrategy.self)
+        }
+    }
+
+    /// One sentence about the strategy.
+    public var summary: String { accept(SummaryVisitor()) }
+
+    /// What the strategy promises.
+    public var traits: StrategyTraits { accept(TraitsVisitor()) }
+}
+
+private struct SummaryVisitor: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+        ChosenStrategy.summary
+    }
+}
+
+private struct TraitsVisitor: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> StrategyTraits {
+        ChosenStrategy.traits
+    }
+}

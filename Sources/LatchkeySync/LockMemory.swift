@@ -1,0 +1,32 @@
+public import Synchronization
+
+/// The memory of a guarded value's lock: two words, in the object that holds the value.
+///
+/// Only the lock uses them. A lock and its value then take one allocation and one cache line. A
+/// lock that needs more, or other, memory has an object of its own and leaves these words alone.
+///
+/// **Design.** Each lock's table says what its words mean, and who changes them.
+///
+/// SAFETY: `@unchecked Sendable` because both words are atomic; the compiler checks this for final
+/// classes only.
+public class LockMemory: @unchecked Sendable {
+    /// The first word, which begins at 0.
+    public let first = Atomic<UInt32>(0)
+
+    /// The second word, which begins at 0.
+    public let second = Atomic<UInt32>(0)
+
+    /// Memory for one lock.
+    @inlinable public init() {}
+}
+
+/// A lock that is one or two words: ``RawLock/init(in:)`` keeps them in the memory of the value.
+public protocol InPlaceLock: RawLock {}
+
+extension InPlaceLock {
+    /// Makes a lock that is free, in memory of its own.
+    @inlinable
+    public init() {
+        self.init(in: LockMemory())
+    }
+}

@@ -1,0 +1,174 @@
+// The access functions of `Striped` by key: the key's hash chooses the stripe. They lend the value
+// of the stripe, which other keys share.
+
+extension Striped {
+    /// The stripe of a key, by its hash.
+    ///
+    /// The same for equal keys, in one run of the program: hashes differ from run to run.
+    @inlinable
+    public func index(of key: some Hashable) -> Int {
+        index(hash: key.hashValue)
+    }
+}
+
+extension Striped where ChosenStrategy: BlockingStrategy {
+    /// As ``Synchronized/read(observer:fileID:line:_:)`` of the key's stripe.
+    ///
+    /// ```swift
+    /// let score = scores.read(key: "ada") { $0["ada"] }
+    /// ```
+    @inlinable
+    public func read<Observer: EntryObserver, Result, Failure: Error>(
+        key: some Hashable,
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try with(index(of: key)) { (stripe) throws(Failure) -> Result in
+            try stripe.read(as: .readKey, Caller(fileID, line), observer, body)
+        }
+    }
+
+    /// As ``Synchronized/write(observer:fileID:line:_:)`` of the key's stripe.
+    ///
+    /// ```swift
+    /// scores.write(key: "ada") { $0["ada", default: 0] += 1 }
+    /// ```
+    @inlinable
+    public func write<Observer: EntryObserver, Result, Failure: Error>(
+        key: some Hashable,
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try with(index(of: key)) { (stripe) throws(Failure) -> Result in
+            try stripe.write(as: .writeKey, Caller(fileID, line), observer, body)
+        }
+    }
+
+    /// Runs `body` with the values of the keys' stripes at one moment.
+    ///
+    /// Takes each stripe once, in ascending order, and holds them all: keys in any order, from any
+    /// thread, never wait for each other in a circle. Blocks until it has them. No write to any of
+    /// them takes effect meanwhile. The observer hears one read per stripe.
+    ///
+    /// - Parameters:
+    ///   - keys: At least one, in any order; equal ones count once.
+    ///   - observer: Hears of these accesses.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the values, to find by key. Must not enter a stripe.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    @inlinable
+    public func read<Key: Hashable, Observer: EntryObserver, Result, Failure: Error>(
+        keys: some Sequence<Key>,
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (ValuesByKey<Key, Value>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let (stripes, places) = places(of: keys)
+        let strategies = stripes.map { self.strategies[$0] }
+        let guarded = stripes.map { self.guarded[$0] }
+        let observers = Array(repeating: observer, count: guarded.count)
+        let caller = Caller(fileID, line)
+        return try Reentry.checking(ChosenStrategy.self, guarded, .readKeys, caller) {
+            () throws(Failure) -> Result in
+            try ChosenStrategy.readAll(strategies, guarded, observers: observers) {
+                (values) throws(Failure) -> Result in
+                try body(ValuesByKey(values, places))
+            }
+        }
+    }
+
+    /// Runs `body` with the values of the keys' stripes, all of which it may change: who reads them
+    /// all at once sees all of the changes or none.
+    ///
+    /// ```swift
+    /// accounts.write(keys: [payer, payee]) {
+    ///     $0[payer][payer, default: 0] -= amount
+    ///     $0[payee][payee, default: 0] += amount
+    /// }
+    /// ```
+    ///
+    /// Enters as ``read(keys:observer:fileID:line:_:)``. Two keys can have one stripe, and then
+    /// find one value. The observer hears one write per stripe.
+    ///
+    /// - Parameters:
+    ///   - keys: At least one, in any order; equal ones count once.
+    ///   - observer: Hears of these accesses.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the values, to find by key; not copied except under `snapshot`. Must not
+    ///     enter a stripe.
+    /// - Returns: What `body` returns.
+    /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
+    ///   which then publishes nothing.
+    @inlinable
+    public func write<Key: Hashable, Observer: EntryObserver, Result, Failure: Error>(
+        keys: some Sequence<Key>,
+        observer: Observer = NoObserver(),
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout ValuesByKey<Key, Value>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let (stripes, places) = places(of: keys)
+        let caller = Caller(fileID, line)
+        return try write(several: stripes, as: .writeKeys, caller, observer) {
+            (values) throws(Failure) -> Result in
+            // Moved out and back: a copy of the array would make each change of a value copy it.
+            var byKey = ValuesByKey<Key, Value>([], places)
+            swap(&byKey.values, &values)
+            defer { swap(&byKey.values, &values) }
+            return try body(&byKey)
+        }
+    }
+
+    /// The keys' stripes, in ascending order, and the place of each key among them.
+    @inlinable
+    func places<Key: Hashable>(of keys: some Sequence<Key>) -> ([Int], [Key: Int]) {
+        var stripeOfKey: [Key: Int] = [:]
+        for key in keys {
+            stripeOfKey[key] = index(of: key)
+        }
+        let stripes = Set(stripeOfKey.values).sorted()
+        precondition(!stripes.isEmpty, "Several keys are one at least.")
+        let placeOfStripe = Dictionary(uniqueKeysWithValues: zip(stripes, stripes.indices))
+        return (stripes, stripeOfKey.compactMapValues { placeOfStripe[$0] })
+    }
+}
+
+/// The values of some stripes, found by key.
+///
+/// Belongs to the body that it is given to.
+public struct ValuesByKey<Key: Hashable, Value> {
+    @usableFromInline var values: [Value]
+    @usableFromInline let places: [Key: Int]
+
+    @inlinable
+    init(_ values: [Value], _ places: [Key: Int]) {
+        self.values = values
+        self.places = places
+    }
+
+    /// The value of the key's stripe.
+    ///
+    /// The key must be one of those that were named. Another one stops the program, also if it
+    /// happens to have one of their stripes.
+    @inlinable
+    public subscript(key: Key) -> Value {
+        get { values[place(of: key)] }
+        _modify { yield &values[place(of: key)] }
+    }
+
+    @inlinable
+    func place(of key: Key) -> Int {
+        guard let place = places[key] else {
+            preconditionFailure("The key is not one of those whose stripes were entered.")
+        }
+        return place
+    }
+}

@@ -1,0 +1,85 @@
+public import Synchronization
+
+/// The version of a value that readers of a snapshot find.
+///
+/// **Design.** The guarded value itself is what the next writer copies; readers never look at it.
+/// They load `address`, which is of a copy that nobody changes. Each writer exchanges it, under the
+/// writers' lock. ``Epochs`` decides when an old one is freed.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because a version is freed by `Epochs` or by `deinit`,
+/// when no reader can have it, and `free` is written once, before the first access.
+@safe
+@usableFromInline
+final class PublishedValue: @unchecked Sendable {
+    @usableFromInline let epochs: Epochs
+    @usableFromInline let address = unsafe Atomic<UnsafeMutableRawPointer?>(nil)
+
+    /// Frees a version, whose type this object does not know.
+    @usableFromInline var free: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+
+    @usableFromInline
+    init(_ epochs: Epochs) {
+        self.epochs = epochs
+    }
+
+    deinit {
+        if let last = unsafe address.load(ordering: .acquiring) {
+            unsafe free?(last)
+        }
+    }
+
+    /// Publishes the first version, before the first access.
+    @inlinable
+    func begin<Value>(_ value: consuming Value) {
+        let first = unsafe UnsafeMutableRawPointer(Self.make(value))
+        guard unsafe address.exchange(first, ordering: .acquiringAndReleasing) == nil else {
+            fatalError("Latchkey: a 'snapshot' strategy guards one value and was given a second.")
+        }
+        unsafe free = Self.free(Value.self)
+    }
+
+    /// The version to read.
+    ///
+    /// The caller has entered ``epochs``.
+    @inlinable
+    @inline(__always)
+    func version<Value>(of value: Value.Type) -> UnsafeMutablePointer<Storage<Value>> {
+        // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
+        guard let version = unsafe address.load(ordering: .sequentiallyConsistent) else {
+            preconditionFailure("A snapshot was read before it began.")
+        }
+        return unsafe version.assumingMemoryBound(to: Storage<Value>.self)
+    }
+
+    /// Makes the value the one that readers find; returns the one before.
+    ///
+    /// The caller holds the writers' lock.
+    @inlinable
+    func replace<Value>(by value: consuming Value) -> Replaced {
+        // Sequentially consistent: W1 in ``Epochs``. It also releases the value to readers.
+        let old = unsafe address.exchange(
+            UnsafeMutableRawPointer(Self.make(value)),
+            ordering: .sequentiallyConsistent
+        )
+        guard let old = unsafe old else {
+            preconditionFailure("A snapshot was written before it began.")
+        }
+        return unsafe Replaced(old, stamp: epochs.replaced(), Self.free(Value.self))
+    }
+
+    @inlinable
+    static func make<Value>(_ value: consuming Value) -> UnsafeMutablePointer<Storage<Value>> {
+        let version = UnsafeMutablePointer<Storage<Value>>.allocate(capacity: 1)
+        unsafe version.initialize(to: Storage(value))
+        return unsafe version
+    }
+
+    @inlinable
+    static func free<Value>(_ type: Value.Type) -> @Sendable (UnsafeMutableRawPointer) -> Void {
+        { address in
+            let version = unsafe address.assumingMemoryBound(to: Storage<Value>.self)
+            unsafe version.deinitialize(count: 1)
+            unsafe version.deallocate()
+        }
+    }
+}

@@ -1,0 +1,158 @@
+internal import Synchronization
+
+/// Tasks that wait for room in a ``Backlog``, the longest waiting first, and those that wait until
+/// an actor is no longer held.
+///
+/// **Design.** A list, linked both ways, so that a task that is cancelled leaves it in one step.
+/// The lock is held while the list changes, never while a task is resumed.
+///
+/// SAFETY: `@unchecked Sendable` because `first`, `last` and the tasks in the list are used only
+/// while `lock` is held, and `untilReleased` only by the actor.
+@usableFromInline
+final class WaitingLine: @unchecked Sendable {
+    let lock = AdaptiveLock()
+    var first: WaitingTask?
+    var last: WaitingTask?
+
+    /// Those that an actor's holder lets in.
+    var untilReleased: [CheckedContinuation<Void, Never>] = []
+
+    func append(_ task: WaitingTask) {
+        task.previous = last
+        if let last {
+            last.next = task
+        } else {
+            first = task
+        }
+        last = task
+    }
+
+    func remove(_ task: WaitingTask) {
+        if let previous = task.previous {
+            previous.next = task.next
+        } else {
+            first = task.next
+        }
+        if let next = task.next {
+            next.previous = task.previous
+        } else {
+            last = task.previous
+        }
+        (task.previous, task.next) = (nil, nil)
+    }
+}
+
+/// One task in a ``WaitingLine``.
+///
+/// SAFETY: `@unchecked Sendable` because it is used only while the line's lock is held.
+final class WaitingTask: @unchecked Sendable {
+    enum State {
+        case arriving
+        case waiting(CheckedContinuation<Bool, Never>)
+        case gone
+    }
+
+    let mode: AccessMode
+    var state = State.arriving
+    var previous: WaitingTask?
+    var next: WaitingTask?
+
+    init(_ mode: AccessMode) {
+        self.mode = mode
+    }
+
+    /// Leaves the state in which it waits.
+    func takeContinuation() -> CheckedContinuation<Bool, Never>? {
+        defer { state = .gone }
+        guard case .waiting(let continuation) = state else {
+            return nil
+        }
+        return continuation
+    }
+}
+
+extension Backlog {
+    /// Waits in the line until the caller is counted, if it wants to; first come, first served.
+    ///
+    /// - Throws: ``AccessRefused/cancelled`` as soon as the task is cancelled.
+    @usableFromInline
+    nonisolated(nonsending)
+        func wait(_ mode: AccessMode, _ whenFull: WhenFull) async throws(AccessRefused)
+    {
+        guard whenFull == .wait else {
+            throw .backlogFull
+        }
+        let task = WaitingTask(mode)
+        let isCounted = await withTaskCancellationHandler {
+            await withCheckedContinuation { join(task, $0) }
+        } onCancel: {
+            cancel(task)
+        }
+        if !isCounted {
+            throw .cancelled
+        }
+    }
+
+    private func join(_ task: WaitingTask, _ continuation: CheckedContinuation<Bool, Never>) {
+        let line = line
+        line.lock.lock()
+        guard case .arriving = task.state else {
+            line.lock.unlock()
+            continuation.resume(returning: false)
+            return
+        }
+        task.state = .waiting(continuation)
+        line.append(task)
+        word.bitwiseOr(Self.isWaitedFor, ordering: .relaxed)
+        let counted = countFirst(of: line)
+        line.lock.unlock()
+        resume(counted)
+    }
+
+    private func cancel(_ task: WaitingTask) {
+        let line = line
+        line.lock.lock()
+        let continuation = task.takeContinuation()
+        var counted: [CheckedContinuation<Bool, Never>] = []
+        if continuation != nil {
+            line.remove(task)
+            // It may have kept back those behind it.
+            counted = countFirst(of: line)
+        }
+        line.lock.unlock()
+        continuation?.resume(returning: false)
+        resume(counted)
+    }
+
+    /// Gives the room that there is to those that wait first.
+    @usableFromInline
+    func advanceLine() {
+        let line = line
+        line.lock.lock()
+        let counted = countFirst(of: line)
+        line.lock.unlock()
+        resume(counted)
+    }
+
+    /// Counts those of the line for which there is room; the caller holds the lock, and resumes
+    /// them when it has let go.
+    private func countFirst(of line: WaitingLine) -> [CheckedContinuation<Bool, Never>] {
+        var counted: [CheckedContinuation<Bool, Never>] = []
+        while let task = line.first, tryEnter(task.mode, unless: 0) != .full {
+            line.remove(task)
+            if let continuation = task.takeContinuation() {
+                counted.append(continuation)
+            }
+        }
+        if line.first == nil {
+            word.bitwiseAnd(~Self.isWaitedFor, ordering: .relaxed)
+        }
+        return counted
+    }
+
+    private func resume(_ counted: [CheckedContinuation<Bool, Never>]) {
+        for continuation in counted {
+            continuation.resume(returning: true)
+        }
+    }
+}

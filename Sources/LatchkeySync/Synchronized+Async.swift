@@ -1,0 +1,213 @@
+// The access functions for tasks. They exist for every strategy.
+
+/// A task's access did not take place.
+public enum AccessRefused: Error, Hashable, Sendable {
+    /// As many accesses wait as the strategy accepts, and the caller did not want to wait.
+    case backlogFull
+    /// The task was cancelled before the access entered.
+    case cancelled
+}
+
+/// What a task does when as many accesses wait as the strategy accepts.
+public enum WhenFull: Hashable, Sendable {
+    /// It waits for room: first come, first served. Cancelling the task ends the wait.
+    ///
+    /// Readers and writers wait in one line, which has no bound of its own: each task in it exists
+    /// already. While somebody is in the line nobody enters past it, and a caller that does not
+    /// wait is refused.
+    case wait
+    /// It gets ``AccessRefused/backlogFull``.
+    case refuse
+}
+
+/// How a strategy lets tasks in.
+///
+/// A strategy that blocks runs the body on the task's thread, one that is a queue with a backlog
+/// runs it on the queue while the task is suspended, and an actor is awaited.
+///
+/// - Both functions run `body` before they return, exactly once, or throw and never run it.
+/// - A task that is cancelled before `body` begins does not enter.
+public protocol AwaitableStrategy: Sendable {
+    /// Runs `body` with shared access.
+    nonisolated(nonsending) func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        whenFull: WhenFull,
+        _ body: @Sendable (Value) -> Result
+    ) async throws(AccessRefused) -> Result
+
+    /// Runs `body` with exclusive access.
+    nonisolated(nonsending) func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        whenFull: WhenFull,
+        _ body: @Sendable (inout Value) -> Result
+    ) async throws(AccessRefused) -> Result
+}
+
+extension Synchronized where Value: Sendable {
+    /// Runs `body` with shared access to the value and returns its result to the calling task.
+    ///
+    /// **Threads.** Under `actor`, `serial-queue-async` and `barrier-queue-async` the task is
+    /// suspended until it has been inside, and no thread blocks. Under every other strategy the
+    /// body runs on the task's thread, without leaving the caller's actor, and that thread blocks
+    /// while a writer is inside (never under `snapshot`). The threads of the cooperative pool are
+    /// few: keep the sections short there, or choose one of the three.
+    ///
+    /// **Cancellation.** A task that is cancelled before the body begins does not enter: this
+    /// throws ``AccessRefused/cancelled``, and the body does not run. Under the two queues, and
+    /// wherever a task waits for room, that happens at once; under `actor` when its turn comes. A
+    /// body that has begun runs to its end. A thread that blocks is not woken.
+    ///
+    /// **Order.** The accesses of one task enter in its order, because it awaits each. Tasks that
+    /// wait for room get it in the order in which they came. In which order the accesses of
+    /// several tasks enter, and in which order the tasks go on after them, is not promised.
+    ///
+    /// - Parameters:
+    ///   - whenFull: What to do if as many reads wait as the strategy accepts. A strategy without
+    ///     a backlog has no use for it.
+    ///   - observer: Hears of this access once it is accepted.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the value. Must not enter the value again. It does not throw: return a
+    ///     `Result` from a body that can fail.
+    /// - Returns: What `body` returns.
+    /// - Throws: ``AccessRefused`` if the access did not take place.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncRead<Observer: EntryObserver, Result: Sendable>(
+            whenFull: WhenFull = .wait,
+            observer: Observer = NoObserver(),
+            fileID: StaticString = #fileID,
+            line: UInt = #line,
+            _ body: @Sendable (Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        let caller = Caller(fileID, line)
+        checkBeforeBlocking(.asyncRead, caller)
+        return try await strategy.asyncRead(guarded, observer: observer, whenFull: whenFull) {
+            value in
+            Reentry.checking(ChosenStrategy.self, guarded, .asyncRead, caller) { body(value) }
+        }
+    }
+
+    /// Runs `body` with exclusive access to the value and returns its result to the calling task.
+    ///
+    /// Returns after the write has been applied: readers see it. Threads, cancellation and order
+    /// are those of ``asyncRead(whenFull:observer:fileID:line:_:)``.
+    ///
+    /// - Parameters:
+    ///   - whenFull: What to do if as many writes wait as the strategy accepts. A strategy without
+    ///     a backlog has no use for it.
+    ///   - observer: Hears of this access once it is accepted.
+    ///   - fileID: Named in the message of the re-entry check.
+    ///   - line: Named in the message of the re-entry check.
+    ///   - body: Given the value to change. Must not enter the value again. It does not throw:
+    ///     return a `Result` from a body that can fail.
+    /// - Returns: What `body` returns.
+    /// - Throws: ``AccessRefused`` if the access did not take place.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncWrite<Observer: EntryObserver, Result: Sendable>(
+            whenFull: WhenFull = .wait,
+            observer: Observer = NoObserver(),
+            fileID: StaticString = #fileID,
+            line: UInt = #line,
+            _ body: @Sendable (inout Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        let caller = Caller(fileID, line)
+        checkBeforeBlocking(.asyncWrite, caller)
+        return try await strategy.asyncWrite(guarded, observer: observer, whenFull: whenFull) {
+            value in
+            Reentry.checking(ChosenStrategy.self, guarded, .asyncWrite, caller) { body(&value) }
+        }
+    }
+
+    /// Stops a thread that is inside and would wait for itself.
+    @inlinable
+    @inline(__always)
+    func checkBeforeBlocking(_ access: Reentry.Access, _ caller: Caller) {
+        if !ChosenStrategy.traits.appliesWritesAsynchronously {
+            Reentry.checking(ChosenStrategy.self, guarded, access, caller) {}
+        }
+    }
+}
+
+extension BlockingStrategy {
+    /// Runs `access` for a task whose thread it blocks.
+    ///
+    /// The task may be cancelled before, or while the thread was blocked: then the body, which asks
+    /// again, returns nil.
+    @inlinable
+    func blocking<Result>(_ access: () -> Result?) throws(AccessRefused) -> Result {
+        guard !Task.isCancelled, let result = access() else {
+            throw .cancelled
+        }
+        return result
+    }
+}
+
+extension BlockingStrategy {
+    /// Reads on the calling thread, which blocks while it must wait.
+    @_disfavoredOverload
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        try blocking {
+            read(guarded, observer: observer) { Task.isCancelled ? nil : body($0) }
+        }
+    }
+
+    /// Writes on the calling thread, which blocks while it must wait.
+    @_disfavoredOverload
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (inout Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        try blocking {
+            write(guarded, observer: observer) { Task.isCancelled ? nil : body(&$0) }
+        }
+    }
+}
+
+extension WrappingStrategy {
+    /// Forwards to the base.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        let observer = BothObservers(ownSubmissionObserver, observer)
+        return try await base.asyncRead(guarded, observer: observer, whenFull: whenFull, body)
+    }
+
+    /// Forwards to the base.
+    @inlinable
+    nonisolated(nonsending)
+        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
+            _ guarded: GuardedValue<Value>,
+            observer: Observer,
+            whenFull: WhenFull,
+            _ body: @Sendable (inout Value) -> Result
+        ) async throws(AccessRefused) -> Result
+    {
+        let observer = BothObservers(ownSubmissionObserver, observer)
+        return try await base.asyncWrite(guarded, observer: observer, whenFull: whenFull, body)
+    }
+}

@@ -1,0 +1,51 @@
+// What is often written with `read` and `write`, by name. Each is one access: blocking, and atomic
+// by itself. Two of them in a row are two accesses, and another thread can enter in between.
+
+extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
+    /// A copy of the whole value.
+    ///
+    /// One read, which blocks as ``read(observer:fileID:line:_:)``. There is no setter: `value +=
+    /// 1` would be a read and a write with a gap in between. Change the value in one `write`.
+    @inlinable public var value: Value {
+        read(as: .value, .unknown, NoObserver()) { $0 }
+    }
+
+    /// A copy of one member of the value, as in `settings.timeout`.
+    ///
+    /// One read, which blocks as ``read(observer:fileID:line:_:)``. Members that are read one after
+    /// the other can belong to different states; to read several of one state, use one `read`,
+    /// which is also faster.
+    @inlinable
+    public subscript<Member>(dynamicMember member: KeyPath<Value, Member>) -> Member {
+        read(as: .dynamicMember, .unknown, NoObserver()) { $0[keyPath: member] }
+    }
+
+    /// Replaces the value.
+    ///
+    /// One write, which blocks as ``write(observer:fileID:line:_:)``. The old value is destroyed
+    /// after the lock is released.
+    @inlinable
+    public func write(
+        _ newValue: consuming Value,
+        fileID: StaticString = #fileID,
+        line: UInt = #line
+    ) {
+        var value = newValue
+        write(as: .writeNewValue, Caller(fileID, line), NoObserver()) { swap(&$0, &value) }
+    }
+
+    /// Replaces the value and returns the one before.
+    ///
+    /// One write, which blocks as ``write(observer:fileID:line:_:)``: of two threads that exchange
+    /// at once, one gets what the other one has put in.
+    @inlinable
+    public func exchange(
+        _ newValue: consuming Value,
+        fileID: StaticString = #fileID,
+        line: UInt = #line
+    ) -> Value {
+        var value = newValue
+        write(as: .exchange, Caller(fileID, line), NoObserver()) { swap(&$0, &value) }
+        return value
+    }
+}

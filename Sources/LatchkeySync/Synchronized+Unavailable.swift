@@ -1,0 +1,54 @@
+// What the compiler is to answer where an access function does not exist, or is given no body. It
+// would otherwise look for a member of the value, or find no words.
+
+extension Synchronized where Value: Sendable {
+    /// Not available: a read takes a body.
+    @available(*, unavailable, message: "'read' takes a body: 'read { … }'; a copy is 'value'")
+    public func read(_ notABody: Value) { fatalError() }
+
+    /// Not available where the primitive cannot be tried.
+    @available(
+        *,
+        unavailable,
+        message: "this strategy cannot be tried: it is no TryingStrategy, as 'adaptive' is"
+    )
+    public func tryWrite<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available where the primitive cannot give up.
+    @available(
+        *,
+        unavailable,
+        message:
+            "this strategy cannot wait with a deadline: it is no TimedStrategy as 'adaptive' is"
+    )
+    public func read<Result, Failure: Error>(
+        deadline: ContinuousClock.Instant,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available where the primitive cannot give up.
+    @available(
+        *,
+        unavailable,
+        message:
+            "this strategy cannot wait with a deadline: it is no TimedStrategy as 'adaptive' is"
+    )
+    public func write<Result, Failure: Error>(
+        deadline: ContinuousClock.Instant,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available where the primitive cannot wait for a condition.
+    @available(
+        *,
+        unavailable,
+        message: "this strategy cannot wait for a condition: only 'adaptive' is a ConditionStrategy"
+    )
+    public func write<Result, Failure: Error>(
+        when condition: (Value) -> Bool,
+        deadline: ContinuousClock.Instant? = nil,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+}

@@ -1,0 +1,278 @@
+public import LatchkeySync
+
+// The laws of the access functions for tasks.
+//
+// **Design.** A law runs on a thread of its own and starts immediate tasks: each runs on that
+// thread until it is suspended, so they ask in the order in which they are started. What they tell
+// the law goes through ``Collected`` and ``Arrivals``.
+
+extension StrategyLaws {
+    /// Tasks that wait for room lose no update, whatever the bound.
+    public static func waitingTasksLoseNoUpdate<ChosenStrategy: Strategy>(
+        _ make: (_ backlogMax: Int) -> ChosenStrategy,
+        bound: Int,
+        tasks: Int = 2000
+    ) -> [Violation] {
+        let awaited = Awaited(make(bound))
+        let ended = Arrivals()
+        Task {
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<tasks {
+                    group.addTask {
+                        await awaited.write(number)
+                        await awaited.read(number)
+                    }
+                }
+            }
+            ended.arrive()
+        }
+        var violations: [Violation] = []
+        if !ended.wait(for: 1) || awaited.log.count != tasks || awaited.reads.value != tasks {
+            violations.append("\(awaited.name): \(tasks - awaited.log.count) updates were lost")
+        }
+        return violations + awaited.refusalsOtherThan(nil)
+    }
+
+    /// A task that was cancelled does not enter, and hears why.
+    public static func cancelledTasksDoNotEnter<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy
+    ) -> [Violation] {
+        let awaited = Awaited(make())
+        let ended = Arrivals()
+        Task {
+            await withTaskGroup(of: Void.self) { group in
+                group.cancelAll()
+                group.addTask { await awaited.write(1) }
+                group.addTask { await awaited.read(2) }
+            }
+            ended.arrive()
+        }
+        ended.wait(for: 1)
+        var violations: [Violation] = []
+        if awaited.refusals != [1: .cancelled, 2: .cancelled] {
+            violations.append("\(awaited.name): a cancelled task heard \(awaited.refusals)")
+        }
+        if awaited.log != [] || awaited.reads.value != 0 {
+            violations.append("\(awaited.name): a cancelled task entered")
+        }
+        // A queue comes to what was cancelled after the tasks have gone on.
+        if !eventually({ awaited.synchronized.backlogCount == 0 }) {
+            violations.append("\(awaited.name): a cancelled task is still in the backlog")
+        }
+        return violations
+    }
+
+    /// A task sees what it wrote when the write has returned.
+    public static func tasksSeeTheirWrites<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        tasks: Int = 8,
+        rounds: Int = 100
+    ) -> [Violation] {
+        let synchronized = Synchronized([Int: Int](), strategy: make())
+        let (ended, missed) = (Arrivals(), Arrivals())
+        for task in 0..<tasks {
+            Task {
+                for round in 1...rounds {
+                    try? await synchronized.asyncWrite { $0[task] = round }
+                    if (try? await synchronized.asyncRead { $0[task] }) != round {
+                        missed.arrive()
+                    }
+                }
+                ended.arrive()
+            }
+        }
+        return ended.wait(for: tasks) && missed.value == 0
+            ? [] : ["\(ChosenStrategy.name): a task did not see its write"]
+    }
+}
+
+// The laws of a strategy with a backlog. A writer stays inside while the others ask:
+//
+//     holder                 law
+//     ------                 ---
+//     enters
+//     inside ──────────────▶ starts tasks
+//     waits                  looks at what became of them
+//     leaves ◀────────────── lets it go
+//                            awaits the tasks
+
+extension StrategyLaws {
+    /// At the bound a task that does not want to wait is refused, for writing and for reading.
+    public static func tasksAreRefused<ChosenStrategy: Strategy>(
+        _ make: (_ backlogMax: Int) -> ChosenStrategy,
+        bound: Int
+    ) -> [Violation] {
+        let awaited = Awaited(make(bound))
+        let leave = awaited.hold()
+        // The holder is one of the writers.
+        for number in 1...bound {
+            awaited.start { await $0.write(number, whenFull: .refuse) }
+        }
+        for number in bound + 1...2 * bound + 1 {
+            awaited.start { await $0.read(number, whenFull: .refuse) }
+        }
+        let refusedInside = awaited.refusals
+        leave.open()
+        var violations: [Violation] = []
+        if refusedInside != [bound: .backlogFull, 2 * bound + 1: .backlogFull] {
+            violations.append("\(awaited.name): with bound \(bound) refused \(refusedInside)")
+        }
+        if !awaited.join() || awaited.log != Array(1..<bound) || awaited.reads.value != bound {
+            violations.append("\(awaited.name): an accepted task did not enter")
+        }
+        return violations
+    }
+
+    /// Tasks that wait for room enter in the order in which they asked.
+    public static func waitingTasksEnterInOrder<ChosenStrategy: Strategy>(
+        _ make: (_ backlogMax: Int) -> ChosenStrategy,
+        tasks: Int = 200
+    ) -> [Violation] {
+        let awaited = Awaited(make(1))
+        let leave = awaited.hold()
+        for number in 0..<tasks {
+            awaited.start { await $0.write(number) }
+        }
+        let isBounded = awaited.synchronized.backlogCount == 1
+        leave.open()
+        let ended = awaited.join()
+        return isBounded && ended && awaited.log == Array(0..<tasks)
+            ? [] : ["\(awaited.name): tasks that waited entered as \(awaited.log)"]
+    }
+
+    /// A task that waits for room is cancelled at once; those behind it keep their places.
+    public static func waitingTasksAreCancelled<ChosenStrategy: Strategy>(
+        _ make: (_ backlogMax: Int) -> ChosenStrategy,
+        tasks: Int = 30
+    ) -> [Violation] {
+        let awaited = Awaited(make(1))
+        let leave = awaited.hold()
+        let started = (0..<tasks).map { number in
+            awaited.start { await $0.write(number) }
+        }
+        let cancelled = (0..<tasks).filter { $0 % 3 == 0 }
+        for number in cancelled {
+            started[number].cancel()
+        }
+        let endedInside = eventually { awaited.refusals.count == cancelled.count }
+        leave.open()
+        let ended = awaited.join()
+        var violations: [Violation] = []
+        if !endedInside || awaited.refusals.keys.sorted() != cancelled {
+            violations.append("\(awaited.name): a task that waited was not cancelled at once")
+        }
+        if !ended || awaited.log != (0..<tasks).filter({ $0 % 3 != 0 }) {
+            violations.append("\(awaited.name): tasks that waited entered as \(awaited.log)")
+        }
+        return violations + awaited.refusalsOtherThan(.cancelled)
+    }
+
+    /// A task that was accepted and is cancelled before it enters does not enter.
+    ///
+    /// It goes on while the holder is inside if it is cancelled `atOnce`.
+    public static func acceptedTasksAreCancelled<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        atOnce: Bool
+    ) -> [Violation] {
+        let awaited = Awaited(make())
+        let leave = awaited.hold()
+        let started = [
+            awaited.start { await $0.write(0) },
+            awaited.start { await $0.write(1) },
+            awaited.start { await $0.read(2) },
+        ]
+        started[0].cancel()
+        started[2].cancel()
+        let endedInside = !atOnce || eventually { awaited.refusals.count == 2 }
+        leave.open()
+        let ended = awaited.join()
+        var violations: [Violation] = []
+        if !endedInside {
+            violations.append("\(awaited.name): a task that was cancelled waits")
+        }
+        if !ended || awaited.log != [1] || awaited.reads.value != 0 {
+            violations.append("\(awaited.name): a task entered after it was cancelled")
+        }
+        if awaited.refusals != [0: .cancelled, 2: .cancelled] {
+            violations.append("\(awaited.name): the tasks heard \(awaited.refusals)")
+        }
+        // A queue comes to what was cancelled after the tasks have gone on.
+        if !eventually({ awaited.synchronized.backlogCount == 0 }) {
+            violations.append("\(awaited.name): a cancelled task is still in the backlog")
+        }
+        return violations
+    }
+}
+
+/// A value that tasks use, and what became of them.
+private struct Awaited<ChosenStrategy: Strategy>: Sendable {
+    let synchronized: Synchronized<LawState, ChosenStrategy>
+    let reads = Arrivals()
+    private let written = Collected<[Int]>([])
+    private let refused = Collected<[Int: AccessRefused]>([:])
+    private let started = Collected(0)
+    private let ended = Arrivals()
+
+    init(_ strategy: ChosenStrategy) {
+        synchronized = Synchronized(LawState(), strategy: strategy)
+    }
+
+    var name: String { ChosenStrategy.name }
+
+    /// The numbers of the writes that were made, in their order.
+    var log: [Int] { written.with { $0 } }
+
+    /// What tasks heard, by number.
+    var refusals: [Int: AccessRefused] { refused.with { $0 } }
+
+    func refusalsOtherThan(_ expected: AccessRefused?) -> [StrategyLaws.Violation] {
+        refusals.filter { $0.value != expected }.map { "\(name): task \($0) heard \($1)" }
+    }
+
+    func write(_ number: Int, whenFull: WhenFull = .wait) async {
+        do throws(AccessRefused) {
+            try await synchronized.asyncWrite(whenFull: whenFull) { _ in
+                written.with { $0.append(number) }
+            }
+        } catch {
+            refused.with { $0[number] = error }
+        }
+    }
+
+    func read(_ number: Int, whenFull: WhenFull = .wait) async {
+        do throws(AccessRefused) {
+            try await synchronized.asyncRead(whenFull: whenFull) { _ in reads.arrive() }
+        } catch {
+            refused.with { $0[number] = error }
+        }
+    }
+
+    /// Starts a task, which runs on the calling thread until it is suspended.
+    @discardableResult
+    func start(_ body: @escaping @Sendable (Self) async -> Void) -> Task<Void, Never> {
+        started.with { $0 += 1 }
+        return Task.immediate {
+            await body(self)
+            ended.arrive()
+        }
+    }
+
+    /// Waits for all tasks.
+    func join() -> Bool {
+        ended.wait(for: started.with { $0 })
+    }
+
+    /// Enters to write on another thread, and stays until the gate is opened.
+    func hold() -> Gate {
+        let (inside, leave) = (Gate(), Gate())
+        TestThread {
+            let stay = { @Sendable (_: inout LawState) in
+                inside.open()
+                _ = leave.pass()
+            }
+            try? synchronized.submitWrite(stay, completion: {})
+        }
+        inside.pass()
+        return leave
+    }
+}

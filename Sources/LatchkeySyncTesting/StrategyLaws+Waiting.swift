@@ -1,0 +1,201 @@
+public import LatchkeySync
+
+// The laws of waiting with an end, and of waiting for a condition.
+//
+// **Design.** As in the other laws, threads tell the law what they saw through gates and counts.
+
+extension StrategyLaws {
+    /// How long a wait lasts that is to end at its deadline.
+    private static let moment = Duration.milliseconds(30)
+
+    /// A wait ends at its deadline and not before, and leaves nothing behind.
+    ///
+    /// Nothing is tried if the strategy is no ``TimedStrategy``.
+    ///
+    ///     holder                 waiter
+    ///     ------                 ------
+    ///     enters
+    ///     inside ──────────────▶ waits until the deadline, gives up
+    ///     leaves ◀──────────────
+    ///                            enters: the deadline has passed, but nobody is inside
+    public static func deadlinesEndWaits<ChosenStrategy: Strategy>(
+        _ make: @escaping @Sendable () -> ChosenStrategy
+    ) -> [Violation] {
+        // A strategy guards one value, so each part has its own.
+        func part(_ law: (any TimedStrategy) -> [Violation]) -> [Violation] {
+            (make() as? any TimedStrategy).map(law) ?? []
+        }
+        return part { deadlineEndsWait($0, .read) } + part { deadlineEndsWait($0, .write) }
+            + part { timedWritersCount($0) }
+    }
+
+    private static func deadlineEndsWait<Timed: TimedStrategy>(
+        _ strategy: Timed,
+        _ mode: AccessMode
+    ) -> [Violation] {
+        let laws = StrategyLaws(blocking: { strategy })
+        let value = Synchronized<Int, Timed>(0, strategy: strategy)
+        let observer = RecordingObserver()
+        let waits = mode == .write || !Timed.traits.readsDuringWrites
+        @Sendable func enter(_ deadline: ContinuousClock.Instant) -> Bool {
+            switch mode {
+            case .read: value.read(deadline: deadline, observer: observer) { _ in true } == true
+            case .write: value.write(deadline: deadline, observer: observer) { _ in true } == true
+            }
+        }
+        return laws.violations { note in
+            let (inside, leave) = (Gate(), Gate())
+            let holder = TestThread {
+                value.write { _ in
+                    inside.open()
+                    leave.pass()
+                }
+            }
+            note(inside.pass(), "a writer cannot enter")
+            let (entered, early) = (Collected(false), Collected(false))
+            let waiter = TestThread {
+                let deadline = ContinuousClock.now + moment
+                let hasEntered = enter(deadline)
+                let isEarly = ContinuousClock.now < deadline
+                entered.with { $0 = hasEntered }
+                early.with { $0 = isEarly }
+            }
+            note(waiter.join(), "a \(mode) waits beyond its deadline")
+            note(entered.with { $0 } == !waits, "a \(mode) went in while a writer was inside")
+            note(early.with { $0 } == !waits, "a \(mode) gave up before its deadline")
+            leave.open()
+            note(holder.join(), "the holder hangs")
+            note(enter(.now - moment), "a \(mode) does not enter a free lock")
+            let calls = waits ? [.asks(mode), .isBlocked, .givesUp] : entry(mode)
+            let heard = observer.accesses
+            note(heard == [calls, entry(mode)], "the observer heard \(heard)")
+        }
+    }
+
+    private static func entry(_ mode: AccessMode) -> [RecordingObserver.Call] {
+        [.asks(mode), .enters, .leaves]
+    }
+
+    /// Writers that give up and writers that do not: what was counted is what went in, and everyone
+    /// ends.
+    private static func timedWritersCount<Timed: TimedStrategy>(_ strategy: Timed) -> [Violation] {
+        let laws = StrategyLaws(blocking: { strategy })
+        let value = Synchronized<Int, Timed>(0, strategy: strategy)
+        return laws.violations { note in
+            let entered = Collected(0)
+            let ended = TestThread.run(6) { index in
+                var count = 0
+                for round in 0..<300 {
+                    let isTimed = (index + round).isMultiple(of: 2)
+                    let deadline = ContinuousClock.now + .microseconds(round % 7 * 20)
+                    let body: (inout Int) -> Void = { value in
+                        let seen = value
+                        if round.isMultiple(of: 8) {
+                            Yield.now()
+                        }
+                        value = seen + 1
+                    }
+                    if !isTimed {
+                        value.write(body)
+                        count += 1
+                    } else if value.write(deadline: deadline, body) != nil {
+                        count += 1
+                    }
+                }
+                entered.with { [count] in $0 += count }
+            }
+            note(ended, "a thread hangs after others gave up")
+            note(value.read { $0 } == entered.with { $0 }, "a write that gave up had gone in")
+        }
+    }
+
+    /// Who waits for a condition is woken by the write that fulfils it.
+    ///
+    /// Nothing is tried if the strategy is no ``ConditionStrategy``.
+    public static func conditionsAreWaitedFor<ChosenStrategy: Strategy>(
+        _ make: @escaping @Sendable () -> ChosenStrategy
+    ) -> [Violation] {
+        guard let strategy = make() as? any ConditionStrategy else {
+            return []
+        }
+        return everyTurnIsTaken(strategy) + deadlineEndsCondition(strategy)
+    }
+
+    /// Threads take turns.
+    ///
+    /// Each turn is a wake-up of one of the waiting threads, and a lost one would stop them all.
+    /// Readers and writers that change nothing come in between.
+    private static func everyTurnIsTaken<Waiting: ConditionStrategy>(
+        _ strategy: Waiting
+    ) -> [Violation] {
+        let laws = StrategyLaws(blocking: { strategy })
+        let turn = Synchronized<Int, Waiting>(0, strategy: strategy)
+        let (threads, rounds) = (4, 300)
+        return laws.violations { note in
+            let wrong = Arrivals()
+            let ended = TestThread.run(threads + 1) { index in
+                for round in 0..<rounds {
+                    guard index < threads else {
+                        turn.write { _ in }
+                        turn.read { _ in }
+                        continue
+                    }
+                    let mine = round * threads + index
+                    turn.write(when: { $0 == mine }) { turn in
+                        if turn != mine {
+                            wrong.arrive()
+                        }
+                        turn += 1
+                    }
+                }
+            }
+            note(ended, "a thread was not woken for its turn")
+            note(wrong.value == 0, "a body ran while its condition did not hold")
+            note(turn.read { $0 } == threads * rounds, "a turn was taken twice or not at all")
+        }
+    }
+
+    private static func deadlineEndsCondition<Waiting: ConditionStrategy>(
+        _ strategy: Waiting
+    ) -> [Violation] {
+        let laws = StrategyLaws(blocking: { strategy })
+        let value = Synchronized<Int, Waiting>(0, strategy: strategy)
+        let observer = RecordingObserver()
+        func added() -> Int {
+            value.write { value in
+                value += 1
+                return value
+            }
+        }
+        return laws.violations { note in
+            let (asked, outcome, early) = (Gate(), Collected(true), Collected(false))
+            let waiter = TestThread {
+                let deadline = ContinuousClock.now + moment
+                let entered =
+                    value.write(
+                        when: { _ in
+                            asked.open()
+                            return false
+                        },
+                        deadline: deadline,
+                        observer: observer
+                    ) { _ in } != nil
+                let isEarly = ContinuousClock.now < deadline
+                outcome.with { $0 = entered }
+                early.with { $0 = isEarly }
+            }
+            note(asked.pass(), "the condition is not asked")
+            note(added() == 1, "who waits for a condition is inside")
+            note(waiter.join(), "the wait for a condition does not end at the deadline")
+            note(!outcome.with { $0 }, "a body ran though its condition never held")
+            note(!early.with { $0 }, "the wait for a condition ended before the deadline")
+            note(
+                observer.accesses == [[.asks(.write), .isBlocked, .givesUp]],
+                "the observer heard \(observer.accesses)"
+            )
+            note(added() == 2, "the lock is held after a wait")
+            let taken = value.write(when: { $0 == 2 }, deadline: .now - moment) { $0 }
+            note(taken == 2, "a condition that holds is not entered after the deadline")
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeySync
+
+/// Tasks whose thread a lock blocks.
+@Suite(.timeLimit(.minutes(1)))
+struct TaskCancellationTests {
+    /// The task has passed the first check.
+    ///
+    ///     holder                 task
+    ///     ------                 ----
+    ///     enters
+    ///     inside ──────────────▶ was not cancelled yet; sleeps on the lock
+    ///                            is cancelled
+    ///     leaves ──────────────▶ gets the lock, and must not run its body
+    @Test func `a task that is cancelled while its thread is blocked does not enter`() async {
+        let value = Guarded<[String]>([])
+        let (inside, leave) = (Gate(), Gate())
+        let holder = TestThread {
+            value.write { _ in
+                inside.open()
+                leave.pass()
+            }
+        }
+        #expect(await TestThread.result { inside.pass() })
+        let task = Task { () -> AccessRefused? in
+            do throws(AccessRefused) {
+                try await value.asyncWrite { $0.append("entered") }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let isAsleep = await TestThread.result {
+            eventually {
+                value.guarded.first.load(ordering: .relaxed) == AdaptiveLock.contended
+            }
+        }
+        #expect(isAsleep)
+        task.cancel()
+        leave.open()
+        #expect(await task.value == .cancelled)
+        #expect(await TestThread.result { holder.join() })
+        #expect(value.value == [])
+    }
+
+    @Test func `a snapshot strategy that is given a second value stops`() async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) {
+            let strategy = SnapshotStrategy()
+            _ = Synchronized([1], strategy: strategy)
+            _ = Synchronized(7, strategy: strategy)
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("guards one value and was given a second"))
+    }
+}

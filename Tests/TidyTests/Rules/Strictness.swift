@@ -1,0 +1,38 @@
+extension Rule {
+    /// Files that build the package for us, and so have to say that a warning is an error.
+    private static let ownBuilds = ["Makefile", "Dockerfile"]
+
+    static let strictness = Rule(
+        "a warning is an error in our own builds",
+        broken: [
+            Tree([
+                "Package.swift": "let isStrict = Context.environment[\"STRICT\"] != nil\n",
+                "Makefile": "build:\n\tswift build\n",
+            ]),
+            Tree(["Package.swift": "let settings: [SwiftSetting] = []\n"]),
+            Tree([
+                "Package.swift": "let isStrict = Context.environment[\"STRICT\"] != nil\n",
+                "Dockerfile": "# STRICT=1\nRUN swift build\n",
+            ]),
+        ],
+        kept: [
+            Tree([
+                "Package.swift": "let isStrict = Context.environment[\"STRICT\"] != nil\n",
+                "Makefile": "export STRICT := 1\n",
+                "Dockerfile": "ENV STRICT=1\n",
+            ])
+        ]
+    ) { tree in
+        guard let package = tree.file("Package.swift") else { return [] }
+        let opening = "let isStrict = Context.environment[\""
+        guard let line = package.lines.first(where: { $0.hasPrefix(opening) }) else {
+            return [Finding(path: package.path, line: 1, message: "nothing makes warnings errors")]
+        }
+        let variable = line.dropFirst(opening.count).prefix { $0 != "\"" }
+        return ownBuilds.compactMap(tree.file).filter { file in
+            !file.lines.contains {
+                $0.hasPrefix("export \(variable) :=") || $0.hasPrefix("ENV \(variable)=")
+            }
+        }.map { Finding(path: $0.path, line: 1, message: "does not set \(variable)") }
+    }
+}

@@ -1,0 +1,67 @@
+// Wrong uses of LatchkeySync. Each is on one line, which ends with what the compiler must say about
+// it. `run.py` compares.
+import LatchkeySync
+
+struct Moved: ~Copyable {}
+final class Shared: Sendable {}
+final class Unshared { var count = 1 }
+
+func noBody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
+    n.write(n)  // error: cannot convert value of type 'Guarded<Int>'
+    n.read(n)  // error: cannot convert value of type 'Guarded<Int>'
+    n.read(5)  // error: 'read' takes a body
+    n.write("five")  // error: cannot convert value of type 'String'
+    m.read(n)  // error: cannot convert value of type 'Guarded<Int>'
+    n.wriet { $0 += 1 }  // error: has no dynamic member 'wriet'
+    n.exchange("five")  // error: cannot convert value of type 'String'
+}
+
+func insideABody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
+    n.write { $0 += "five" }  // error: cannot convert value of type 'String'
+    m.write { $0["a"] = "five" }  // error: cannot assign value of type 'String'
+    m.write { $0.five() }  // error: has no member 'five'
+    m.read { $0["a"] = 1 }  // error: '$0' is immutable
+    n.write { $0 + 1 }  // warning: result of call to 'write
+}
+
+func noSetter(n: Guarded<Int>, property: Property) {
+    n.value = 5  // error: 'value' is a get-only property
+    property.count += 1  // error: 'count' is a get-only property
+}
+
+struct Property {
+    @GuardedProperty var count = 1
+}
+
+final class WrappedInSendable: Sendable {
+    @GuardedProperty var count = 1  // error: is mutable
+}
+
+func snapshots() {
+    _ = Synchronized<Moved, SnapshotStrategy>(Moved())  // error: needs a value that is copyable
+    _ = Synchronized<Shared, SnapshotStrategy>(Shared())  // warning: needs value semantics
+    _ = Synchronized<Unshared, SnapshotStrategy>(Unshared())  // error: to the 'Sendable' protocol
+}
+
+func values() {
+    _ = Synchronized<Moved, ActorStrategy>(Moved())  // error: conform to 'InPlaceStrategy'
+    _ = Guarded<Moved>(Moved()).value  // error: that 'Moved' conform to 'Copyable'
+}
+
+func isLarge(_ count: Int) -> Bool { count > 1 }
+
+func absent(t: Synchronized<Int, TicketStrategy>, q: Synchronized<Int, SerialQueueStrategy>) {
+    t.write(deadline: .now) { $0 += 1 }  // error: cannot wait with a deadline
+    q.read(deadline: .now) { _ in }  // error: cannot wait with a deadline
+    q.write(when: isLarge) { $0 += 1 }  // error: cannot wait for a condition
+    q.tryWrite { $0 += 1 }  // error: cannot be tried
+}
+
+func tasks(a: Synchronized<Int, ActorStrategy>) async throws {
+    try a.asyncWrite { $0 += 1 }  // error: is 'async' but is not marked with 'await'
+    a.write { $0 += 1 }  // error: requires that 'ActorStrategy' conform to 'BlockingStrategy'
+}
+
+func notATask(a: Synchronized<Int, ActorStrategy>) throws {
+    try a.asyncWrite { $0 += 1 }  // error: does not support concurrency
+}

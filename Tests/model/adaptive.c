@@ -1,0 +1,124 @@
+// Sources/LatchkeySync/RawLocks/AdaptiveLock.swift: the lock excludes, and wakes whoever sleeps.
+//
+// Design: the same functions, statement by statement. A waiter looks at the word `rounds` times
+// before it sleeps. Under the lock each thread adds one to a plain number: two at once are a data
+// race, and so is an addition that does not know of the one before.
+
+#include "checker.h"
+#include "models.h"
+
+#include <stddef.h>
+
+enum { WORD = FIRST_PLACE, NUMBER, PLACES };
+enum { UNLOCKED, LOCKED, CONTENDED };
+
+enum {
+    TRY_ACQUIRES = 1,
+    SLEPT_ACQUIRES,
+    UNLOCK_RELEASES,
+    TAKES_AS_LOCKED,
+    WAKES_NOBODY,
+    SLEEPS_UNSEEN,
+    SPINS_INTO_LOCK,
+};
+
+static bool try_lock_word(void) {
+    return compare_exchange(WORD, UNLOCKED, LOCKED, ordered(TRY_ACQUIRES, ACQUIRE), RELAXED);
+}
+
+static void lock_slowly(int rounds) {
+    for (int round = 0; round < rounds; round++) {
+        if (load(WORD, RELAXED) == UNLOCKED && (is_faulty(SPINS_INTO_LOCK) || try_lock_word())) {
+            return;
+        }
+    }
+    if (is_faulty(TAKES_AS_LOCKED)) {
+        // As if nobody else could sleep.
+        while (!try_lock_word()) {
+            if (exchange(WORD, CONTENDED, ACQUIRE) == UNLOCKED) {
+                return;
+            }
+            futex_wait(WORD, CONTENDED);
+        }
+        return;
+    }
+    while (exchange(WORD, CONTENDED, ordered(SLEPT_ACQUIRES, ACQUIRE)) != UNLOCKED) {
+        futex_wait(WORD, is_faulty(SLEEPS_UNSEEN) ? load(WORD, RELAXED) : CONTENDED);
+    }
+}
+
+static void unlock_word(void) {
+    if (exchange(WORD, UNLOCKED, ordered(UNLOCK_RELEASES, RELEASE)) == CONTENDED &&
+        !is_faulty(WAKES_NOBODY)) {
+        futex_wake(WORD);
+    }
+}
+
+static void section(int rounds) {
+    if (!try_lock_word()) {
+        lock_slowly(rounds);
+    }
+    write_plain(NUMBER, read_plain(NUMBER) + 1);
+    unlock_word();
+}
+
+static void once_at_once(int thread) {
+    (void)thread;
+    section(0);
+}
+
+static void once_after_a_look(int thread) {
+    (void)thread;
+    section(1);
+}
+
+static void twice(int thread) {
+    (void)thread;
+    section(1);
+    section(1);
+}
+
+static void tries(int thread) {
+    if (thread > 0) {
+        section(0);
+    } else if (try_lock_word()) {
+        write_plain(NUMBER, read_plain(NUMBER) + 1);
+        unlock_word();
+    }
+}
+
+static void nobody_holds(void) {
+    check(last_value(WORD) == UNLOCKED, "the lock is held at the end");
+}
+
+enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK };
+
+static const struct model models[] = {
+    {"adaptive, two sections each", 2, twice, nobody_holds, PLACES, {0}, NULL, 0, false},
+    {"adaptive, sleeping at once", 3, once_at_once, nobody_holds, PLACES, {0}, NULL, 0, false},
+    {"adaptive, one tries", 3, tries, nobody_holds, PLACES, {0}, NULL, 0, false},
+    {"adaptive, sleeping after one look",
+     3,
+     once_after_a_look,
+     nobody_holds,
+     PLACES,
+     {0},
+     NULL,
+     0,
+     false},
+};
+
+static const struct fault faults[] = {
+    {"tryLock: relaxed instead of acquiring", TRY_ACQUIRES, RELAXED, TWICE},
+    {"lock after sleep: relaxed instead of acquiring", SLEPT_ACQUIRES, RELAXED, TWICE},
+    {"unlock: relaxed instead of releasing", UNLOCK_RELEASES, RELAXED, TWICE},
+    {"lock after sleep: taken as `locked`", TAKES_AS_LOCKED, RELAXED, AT_ONCE},
+    {"unlock: no wake-up", WAKES_NOBODY, RELAXED, ONE_TRIES},
+    {"futex_wait: compares with what the word is now", SLEEPS_UNSEEN, RELAXED, AT_ONCE},
+    {"a look without tryLock", SPINS_INTO_LOCK, RELAXED, AFTER_A_LOOK},
+};
+
+int check_adaptive(void) {
+    return check_models(models, (int)(sizeof models / sizeof *models), faults,
+                        (int)(sizeof faults / sizeof *faults));
+}

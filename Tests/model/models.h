@@ -1,0 +1,12 @@
+// What main.c runs. Each prints one line per model and returns the number of wrong verdicts.
+
+#ifndef LATCHKEY_MODEL_MODELS_H
+#define LATCHKEY_MODEL_MODELS_H
+
+// The checker's own test.
+int check_litmuses(void);
+
+int check_adaptive(void);
+int check_epochs(void);
+
+#endif

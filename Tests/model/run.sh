@@ -1,0 +1,14 @@
+#!/bin/sh
+# Model-checks the adaptive lock and the snapshot's reclamation under the C++20 memory model.
+#
+#   Tests/model/run.sh
+#
+# checker.h says what the checker does. Prints a line for each model, with the number of execution
+# graphs and of complete executions, and one for each planted fault. With LATCHKEY_MODEL_TRACE=1 it
+# also prints the execution that each finding has.
+set -eu
+cd "$(dirname "$0")/../.."
+build=.build-model
+mkdir -p "$build"
+gcc -std=gnu17 -O2 -Wall -Wextra -Werror -ITests/model -o "$build/model" Tests/model/*.c
+exec timeout 600 "$build/model"
