@@ -315,6 +315,19 @@ static void lets_slow_clients_read_to_the_end(void) {
     stop();
 }
 
+// Waits until the server has refused `count` connections and those that it ended have gone. Each
+// event loop accepts and closes in its own time, and the room for those that end is bounded.
+static bool await_refused(uint64_t count) {
+    for (int waited = 0; waited < 10000; waited++) {
+        latchkey_http_statistics now = latchkey_http_measure(s.server);
+        if (now.refused_total >= count && now.connections <= 2 + LATCHKEY_HTTP_REFUSALS_MIN) {
+            return true;
+        }
+        pause_milliseconds(1);
+    }
+    return false;
+}
+
 static void hears_probes_beside_silent_connections(void) {
     latchkey_http_options options = subject_options(threads);
     options.connections_max = 2;
@@ -326,6 +339,7 @@ static void hears_probes_beside_silent_connections(void) {
         // Event loops accept in whatever order.
         CHECK(i >= 2 || subject_await_connections(&s, (uint32_t)i + 1));
     }
+    CHECK(await_refused(SILENT - 2));
     CHECK(ask_once(GET("/now")) == 503);
     // The first two are within the bound and stay; the oldest of the others has made room.
     CHECK(client_ask(&silent[0], GET("/now")) == 200);
@@ -339,6 +353,7 @@ static void hears_probes_beside_silent_connections(void) {
         CHECK(client_open(&silent[i], s.port));
         client_send(&silent[i], "GET /now HTTP/1.1\r\nHo");
     }
+    CHECK(await_refused(2 * (SILENT - 2) + 1));
     CHECK(ask_once(GET("/now")) == 503);
     CHECK(client_sees_end(&silent[2]));
     for (size_t i = 0; i < SILENT; i++) {

@@ -65,7 +65,7 @@ static void respond(latchkey_http_request *request, uint32_t status, const void 
     latchkey_http_respond(request, status, response, false);
 }
 
-static void respond_text(latchkey_http_request *request, uint32_t status, const char *text) {
+void respond_text(latchkey_http_request *request, uint32_t status, const char *text) {
     respond(request, status, text, strlen(text));
 }
 
@@ -286,9 +286,4 @@ bool subject_await_suspended(subject *s, uint32_t count) {
 bool path_is(const latchkey_http_request *request, const char *path) {
     return request->path.count == strlen(path) &&
            memcmp(request->path.bytes, path, request->path.count) == 0;
-}
-
-void respond_text(latchkey_http_request *request, uint32_t status, const char *text) {
-    latchkey_http_respond(request, status, latchkey_http_response_create_copy(text, strlen(text)),
-                          false);
 }
