@@ -65,7 +65,7 @@ $(FLOOR): Benchmarks/floor.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
 
-$(HEAP): Benchmarks/heap.c
+$(HEAP): Tests/allocations/counter.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o $@ $<
 

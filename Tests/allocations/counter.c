@@ -1,10 +1,12 @@
 // Counts the allocations of the process that it is loaded into (LD_PRELOAD).
 //
 // The count is a word in the file that LATCHKEY_ALLOCATIONS names, which another process may read
-// at any time. glibc's own functions stand behind the names that are replaced.
+// at any time. The process itself looks latchkey_heap() up by name (SyncBenchmark/Memory.swift).
+// glibc's own functions stand behind the names that are replaced.
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,6 +32,14 @@ __attribute__((constructor)) static void share(void) {
     if (page != MAP_FAILED) {
         allocations = page;
     }
+}
+
+// How many allocations there were, and how many bytes are in use: blocks with their headers, in all
+// arenas.
+void latchkey_heap(uint64_t *count, uint64_t *bytes) {
+    struct mallinfo2 info = mallinfo2();
+    *count = atomic_load_explicit(allocations, memory_order_relaxed);
+    *bytes = info.uordblks + info.hblkhd;
 }
 
 static void count_one(void) {
