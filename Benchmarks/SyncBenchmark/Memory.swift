@@ -3,7 +3,7 @@ import Glibc
 import LatchkeyStrategies
 
 // What the heap holds for one guarded integer, and how often an access to an actor allocates. Runs
-// with `heap.c` loaded into the process.
+// with `Tests/allocations/counter.c` loaded into the process.
 
 /// Prints the rows: a line of JSON each.
 func measureMemory() throws {
