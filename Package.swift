@@ -55,6 +55,7 @@ let package = Package(
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "LatchkeySettings"),
+        .target(name: "LatchkeyTrace"),
         .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeyStrategies", dependencies: ["LatchkeySync"]),
@@ -99,7 +100,7 @@ let package = Package(
             dependencies: [
                 "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
                 "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies",
+                "LatchkeyStrategies", "LatchkeyTrace",
             ],
             // The contract and the dashboard are served from the program itself. The contract is a
             // link to the file at the root.
@@ -161,9 +162,10 @@ let package = Package(
             name: "LatchkeyServiceTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService",
-                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace",
             ]
         ),
+        .testTarget(name: "LatchkeyTraceTests", dependencies: ["LatchkeyTrace"]),
         .testTarget(
             name: "LatchkeyMachineTests",
             dependencies: ["LatchkeyMachine", "LatchkeyTestSupport"]
@@ -185,7 +187,7 @@ let package = Package(
             name: "LatchkeyIntegrationTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
+                "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

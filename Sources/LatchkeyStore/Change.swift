@@ -111,7 +111,7 @@ extension Change {
         case evict
 
         /// The bytes of a value or a patch.
-        fileprivate var content: UnsafeRawBufferPointer? {
+        package var content: UnsafeRawBufferPointer? {
             switch self {
             case .put(let bytes), .merge(let bytes): unsafe bytes
             case .get, .delete, .increment, .expire, .evict: nil

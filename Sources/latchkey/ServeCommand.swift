@@ -51,6 +51,10 @@ enum ServeCommand {
         } else if configuration.metering == .off {
             throw UsageError("--shadow has no meaning with --metering off: nothing would be seen.")
         }
+        for name in ["record-sample", "record-bytes"]
+        where values.isGiven(name) && configuration.recording.path.isEmpty {
+            throw UsageError("--\(name) has no meaning without --record.")
+        }
         return configuration
     }
 }

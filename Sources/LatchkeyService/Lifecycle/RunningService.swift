@@ -26,7 +26,14 @@ package final class RunningService: Sendable {
     package var port: UInt16 { server.port }
 
     /// Starts to listen and serve.
-    package init(_ configuration: ServiceConfiguration) throws(HTTPServerError) {
+    ///
+    /// - Parameters:
+    ///   - configuration: The choices.
+    ///   - recorder: Records the operations, if there is one.
+    package init(
+        _ configuration: ServiceConfiguration,
+        recorder: TraceRecorder? = nil
+    ) throws(HTTPServerError) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
@@ -52,6 +59,7 @@ package final class RunningService: Sendable {
                 expiries: expiries,
                 evictor: evictor,
                 watches: watches,
+                recorder: recorder,
                 table: RouteTable(
                     metrics: metrics,
                     repetition: Repetition(configuration.idempotency, registry)
@@ -111,6 +119,7 @@ private struct StoreRouteMaker: StrategyVisitor {
     let expiries: ExpiryQueue
     let evictor: Evictor
     let watches: WatchHub
+    let recorder: TraceRecorder?
     let table: RouteTable
 
     typealias Output = (
@@ -163,7 +172,11 @@ private struct StoreRouteMaker: StrategyVisitor {
             expiries: expiries,
             evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
         )
-        let serving = ShadowedStore(base: journaled, shadows: shadows(of: store))
+        let serving = SampledStore(
+            base: journaled,
+            shadows: shadows(of: store),
+            recorder: recorder
+        )
         let watched = WatchedStore(
             journal: journal,
             usage: { store.usage },

@@ -33,9 +33,16 @@ package enum Service {
             log.write(.error, "cannot start", ["reason": reason])
             return 1
         }
+        let recorder: TraceRecorder?
+        do {
+            recorder = try Self.recorder(configuration.recording, log)
+        } catch {
+            log.write(.error, "cannot start", ["reason": error.message])
+            return 1
+        }
         let instance: RunningService
         do {
-            instance = try RunningService(configuration)
+            instance = try RunningService(configuration, recorder: recorder)
         } catch {
             log.write(.error, "cannot start", ["reason": error.description])
             return 1
@@ -53,6 +60,13 @@ package enum Service {
         // The next signal has its default action: it ends the process at once.
         unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         let cutOff = instance.drain()
+        if let found = recorder?.finish() {
+            log.write(
+                .info,
+                "recorded",
+                ["operations": "\(found.recordedCount)", "lost": "\(found.lostCount)"]
+            )
+        }
         guard cutOff == (0, 0) else {
             log.write(
                 .error,
@@ -66,5 +80,12 @@ package enum Service {
         }
         log.write(.info, "stopped")
         return 0
+    }
+
+    private static func recorder(
+        _ settings: RecordingSettings,
+        _ log: Log
+    ) throws(RecordingFailure) -> TraceRecorder? {
+        settings.path.isEmpty ? nil : try TraceRecorder(settings, log: log)
     }
 }

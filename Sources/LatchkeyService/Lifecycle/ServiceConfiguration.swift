@@ -37,6 +37,7 @@ package struct ServiceConfiguration: Sendable {
     package var sendsServerTiming = false
     package var logFormat = Log.Format.text
     package var logLevel = Log.Level.info
+    package var recording = RecordingSettings()
     package var version = "0"
 
     package init() {}
@@ -54,6 +55,7 @@ extension ServiceConfiguration: Configurable {
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
+        + RecordingSettings.settings.map { $0.contained(in: \.recording) }
         + ownSettings
 
     private static let strategyNames = StrategyKind.allCases.map(\.rawValue)

@@ -29,7 +29,7 @@ struct ShadowSampler: Sendable {
 
     /// The output function of SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom
     /// number generators*, 2014): every bit of the result depends on every bit of the number.
-    private static func mix(_ number: UInt64) -> UInt64 {
+    static func mix(_ number: UInt64) -> UInt64 {
         var mixed = number &* 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB

@@ -11,6 +11,7 @@ extension Rule {
         "CMicrohttpd": [],
         "CYajl": [],
         "LatchkeySettings": [],
+        "LatchkeyTrace": [],
         "LatchkeySync": ["CLatchkeySystem"],
         "LatchkeyStrategies": ["LatchkeySync"],
         "LatchkeySyncTesting": ["LatchkeySync"],
@@ -33,7 +34,7 @@ extension Rule {
         "LatchkeyService": [
             "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
             "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
-            "LatchkeyStrategies",
+            "LatchkeyStrategies", "LatchkeyTrace",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [

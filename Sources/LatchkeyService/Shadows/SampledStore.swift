@@ -1,10 +1,11 @@
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The serving store, which also applies sampled operations to the shadows.
-struct ShadowedStore<Base: CommittingStore>: CommittingStore {
+/// The serving store, whose operations are also sampled: for the shadows, and for a recording.
+struct SampledStore<Base: CommittingStore>: CommittingStore {
     let base: Base
     let shadows: Shadows?
+    let recorder: TraceRecorder?
 
     /// Always inlined: else the completion of each `GET` is allocated.
     @inline(__always)
@@ -13,6 +14,7 @@ struct ShadowedStore<Base: CommittingStore>: CommittingStore {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
+        recorder?.record(reading: name)
         let apply = shadows?.sample {
             let copy = name.copy()
             return { $0.look(copy) }
@@ -26,6 +28,7 @@ struct ShadowedStore<Base: CommittingStore>: CommittingStore {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
+        recorder?.record(change)
         let apply = shadows?.sample {
             let copy = change.unconditionalCopy()
             return { $0.commit(copy) }
@@ -39,6 +42,7 @@ struct ShadowedStore<Base: CommittingStore>: CommittingStore {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Page) -> Void
     ) {
+        recorder?.recordList()
         let apply = shadows?.sample { { $0.list(request) } }
         base.list(request, observer: observer, completion: completion)
         apply?()

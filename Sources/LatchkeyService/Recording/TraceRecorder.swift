@@ -1,0 +1,258 @@
+internal import CLatchkeySystem
+internal import Dispatch
+internal import Glibc
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+internal import LatchkeyTrace
+internal import Synchronization
+
+/// Records a sample of the live operations into a file.
+///
+/// **Design.** A serving thread draws by a hash of the time, so that threads share nothing for an
+/// operation that is not recorded. It appends one that is, 16 bytes, to a buffer under a lock. A
+/// queue writes the buffer when it is long enough, and every second, so that a killed service loses
+/// at most that. No serving thread waits for a disk: while the buffer has no room, operations are
+/// dropped and counted.
+///
+/// Times are taken before the lock and raised to the last one in the buffer, so that they never run
+/// backwards in the file.
+///
+/// The name's hash has a seed of the process, which is not recorded: nobody can find a name by
+/// trying likely ones.
+package final class TraceRecorder: Sendable {
+    private struct Buffer {
+        var bytes: [UInt8] = []
+        var lastNanoseconds: UInt64 = 0
+        /// Of the file, with what is still in the buffer.
+        var byteCount = TraceHeader.byteCount
+        var lostCount = 0
+        /// Whether the queue has been asked to write the buffer.
+        var isAsked = false
+    }
+
+    /// What the recording came to.
+    package struct Summary: Sendable, Equatable {
+        package var recordedCount: Int
+        /// Operations that could not be written in time, or not at all.
+        package var lostCount: Int
+    }
+
+    /// The queue is asked to write this much.
+    private static let writtenByteCount = 64 << 10
+    private static let bufferByteCountMax = 1 << 20
+    private static let flushInterval = DispatchTimeInterval.seconds(1)
+
+    private let buffer = Guarded(Buffer())
+    /// Also ends when the bound is reached, or a write fails.
+    private let isRecording = Atomic(true)
+    private let sampleInterval: UInt64
+    private let seed: UInt64
+    private let byteCountMax: Int
+    private let startNanoseconds: UInt64
+    private let nanoseconds: @Sendable () -> UInt64
+    private let descriptor: Int32
+    private let log: Log
+    private let queue = DispatchQueue(label: "latchkey.recording")
+    /// SAFETY: used by `init` and `finish` only, which are not called at the same time.
+    private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+    /// Makes the file and begins to record.
+    package init(
+        _ settings: RecordingSettings,
+        log: Log,
+        seed: UInt64 = .random(in: .min ... .max),
+        nanoseconds: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
+    ) throws(RecordingFailure) {
+        descriptor = unsafe open(
+            settings.path,
+            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+            0o600
+        )
+        guard descriptor >= 0 else {
+            throw RecordingFailure(path: settings.path, code: errno)
+        }
+        sampleInterval = UInt64(settings.sampleInterval)
+        byteCountMax = settings.byteCountMax
+        self.log = log
+        self.seed = seed
+        self.nanoseconds = nanoseconds
+        startNanoseconds = nanoseconds()
+        let header = TraceHeader(
+            sampleInterval: UInt32(settings.sampleInterval),
+            startedMilliseconds: StoreClock.system.now()
+        )
+        guard Self.write(header.bytes, to: descriptor) == TraceHeader.byteCount else {
+            let code = errno
+            close(descriptor)
+            throw RecordingFailure(path: settings.path, code: code)
+        }
+        unsafe timer = DispatchSource.makeTimerSource(queue: queue)
+        unsafe timer.schedule(
+            deadline: .now() + Self.flushInterval,
+            repeating: Self.flushInterval
+        )
+        unsafe timer.setEventHandler { [weak self] in self?.writeBuffer() }
+        unsafe timer.resume()
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    // MARK: On serving threads
+
+    func record(reading name: PropertyName) {
+        if let time = draw() {
+            append([Self.record(time, name, .get)])
+        }
+    }
+
+    func record(_ change: Change) {
+        guard let time = draw() else { return }
+        switch change {
+        case .step(let step):
+            append([Self.record(time, step)].compactMap(\.self))
+        case .transaction(let transaction):
+            var records = transaction.steps.compactMap { Self.record(time, $0) }
+            for index in records.indices.dropFirst() {
+                records[index].isJoined = true
+            }
+            append(records)
+        }
+    }
+
+    func recordList() {
+        if let time = draw() {
+            append([TraceRecord(nanoseconds: time, key: 0, kind: .list)])
+        }
+    }
+
+    /// The time of an operation since the start, if it is to be recorded.
+    private func draw() -> UInt64? {
+        guard isRecording.load(ordering: .relaxed) else { return nil }
+        let now = nanoseconds()
+        return ShadowSampler.mix(now &+ seed) % sampleInterval == 0
+            ? now &- startNanoseconds : nil
+    }
+
+    private static func record(
+        _ time: UInt64,
+        _ name: PropertyName,
+        _ kind: TraceRecord.Kind,
+        byteCount: Int = 0
+    ) -> TraceRecord {
+        TraceRecord(
+            nanoseconds: time,
+            key: UInt32(truncatingIfNeeded: name.hash),
+            kind: kind,
+            sizeClass: byteCount > 0 ? TraceRecord.sizeClass(byteCount: byteCount) : 0
+        )
+    }
+
+    /// Nil for what the store does by itself.
+    private static func record(_ time: UInt64, _ step: Change.Step) -> TraceRecord? {
+        let kind: TraceRecord.Kind
+        switch step.action {
+        case .get: kind = .get
+        case .put: kind = .put
+        case .delete: kind = .delete
+        case .increment: kind = .increment
+        case .merge: kind = .merge
+        case .expire, .evict: return nil
+        }
+        let byteCount = unsafe step.action.content?.count ?? 0
+        return record(time, step.name, kind, byteCount: byteCount)
+    }
+
+    private func append(_ records: [TraceRecord]) {
+        let asks = buffer.write { buffer in
+            let count = records.count * TraceRecord.byteCount
+            guard buffer.byteCount + count <= byteCountMax else {
+                if isRecording.exchange(false, ordering: .relaxed) {
+                    log.write(.warning, "recording has ended", ["reason": "--record-bytes"])
+                }
+                return false
+            }
+            guard buffer.bytes.count + count <= Self.bufferByteCountMax else {
+                buffer.lostCount += records.count
+                return false
+            }
+            for var record in records {
+                record.nanoseconds = max(record.nanoseconds, buffer.lastNanoseconds)
+                buffer.lastNanoseconds = record.nanoseconds
+                record.append(to: &buffer.bytes)
+            }
+            buffer.byteCount += count
+            guard buffer.bytes.count >= Self.writtenByteCount, !buffer.isAsked else { return false }
+            buffer.isAsked = true
+            return true
+        }
+        if asks {
+            queue.async { self.writeBuffer() }
+        }
+    }
+
+    // MARK: On the queue
+
+    private func writeBuffer() {
+        let bytes = buffer.write { buffer in
+            buffer.isAsked = false
+            defer { buffer.bytes = [] }
+            return buffer.bytes
+        }
+        guard !bytes.isEmpty else { return }
+        let written = Self.write(bytes, to: descriptor)
+        guard written < bytes.count else { return }
+        let reason = RecordingFailure.reason(errno)
+        buffer.write { buffer in
+            buffer.lostCount += (bytes.count - written) / TraceRecord.byteCount
+            buffer.byteCount -= bytes.count - written
+        }
+        if isRecording.exchange(false, ordering: .relaxed) {
+            log.write(.warning, "recording has ended", ["reason": reason])
+        }
+    }
+
+    /// Returns how many bytes were written; fewer than there are is an error.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes[written...].withUnsafeBytes { rest in
+                unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+            }
+            guard count > 0 || errno == EINTR else { break }
+            written += max(0, count)
+        }
+        return written
+    }
+
+    // MARK: The end
+
+    /// Writes what is in the buffer, and ends the recording.
+    ///
+    /// Call it once, when nothing is served any more.
+    package func finish() -> Summary {
+        isRecording.store(false, ordering: .relaxed)
+        unsafe timer.cancel()
+        queue.sync { writeBuffer() }
+        return buffer.read { buffer in
+            Summary(
+                recordedCount: (buffer.byteCount - TraceHeader.byteCount) / TraceRecord.byteCount,
+                lostCount: buffer.lostCount
+            )
+        }
+    }
+}
+
+/// Why a recording cannot begin.
+package struct RecordingFailure: Error {
+    package let message: String
+
+    fileprivate init(path: String, code: Int32) {
+        message = "the recording '\(path)' cannot be made: \(Self.reason(code))"
+    }
+
+    fileprivate static func reason(_ code: Int32) -> String {
+        unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+    }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import LatchkeyTestSupport
+import LatchkeyTrace
+import Testing
+
+/// `serve --record`: what the file of a real service has, and where a recording ends.
+@Suite(.timeLimit(.minutes(3)))
+struct RecordingTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private var path: String { folder.path + "trace" }
+
+    private func bytes() throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
+
+    /// Serves with a recording, runs the body, and returns the trace and what the service said.
+    private func trace(
+        _ flags: [String],
+        after shell: String? = nil,
+        _ body: @escaping @Sendable (Site) throws -> Void
+    ) async throws -> (trace: Trace, log: String) {
+        let program = try Program(
+            ["serve", "--port", "0", "--record", path] + flags,
+            after: shell
+        )
+        try await offPool { try body(Site(port: program.awaitPort())) }
+        program.signal(SIGTERM)
+        let ended = try await offPool { program.finish() }
+        #expect(ended.status == 0)
+        return (try Trace(bytes()), ended.errors)
+    }
+
+    private static func put(_ site: Site, _ name: String, _ value: String) throws {
+        #expect(try site.ask("PUT", "/v1/properties/\(name)", value).status / 100 == 2)
+    }
+
+    @Test func `every kind of operation is recorded, with its property and size`() async throws {
+        let found = try await trace(["--record-sample", "1/1"]) { site in
+            try Self.put(site, "first", "\"secret-1\"")
+            _ = try site.ask("GET", "/v1/properties/first")
+            _ = try site.ask("POST", "/v1/properties/second/increment")
+            _ = try site.ask(
+                "PATCH",
+                "/v1/properties/first",
+                "{}",
+                headers: ["Content-Type: application/merge-patch+json"]
+            )
+            _ = try site.ask("GET", "/v1/properties?prefix=f")
+            _ = try site.ask(
+                "POST",
+                "/v1/transactions",
+                #"{"then":[{"put":"first","value":1},{"delete":"second"}]}"#
+            )
+            _ = try site.ask("DELETE", "/v1/properties/first")
+        }
+        let records = found.trace.records
+        #expect(
+            records.map(\.kind) == [
+                .put, .get, .increment, .merge, .list, .put, .delete, .delete,
+            ]
+        )
+        #expect(records.map(\.sizeClass) == [4, 0, 0, 2, 0, 1, 0, 0])
+        #expect(records.map(\.isJoined) == [false, false, false, false, false, false, true, false])
+        let first = records[0].key
+        let second = records[2].key
+        #expect(first != second)
+        #expect(records.map(\.key) == [first, first, second, first, 0, first, second, first])
+        #expect(found.trace.header.sampleInterval == 1)
+        #expect(found.log.contains("recorded operations=8 lost=0"))
+    }
+
+    @Test func `the file has no name, no value, and nothing that is the same next time`()
+        async throws
+    {
+        let found = try await trace(["--record-sample", "1/1"]) { site in
+            try Self.put(site, "a-name-to-find", "\"a-value-to-find\"")
+        }
+        let text = String(decoding: try bytes(), as: UTF8.self)
+        #expect(!text.contains("to-find"))
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+        #expect(mode as? Int == 0o600)
+        try FileManager.default.removeItem(atPath: path)
+        let other = try await trace(["--record-sample", "1/1"]) { site in
+            try Self.put(site, "a-name-to-find", "\"a-value-to-find\"")
+        }
+        #expect(found.trace.records[0].key != other.trace.records[0].key)
+    }
+
+    @Test func `the share of the operations is the one that was asked for`() async throws {
+        let count = 8000
+        let found = try await trace(["--record-sample", "1/16"]) { site in
+            let client = try site.client()
+            for _ in 0..<count {
+                _ = try client.request("GET", "/v1/properties/none")
+            }
+        }
+        // Binomial with a mean of 500: six standard deviations are 130.
+        #expect(abs(found.trace.records.count - count / 16) < 130)
+        #expect(found.trace.header.sampleInterval == 16)
+    }
+
+    @Test func `the recording ends at its bound, and the service goes on`() async throws {
+        let found = try await trace(["--record-sample", "1/1", "--record-bytes", "4096"]) { site in
+            let client = try site.client()
+            for _ in 0..<300 {
+                #expect(try client.request("GET", "/v1/properties/none").status == 404)
+            }
+        }
+        #expect(try bytes().count == 4096)
+        #expect(found.trace.records.count == 252)
+        #expect(found.log.contains("recording has ended"))
+        #expect(found.log.contains("recorded operations=252 lost=0"))
+    }
+
+    @Test func `a disk that takes no more ends the recording, and the service goes on`()
+        async throws
+    {
+        // The shell's unit is 512 bytes. An ignored signal stays ignored: the write is an error.
+        let shell = "trap '' XFSZ; ulimit -f 2"
+        let found = try await trace(["--record-sample", "1/1"], after: shell) { site in
+            let client = try site.client()
+            for _ in 0..<300 {
+                #expect(try client.request("GET", "/v1/properties/none").status == 404)
+            }
+        }
+        #expect(try bytes().count == 1024)
+        #expect(found.trace.records.count == 60)
+        #expect(found.log.contains("recorded operations=60 lost=240"))
+        #expect(found.log.contains("File too large"))
+    }
+
+    @Test func `a service that is killed leaves what it recorded a second before`() async throws {
+        let program = try Program(
+            ["serve", "--port", "0", "--record", path, "--record-sample", "1/1"]
+        )
+        let path = path
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            try Self.put(site, "a", "1")
+            let end = ContinuousClock.now + .seconds(20)
+            while try Data(contentsOf: URL(fileURLWithPath: path)).count < 80 {
+                try #require(ContinuousClock.now < end)
+                usleep(10_000)
+            }
+            program.signal(SIGKILL)
+            _ = program.finish()
+        }
+        #expect(try Trace(bytes()).records.map(\.kind) == [.put])
+    }
+
+    @Test func `a file that exists is not overwritten`() async throws {
+        try Data("precious".utf8).write(to: URL(fileURLWithPath: path))
+        let ended = try await Program.result(of: ["serve", "--port", "0", "--record", path])
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("cannot be made: File exists"))
+        #expect(try bytes() == Array("precious".utf8))
+    }
+
+    @Test func `a folder that is not there is an error at start`() async throws {
+        let ended = try await Program.result(
+            of: ["serve", "--port", "0", "--record", folder.path + "none/trace"]
+        )
+        #expect(ended.status == 1)
+        #expect(ended.errors.contains("No such file or directory"))
+    }
+
+    @Test(arguments: ["--record-sample=1/2", "--record-bytes=4096"])
+    func `the bounds of a recording need one`(flag: String) async throws {
+        let ended = try await Program.result(of: ["serve", flag])
+        #expect(ended.status == 2)
+        #expect(ended.errors.contains("has no meaning without --record."))
+    }
+}
