@@ -86,7 +86,7 @@ let package = Package(
             name: "LatchkeyComparison",
             dependencies: [
                 "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
             ]
         ),
         .target(
@@ -110,7 +110,7 @@ let package = Package(
             name: "latchkey",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
             ]
         ),
         .executableTarget(
@@ -174,7 +174,7 @@ let package = Package(
             name: "LatchkeyComparisonTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyContention", "LatchkeyMachine", "LatchkeyReport",
-                "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace",
             ]
         ),
         .testTarget(

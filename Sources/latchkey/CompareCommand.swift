@@ -67,13 +67,19 @@ enum CompareCommand {
     private static let interrupts = Atomic<Int>(0)
 
     private static func measure(_ values: FlagValues) throws(UsageError) {
-        let settings = try CompareFlags.settings(values)
+        let trace = try replayedTrace(values)
+        let settings = try CompareFlags.settings(values, replaying: trace)
         try checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let outcome = orFail {
-            try ComparisonRun(settings, version: Latchkey.version, executable: program).run(
+            try ComparisonRun(
+                settings,
+                version: Latchkey.version,
+                executable: program,
+                trace: trace
+            ).run(
                 isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
                 progress: { line.show($0) }
             )
@@ -89,6 +95,23 @@ enum CompareCommand {
         if let failure = outcome.failure { fail(failure.message) }
         if report.isInterrupted { exit(130) }
         exit(status(of: report))
+    }
+
+    private static func replayedTrace(_ values: FlagValues) throws(UsageError) -> ReplayedTrace? {
+        guard values.isGiven(CompareFlags.trace.name) else {
+            guard !values.isGiven(CompareFlags.speed.name) else {
+                throw UsageError(
+                    "\(values.source(CompareFlags.speed)) has no meaning without --trace."
+                )
+            }
+            return nil
+        }
+        return orFail {
+            try TraceFile.read(
+                values.text(CompareFlags.trace.name),
+                speed: Double(values.text(CompareFlags.speed.name)) ?? 1
+            )
+        }
     }
 
     private static func status(of report: ComparisonReport) -> Int32 {

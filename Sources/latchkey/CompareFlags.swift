@@ -14,8 +14,26 @@ enum CompareFlags {
             .joined(separator: " ")
     )
 
+    static let trace = file(
+        "trace",
+        "Replays the operations of this file, which 'latchkey serve --record' has written, at "
+            + "their times. --duration is the part of it that a repeat measures, 2s unless given."
+    )
+
+    static let speed = Flag(
+        "speed",
+        .spelling(
+            placeholder: "X",
+            help: "a number from 0.001 to 1000",
+            isRight: { Double($0).map((0.001...1000).contains) ?? false }
+        ),
+        default: "1",
+        "How many times faster than recorded a trace is replayed. A trace of 1/16 of the "
+            + "operations has the whole rate again at 16."
+    )
+
     /// What is measured, and how.
-    static let measuring = [preset] + ComparisonSettings.settings.map { Flag($0) }
+    static let measuring = [preset, trace, speed] + ComparisonSettings.settings.map { Flag($0) }
 
     /// What is written besides standard output.
     static let files = [
@@ -38,9 +56,17 @@ enum CompareFlags {
         Flag(name, .text(placeholder: "FILE"), default: "", help)
     }
 
+    /// How long a repeat replays a trace, at most.
+    private static let replaySeconds = 2.0
+
     /// The settings that the flags make.
-    static func settings(_ values: FlagValues) throws(UsageError) -> ComparisonSettings {
+    static func settings(
+        _ values: FlagValues,
+        replaying trace: ReplayedTrace? = nil
+    ) throws(UsageError) -> ComparisonSettings {
         var settings = ComparisonSettings()
+        settings.trace = trace?.source
+        if trace != nil { settings.durationSeconds = replaySeconds }
         settings.transport = values.choice("transport")
         if settings.transport == .http { settings.useHTTPDefaults() }
         if values.isGiven(preset.name) {
@@ -51,11 +77,14 @@ enum CompareFlags {
         for flag in measuring where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
             throw UsageError(
                 "\(values.source(flag)) has "
-                    + (settings.transport == .http
-                        ? "no meaning over HTTP." : "a meaning over HTTP only.")
+                    + (trace != nil && settings.transport == .memory
+                        ? "no meaning with --trace."
+                        : settings.transport == .http
+                            ? "no meaning over HTTP." : "a meaning over HTTP only.")
             )
         }
         try values.set(in: &settings)
+        trace?.apply(to: &settings)
         do {
             try settings.validate()
         } catch {

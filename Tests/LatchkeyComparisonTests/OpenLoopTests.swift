@@ -21,7 +21,7 @@ struct OpenLoopTests {
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
             warmUpNanoseconds: 2_000_000,
             measuredNanoseconds: Self.measuredNanoseconds,
-            interval: Self.interval
+            pace: .constant(interval: Self.interval)
         )
         let result = try await TestThread.result {
             Result {

@@ -41,6 +41,17 @@ struct ReportSchemaTests {
         report.cases[0].repeats[0].futexCalls = 1
         report.cases[0].repeats[0].refused = 1
         report.cases[0].repeats[0].responseFromIntendedStart = .sample(p50: 1)
+        report.cases[0].repeats[0].startDelay = .sample(p50: 1)
+        report.cases[0].summary.startDelay = .sample(p50: 1)
+        report.cases[1].workload.arrival = .recorded(operationsPerSecond: 100)
+        report.settings.trace = ReplayedTrace.Source(
+            file: "a.trace",
+            speed: 16,
+            sampleInterval: 16,
+            operations: 100,
+            seconds: 1.5,
+            isCutOff: true
+        )
         let estimate = ComparisonReport.Estimate(value: 1, low: 0, high: 2)
         report.fits = [
             ComparisonReport.ScalingFit(

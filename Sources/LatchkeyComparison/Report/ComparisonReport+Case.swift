@@ -53,6 +53,10 @@ extension ComparisonReport {
         /// Open loop only. Operations that were due and had not begun at the end count with the
         /// time until then.
         package var responseFromIntendedStart: Durations?
+        /// From the intended start to the real one.
+        ///
+        /// Open loop only.
+        package var startDelay: Durations?
         /// How many operations the metered part of the repeat did.
         ///
         /// Wait, hold, contention, hand-offs and system calls are of these; everything else is of
@@ -98,6 +102,7 @@ extension ComparisonReport {
         package var hold: Durations?
         package var response: Durations?
         package var responseFromIntendedStart: Durations?
+        package var startDelay: Durations?
         package var contendedRatio: Double?
         package var handOffsPerSecond: Double?
         package var cpuSecondsPerMillionOperations: Double?

@@ -13,7 +13,7 @@ extension ComparisonSettings: Configurable {
             .spelling(
                 placeholder: "ARRIVAL",
                 help: "closed, or open:RATE such as open:100000",
-                isRight: { Arrival(rawValue: $0) != nil }
+                isRight: { $0 == "closed" || $0.hasPrefix("open:") && Arrival(rawValue: $0) != nil }
             ),
             \.arrival,
             "When operations begin. closed: a thread begins the next operation when the last one "
@@ -152,8 +152,10 @@ extension ComparisonSettings: Configurable {
     /// Whether a setting changes anything with this transport.
     package func hasMeaning(_ name: String) -> Bool {
         switch name {
+        case "outside" where trace != nil: false
         case "section", "outside": transport == .memory
         case "thread-mode": transport == .http
+        case "read-ratio", "keys", "skew", "arrival": trace == nil
         case _: true
         }
     }

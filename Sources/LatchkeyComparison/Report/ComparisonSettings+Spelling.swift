@@ -38,14 +38,19 @@ extension KeySkew: RawRepresentable, Codable {
     }
 }
 
-/// `closed`, or `open:100000` operations a second.
+/// `closed`, or `open:100000` operations a second; of a trace, `recorded:2500.5`.
 extension Arrival: RawRepresentable, Codable {
     package init?(rawValue: String) {
-        let rate = rest(of: rawValue, after: "open:").flatMap(Double.init)
+        func rate(after prefix: String) -> Double? {
+            let rate = rest(of: rawValue, after: prefix).flatMap(Double.init)
+            return rate.flatMap { $0 > 0 && $0.isFinite ? $0 : nil }
+        }
         if rawValue == "closed" {
             self = .closed
-        } else if let rate, rate > 0, rate.isFinite {
+        } else if let rate = rate(after: "open:") {
             self = .open(operationsPerSecond: rate)
+        } else if let rate = rate(after: "recorded:") {
+            self = .recorded(operationsPerSecond: rate)
         } else {
             return nil
         }
@@ -55,6 +60,15 @@ extension Arrival: RawRepresentable, Codable {
         switch self {
         case .closed: "closed"
         case .open(let rate): "open:" + shortText(rate)
+        case .recorded(let rate): "recorded:" + shortText(rate)
+        }
+    }
+
+    /// The operations that are due in a second, unless the next one is due when the last has ended.
+    package var operationsPerSecond: Double? {
+        switch self {
+        case .closed: nil
+        case .open(let rate), .recorded(let rate): rate
         }
     }
 }

@@ -23,6 +23,8 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var skews = [KeySkew.uniform]
     package var stripes = [1]
     package var arrival = Arrival.closed
+    /// The trace that is replayed, if one is.
+    package var trace: ReplayedTrace.Source?
     /// Over HTTP: how the service assigns connections to threads.
     package var threadModes = [ThreadMode.eventLoop, .threadPerConnection]
     /// The time for which one repeat is measured.
@@ -66,6 +68,8 @@ package enum Arrival: Sendable, Hashable {
     case closed
     /// At a constant rate, of all threads together, whether or not the last one has ended.
     case open(operationsPerSecond: Double)
+    /// At the times of a trace, which come to this rate on average.
+    case recorded(operationsPerSecond: Double)
 }
 
 /// How the service gives connections to threads.

@@ -159,6 +159,7 @@ extension ComparisonReport.Summary {
             hold: .median(repeats.compactMap(\.hold)),
             response: .median(repeats.compactMap(\.response)),
             responseFromIntendedStart: .median(repeats.compactMap(\.responseFromIntendedStart)),
+            startDelay: .median(repeats.compactMap(\.startDelay)),
             contendedRatio: perMetered(\.contended).map { min(1, $0) },
             handOffsPerSecond: perMetered(\.handOffs).map { $0 * spread.median },
             cpuSecondsPerMillionOperations: median { found in

@@ -13,6 +13,7 @@ package struct ComparisonRun: Sendable {
     let version: String
     let schedule: Schedule
     private let executable: String
+    private let trace: ReplayedTrace?
 
     /// The result of a run, and the failure that ended it early, if one did.
     package struct Outcome: Sendable {
@@ -24,13 +25,16 @@ package struct ComparisonRun: Sendable {
     ///   - settings: What to compare.
     ///   - version: Latchkey's version.
     ///   - executable: The program whose `serve` is started, over HTTP.
+    ///   - trace: The trace to replay, which the settings describe.
     /// - Throws: A sentence about the first setting that makes no sense.
     package init(
         _ settings: ComparisonSettings,
         version: String,
-        executable: String = ""
+        executable: String = "",
+        trace: ReplayedTrace? = nil
     ) throws(ComparisonError) {
         try settings.validate()
+        self.trace = trace
         self.settings = settings
         self.version = version
         self.executable = executable
@@ -118,7 +122,8 @@ package struct ComparisonRun: Sendable {
         _ isInterrupted: @escaping @Sendable () -> Bool
     ) throws(ComparisonError) -> any ComparisonMethod {
         switch settings.transport {
-        case .memory: MemoryComparison(settings, schedule, isInterrupted: isInterrupted)
+        case .memory:
+            MemoryComparison(settings, schedule, trace: trace, isInterrupted: isInterrupted)
         case .http:
             try HTTPComparison(
                 settings,

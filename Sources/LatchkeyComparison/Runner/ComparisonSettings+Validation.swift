@@ -38,6 +38,7 @@ extension ComparisonSettings {
             throw ComparisonError(error.message)
         }
         if transport == .http {
+            try require(trace == nil, "--trace has no meaning over HTTP, since wrk has no rate.")
             try require(
                 arrival == .closed,
                 "--arrival has no meaning over HTTP, since wrk has no rate."
@@ -51,11 +52,13 @@ extension ComparisonSettings {
                 "--keys takes at most \(HTTPComparison.keysMax) over HTTP."
             )
         }
-        if case .open(let rate) = arrival {
+        if let rate = arrival.operationsPerSecond {
             try require(
                 rate * durationSeconds >= ComparisonBounds.arrivalsMin,
-                "--arrival has fewer than \(Int(ComparisonBounds.arrivalsMin)) operations in a "
-                    + "repeat, too few for a p99: raise the rate or --duration."
+                (trace == nil ? "--arrival" : "--trace")
+                    + " has fewer than \(Int(ComparisonBounds.arrivalsMin)) operations in a "
+                    + "repeat, too few for a p99: raise the rate"
+                    + "\(trace == nil ? "" : " with --speed") or --duration."
             )
         }
     }

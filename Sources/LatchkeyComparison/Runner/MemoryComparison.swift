@@ -12,6 +12,7 @@ struct MemoryComparison: ComparisonMethod {
     private let work: Work
     private let calibration: WorkCalibration
     private let isInterrupted: @Sendable () -> Bool
+    private let trace: ReplayedTrace?
 
     /// The keys of each workload.
     ///
@@ -35,9 +36,11 @@ struct MemoryComparison: ComparisonMethod {
     init(
         _ settings: ComparisonSettings,
         _ schedule: Schedule,
+        trace: ReplayedTrace? = nil,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.settings = settings
+        self.trace = trace
         self.isInterrupted = isInterrupted
         work = Work(seed: settings.seed)
         calibration = WorkCalibration.measure(work)
@@ -182,21 +185,25 @@ struct MemoryComparison: ComparisonMethod {
         let workload = planned.workload
         let measured = settings.durationSeconds * (isMetered ? Self.meteredShare : 1)
         let warmUp = settings.durationSeconds * Self.warmUpShare
-        var interval: Double?
-        if case .open(let rate) = workload.arrival {
-            interval = 1e9 * Double(planned.threads) / rate
-        }
+        let pace: Pace? =
+            switch workload.arrival {
+            case .closed: nil
+            case .open(let rate): .constant(interval: 1e9 * Double(planned.threads) / rate)
+            case .recorded: .recorded
+            }
         var random = SeededRandom(seed: settings.seed &+ UInt64(repeatIndex))
         let keys =
             keys[workload] ?? KeyDistribution(count: workload.keys, skew: workload.skew)
         return Slice(
-            plans: (0..<planned.threads).map { _ in
-                OperationPlan(workload, keys: keys, seed: random.next())
+            plans: (0..<planned.threads).map { thread in
+                trace.map {
+                    OperationPlan($0, thread, of: planned.threads, stripes: workload.stripes)
+                } ?? OperationPlan(workload, keys: keys, seed: random.next())
             },
             cost: operationCost(planned),
             warmUpNanoseconds: UInt64(warmUp * 1e9),
             measuredNanoseconds: UInt64(measured * 1e9),
-            interval: interval,
+            pace: pace,
             counter: isMetered && !planned.usesPool ? counter : nil,
             usesPool: planned.usesPool,
             isInterrupted: isInterrupted
@@ -228,6 +235,7 @@ extension ComparisonReport.Repeat {
             responseFromIntendedStart: result.responses?.fromIntended.durations(
                 unbegun: result.tallies.compactMap(\.unbegun)
             ),
+            startDelay: result.responses?.startDelays.durations(),
             cpuSeconds: isPaced ? nil : Double(result.usage.processorNanoseconds) / 1e9,
             voluntarySwitches: isPaced ? nil : Int(result.usage.voluntarySwitches),
             involuntarySwitches: isPaced ? nil : Int(result.usage.involuntarySwitches),

@@ -108,6 +108,13 @@ struct ResponseTiming: Sendable {
     let startedAt: UInt64
     let responses: Responses
 
+    init(intendedAt: UInt64, startedAt: UInt64, responses: Responses) {
+        self.intendedAt = intendedAt
+        self.startedAt = startedAt
+        self.responses = responses
+        responses.startDelays.record(startedAt &- min(startedAt, intendedAt))
+    }
+
     /// Records the operation as ended now.
     func end() {
         let now = latchkey_system_nanoseconds()
@@ -120,4 +127,6 @@ struct ResponseTiming: Sendable {
 struct Responses: Sendable {
     let fromStart = ResponseTimes()
     let fromIntended = ResponseTimes()
+    /// From the intended start to the real one.
+    let startDelays = ResponseTimes()
 }

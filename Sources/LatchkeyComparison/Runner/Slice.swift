@@ -11,8 +11,8 @@ struct Slice: Sendable {
     let cost: OperationCost
     let warmUpNanoseconds: UInt64
     let measuredNanoseconds: UInt64
-    /// Nanoseconds between two operations of a thread, in an open loop.
-    var interval: Double?
+    /// When operations are due, in an open loop.
+    var pace: Pace?
     var counter: SystemCallCounter?
     /// Whether operations run on other threads than those that ask for them, whose processor time
     /// must then be in the figure.
@@ -102,7 +102,7 @@ extension Slice {
         return SliceResult(
             tallies: found,
             usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage },
-            responses: interval == nil ? nil : responses
+            responses: pace == nil ? nil : responses
         )
     }
 

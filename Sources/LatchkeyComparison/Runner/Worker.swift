@@ -68,13 +68,7 @@ struct Worker<Performer: Operator> {
         calls?.end()
         let since = clock.measuringSince
         tally.operations = position - before
-        tally.unbegun = slice.interval.map { interval in
-            UnbegunOperations(
-                firstIntendedAt: intended(since, tally.operations, interval),
-                interval: interval,
-                until: clock.measuredUntil
-            )
-        }
+        tally.unbegun = unbegun(after: tally.operations, since: since, until: clock.measuredUntil)
         tally.nanoseconds = since > 0 && end > since ? end - since : 0
         tally.operationsInAll = position
         tally.refused = performer.refusedCount
@@ -83,8 +77,8 @@ struct Worker<Performer: Operator> {
     }
 
     private mutating func loop(_ stage: Stage, _ clock: StageClock) {
-        if let interval = slice.interval {
-            openLoop(stage, clock, slice.cost, interval)
+        if let pace = slice.pace {
+            openLoop(stage, clock, slice.cost, pace)
         } else {
             closedLoop(stage, clock, slice.cost)
         }
@@ -119,9 +113,40 @@ struct Worker<Performer: Operator> {
         self.performer = performer
     }
 
-    /// When the operation with this number is due.
-    private func intended(_ start: UInt64, _ index: Int, _ interval: Double) -> UInt64 {
-        UInt64(Double(start) + (Double(index) + offset) * interval)
+    /// When the next operation is due, after `done` others of the stage.
+    private func intended(_ pace: Pace, _ stage: Stage, _ start: UInt64, _ done: Int) -> UInt64 {
+        switch pace {
+        case .constant(let interval):
+            return UInt64(Double(start) + (Double(done) + offset) * interval)
+        case .recorded:
+            // The warm-up replays the beginning of the trace, and measuring goes on there.
+            let replayed = stage == .measuring ? slice.warmUpNanoseconds : 0
+            let due = start + plan.dueNanoseconds(position)
+            return due > replayed ? due - replayed : 0
+        }
+    }
+
+    /// Operations that were due in the slice and did not begin.
+    ///
+    /// Those of a trace are recorded one by one instead: each has a time of its own.
+    private func unbegun(
+        after done: Int,
+        since start: UInt64,
+        until end: UInt64
+    ) -> UnbegunOperations? {
+        guard let pace = slice.pace else { return nil }
+        let first = intended(pace, .measuring, start, done)
+        if case .constant(let interval) = pace {
+            return UnbegunOperations(firstIntendedAt: first, interval: interval, until: end)
+        }
+        guard !plan.operations.isEmpty else { return nil }
+        let base = first - plan.dueNanoseconds(position)
+        var late = position
+        while base + plan.dueNanoseconds(late) < end {
+            slice.responses.fromIntended.record(end - base - plan.dueNanoseconds(late))
+            late += 1
+        }
+        return nil
     }
 
     /// One operation at each intended start, or as soon after it as the last one lets.
@@ -132,14 +157,15 @@ struct Worker<Performer: Operator> {
         _ stage: Stage,
         _ clock: StageClock,
         _ cost: OperationCost,
-        _ interval: Double
+        _ pace: Pace
     ) {
         let start =
             stage == .measuring ? clock.measuringSince : latchkey_system_nanoseconds()
         let count = plan.operations.count
         var done = 0
-        while clock.isStill(stage) {
-            let intended = intended(start, done, interval)
+        // More threads than a short trace has operations: some have none.
+        while count > 0, clock.isStill(stage) {
+            let intended = intended(pace, stage, start, done)
             guard Pace.wait(until: intended, while: { clock.isStill(stage) }) else { break }
             let operation = plan.operations[position % count]
             if stage == .measuring {
@@ -161,8 +187,13 @@ struct Worker<Performer: Operator> {
     }
 }
 
-/// Waiting for an intended start.
-enum Pace {
+/// When the operations of an open loop are due.
+enum Pace: Sendable {
+    /// Each thread's so many nanoseconds after the one before.
+    case constant(interval: Double)
+    /// At the times of the thread's plan.
+    case recorded
+
     /// The kernel wakes a sleeping thread about fifty microseconds late, so this much is polled.
     static let pollNanoseconds: UInt64 = 80_000
     /// The longest sleep, so that the end of the slice is seen.

@@ -22,6 +22,10 @@ struct PlannedOperation: Sendable, Equatable {
 /// and so that the number of a thread's operations tells which ones it did.
 struct OperationPlan: Sendable {
     let operations: [PlannedOperation]
+    /// Of a trace: when each operation is due, in nanoseconds from the beginning.
+    private var due: [UInt64] = []
+    /// Of a trace: the time after which it begins again.
+    private var periodNanoseconds: UInt64 = 0
 
     /// Enough that a rare operation has its share, and not so many that drawing them takes longer
     /// than doing them: a plan is 16 to 256 kB, and is read from end to end.
@@ -64,8 +68,31 @@ struct OperationPlan: Sendable {
         }
     }
 
+    /// The part of a trace that one of several threads does: each does the next operation in turn.
+    init(_ trace: ReplayedTrace, _ thread: Int, of threads: Int, stripes: Int) {
+        let own = stride(from: thread, to: trace.operations.count, by: threads)
+        operations = own.map { index in
+            let operation = trace.operations[index]
+            return PlannedOperation(
+                key: operation.key,
+                stripes: stripes,
+                isWrite: operation.isWrite
+            )
+        }
+        due = own.map { trace.operations[$0].dueNanoseconds }
+        periodNanoseconds = trace.periodNanoseconds
+    }
+
+    /// When the operation at a position is due; behind the end the trace begins again.
+    func dueNanoseconds(_ position: Int) -> UInt64 {
+        guard !due.isEmpty else { return 0 }
+        let (round, index) = position.quotientAndRemainder(dividingBy: due.count)
+        return UInt64(round) * periodNanoseconds + due[index]
+    }
+
     /// Adds how often each key is written by the first `count` operations.
     func addWrites(among count: Int, stripes: Int, to writes: inout [UInt64]) {
+        guard !operations.isEmpty else { return }
         let (rounds, rest) = count.quotientAndRemainder(dividingBy: operations.count)
         for (index, operation) in operations.enumerated() where operation.isWrite {
             let times = rounds + (index < rest ? 1 : 0)

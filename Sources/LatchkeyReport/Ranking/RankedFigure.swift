@@ -47,7 +47,7 @@ enum RankedFigure {
     ///
     /// Where they were not, the response grows with the length of the run, and says little else.
     static func keepsUp(_ entry: ComparisonReport.Case) -> Bool {
-        guard case .open(let rate) = entry.workload.arrival else { return true }
+        guard let rate = entry.workload.arrival.operationsPerSecond else { return true }
         return entry.summary.operationsPerSecond.median >= completedShareMin * rate
     }
 

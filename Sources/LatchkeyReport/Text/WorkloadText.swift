@@ -105,7 +105,7 @@ extension ComparisonReport.Workload {
         var zipf: String?
         if case .zipf(let exponent) = skew { zipf = "Zipf \(shortText(exponent))" }
         var arrivals: String?
-        if case .open(let rate) = arrival {
+        if let rate = arrival.operationsPerSecond {
             arrivals = "\(FigureText.count(rate)) \(FigureText.plural("arrival", rate)) per second"
         }
         return [

@@ -28,7 +28,7 @@ extension Rule {
         "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies",
+            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
         ],
         "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies"],
         "LatchkeyService": [
@@ -39,7 +39,7 @@ extension Rule {
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
             "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-            "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+            "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
         ],
     ]
 

@@ -1,0 +1,190 @@
+import CLatchkeySystem
+import Glibc
+import LatchkeySyncTesting
+import LatchkeyTestSupport
+import LatchkeyTrace
+import Testing
+
+@testable import LatchkeyComparison
+
+/// The replay of a trace: which operations, when, and what is late.
+@Suite(.timeLimit(.minutes(1)))
+struct ReplayTests {
+    private static func trace(_ records: [TraceRecord]) throws -> Trace {
+        var bytes = TraceHeader(sampleInterval: 16, startedMilliseconds: 0).bytes
+        for record in records {
+            record.append(to: &bytes)
+        }
+        return try Trace(bytes)
+    }
+
+    private static func record(
+        _ milliseconds: Double,
+        _ key: UInt32,
+        _ kind: TraceRecord.Kind
+    ) -> TraceRecord {
+        TraceRecord(nanoseconds: 1000 + UInt64(milliseconds * 1e6), key: key, kind: kind)
+    }
+
+    /// One operation in each millisecond, every fourth a write, on three keys.
+    private static func steady(milliseconds: Int) throws -> Trace {
+        try trace(
+            (0..<milliseconds).map { index in
+                record(Double(index), UInt32(index % 3), index % 4 == 0 ? .put : .get)
+            }
+        )
+    }
+
+    @Test func `keys are numbered as they come, and times count from the first one`() throws {
+        let trace = try Self.trace([
+            Self.record(0, 77, .get), Self.record(1, 5, .put), Self.record(1, 0, .list),
+            Self.record(4, 77, .increment), Self.record(6, 9, .delete), Self.record(6, 5, .merge),
+        ])
+        let replayed = ReplayedTrace(trace, file: "a", speed: 2)
+        #expect(replayed.operations.map(\.key) == [0, 1, 0, 0, 2, 1])
+        #expect(replayed.operations.map(\.isWrite) == [false, true, false, true, true, true])
+        #expect(
+            replayed.operations.map(\.dueNanoseconds)
+                == [0, 500_000, 500_000, 2_000_000, 3_000_000, 3_000_000]
+        )
+        #expect(replayed.keyCount == 3)
+        #expect(replayed.periodNanoseconds == 3_600_000)
+    }
+
+    @Test func `the settings have the workload of the trace`() throws {
+        let replayed = ReplayedTrace(try Self.steady(milliseconds: 1100), file: "a", speed: 1)
+        var settings = ComparisonSettings()
+        settings.durationSeconds = 10
+        replayed.apply(to: &settings)
+        #expect(abs(settings.durationSeconds - 1) < 0.001)
+        #expect(settings.readRatios == [0.75])
+        #expect(settings.keys == [3])
+        guard case .recorded(let rate) = settings.arrival else {
+            Issue.record("not recorded")
+            return
+        }
+        #expect(abs(rate - 1000) < 2)
+        #expect(Arrival(rawValue: settings.arrival.rawValue) == settings.arrival)
+        settings.durationSeconds = 0.5
+        replayed.apply(to: &settings)
+        #expect(settings.durationSeconds == 0.5)
+        try settings.validate()
+    }
+
+    @Test func `a trace of too few operations is refused`() throws {
+        let replayed = ReplayedTrace(try Self.steady(milliseconds: 90), file: "a", speed: 1)
+        var settings = ComparisonSettings()
+        replayed.apply(to: &settings)
+        let error = #expect(throws: ComparisonError.self) { try settings.validate() }
+        #expect(error?.message.hasPrefix("--trace has fewer than 100 operations") == true)
+    }
+
+    @Test(arguments: [1, 2, 5])
+    func `threads take the operations in turn, and begin again at the end`(threads: Int) throws {
+        let replayed = ReplayedTrace(try Self.steady(milliseconds: 3), file: "a", speed: 1)
+        let plans = (0..<threads).map { OperationPlan(replayed, $0, of: threads, stripes: 2) }
+        #expect(plans.map(\.operations.count).reduce(0, +) == 3)
+        for (thread, plan) in plans.enumerated() where !plan.operations.isEmpty {
+            #expect(plan.operations[0].key(stripes: 2) == replayed.operations[thread].key)
+            #expect(plan.dueNanoseconds(0) == UInt64(thread) * 1_000_000)
+            let count = plan.operations.count
+            #expect(plan.dueNanoseconds(count) == plan.dueNanoseconds(0) + 3_000_000)
+        }
+        var writes = [UInt64](repeating: 0, count: 3)
+        for plan in plans {
+            plan.addWrites(among: 2 * plan.operations.count, stripes: 2, to: &writes)
+        }
+        #expect(writes == [2, 0, 0])
+    }
+
+    /// Notes when each operation begins.
+    private struct NotingOperator: Operator {
+        let started: Collected<[UInt64]>
+        var stall: (Int) -> Void = { _ in }
+
+        mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+            let now = latchkey_system_nanoseconds()
+            let count = started.with { starts in
+                starts.append(now)
+                return starts.count
+            }
+            stall(count)
+            return 0
+        }
+    }
+
+    private static func slice(_ replayed: ReplayedTrace) -> Slice {
+        Slice(
+            plans: [OperationPlan(replayed, 0, of: 1, stripes: 1)],
+            cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
+            warmUpNanoseconds: 20_000_000,
+            measuredNanoseconds: 60_000_000,
+            pace: .recorded
+        )
+    }
+
+    @Test func `no operation begins before it is due`() async throws {
+        // Twenty at once, then a pause: no rhythm that a constant rate could have.
+        let bursts = try Self.trace(
+            (0..<120).map { Self.record(Double($0 / 20 * 20), UInt32($0), .get) }
+        )
+        let replayed = ReplayedTrace(bursts, file: "a", speed: 1)
+        let started = Collected<[UInt64]>([])
+        let result = try await TestThread.result {
+            Result { try Self.slice(replayed).run { NotingOperator(started: started) } }
+        }.get()
+        let starts = started.with { $0 }
+        let first = try #require(starts.first)
+        for (index, start) in starts.enumerated() {
+            // Measuring begins when the warm-up is over, at the earliest.
+            #expect(start - first + 1_000_000 >= UInt64(index / 20 * 20) * 1_000_000)
+        }
+        // The bursts at 20, 40 and 60 ms are within the slice, and perhaps that at 80.
+        #expect(result.operations >= 40)
+        let delays = try #require(result.responses?.startDelays.durations())
+        #expect(delays.timedCount == result.operations)
+    }
+
+    @Test func `what was due during a stall counts with the time that it waited`() async throws {
+        let replayed = ReplayedTrace(try Self.steady(milliseconds: 200), file: "a", speed: 1)
+        let result = try await TestThread.result {
+            Result {
+                let slice = Self.slice(replayed)
+                return try slice.run { thread, clock in
+                    let stalling = NotingOperator(started: Collected([])) { _ in
+                        while clock.isStill(.measuring) {
+                            sched_yield()
+                        }
+                    }
+                    var worker = Worker(slice, thread: thread, stalling)
+                    return worker.run(clock)
+                }
+            }
+        }.get()
+        #expect(result.operations <= 1)
+        let responses = try #require(result.responses?.fromIntended.durations())
+        #expect(responses.timedCount >= 60)
+        #expect(responses.p50Nanoseconds > 20e6)
+    }
+
+    @Test func `a run replays the trace under each strategy and finds no lost update`() async throws
+    {
+        let replayed = ReplayedTrace(try Self.steady(milliseconds: 250), file: "a.trace", speed: 1)
+        var settings = ComparisonSettings()
+        settings.strategies = [.lock, .actor]
+        settings.threads = [2]
+        settings.repeats = 1
+        replayed.apply(to: &settings)
+        let run = try ComparisonRun(settings, version: "test", trace: replayed)
+        let report = try await TestThread.result { Result { try run.run().report } }.get()
+        #expect(report.cases.map(\.strategy) == ["lock", "actor"])
+        for found in report.cases {
+            let measured = found.repeats[0]
+            #expect(measured.responseFromIntendedStart != nil)
+            #expect(measured.startDelay != nil)
+            #expect(found.workload.keys == 3)
+        }
+        #expect(report.verdicts.allSatisfy { $0.outcome == .passed })
+        #expect(report.settings.trace?.file == "a.trace")
+    }
+}
