@@ -54,6 +54,7 @@ let package = Package(
         ),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
+        .target(name: "CLatchkeyLoad"),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
         .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
@@ -85,7 +86,8 @@ let package = Package(
         .target(
             name: "LatchkeyComparison",
             dependencies: [
-                "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
+                "CLatchkeyLoad", "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention",
+                "LatchkeyMachine",
                 "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
             ]
         ),

@@ -68,12 +68,13 @@ private struct Content: Encodable {
     let firstBucketNanoseconds = FigureText.quantileNanosecondsMin
     let selfWaitNote = ComparisonReport.Case.waitsForItselfNote
     let missNote = ComparisonReport.missNote
-    let method = HTTPComparison.method
+    let method: String
 
     init(_ full: ComparisonReport, byteCountMax: Int) throws(ReportFileError) {
         let ranking = Ranking(full)
         let all = full.cases.map(\.workload).uniqued()
         order = ranking.order
+        method = HTTPComparison.method(full.settings.arrival)
         commandLine = full.settings.commandLine
         crossovers = full.crossovers.prefix(Self.crossoverCountMax).map {
             WorkloadText.crossing($0, namesWorkload: all.count > 1)

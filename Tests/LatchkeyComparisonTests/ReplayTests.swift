@@ -42,7 +42,7 @@ struct ReplayTests {
         ])
         let replayed = ReplayedTrace(trace, file: "a", speed: 2)
         #expect(replayed.operations.map(\.key) == [0, 1, 0, 0, 2, 1])
-        #expect(replayed.operations.map(\.isWrite) == [false, true, false, true, true, true])
+        #expect(replayed.operations.map(\.kind.isWrite) == [false, true, false, true, true, true])
         #expect(
             replayed.operations.map(\.dueNanoseconds)
                 == [0, 500_000, 500_000, 2_000_000, 3_000_000, 3_000_000]

@@ -129,6 +129,7 @@ package struct ComparisonRun: Sendable {
                 settings,
                 schedule,
                 executable: executable,
+                trace: trace,
                 isInterrupted: isInterrupted
             )
         }

@@ -38,17 +38,13 @@ extension ComparisonSettings {
             throw ComparisonError(error.message)
         }
         if transport == .http {
-            try require(trace == nil, "--trace has no meaning over HTTP, since wrk has no rate.")
             try require(
-                arrival == .closed,
-                "--arrival has no meaning over HTTP, since wrk has no rate."
-            )
-            try require(
-                durationSeconds >= 1 && durationSeconds == durationSeconds.rounded(),
+                arrival != .closed
+                    || durationSeconds >= 1 && durationSeconds == durationSeconds.rounded(),
                 "--duration takes whole seconds over HTTP, since wrk does."
             )
             try require(
-                keys.allSatisfy { $0 <= HTTPComparison.keysMax },
+                trace != nil || keys.allSatisfy { $0 <= HTTPComparison.keysMax },
                 "--keys takes at most \(HTTPComparison.keysMax) over HTTP."
             )
         }

@@ -115,9 +115,8 @@ struct ResponseTiming: Sendable {
         responses.startDelays.record(startedAt &- min(startedAt, intendedAt))
     }
 
-    /// Records the operation as ended now.
-    func end() {
-        let now = latchkey_system_nanoseconds()
+    /// Records the operation as ended.
+    func end(at now: UInt64 = latchkey_system_nanoseconds()) {
         responses.fromStart.record(now &- startedAt)
         responses.fromIntended.record(now &- min(now, intendedAt))
     }

@@ -6,7 +6,7 @@ internal import LatchkeyStrategies
 ///
 /// The service is started once for each strategy, number of stripes and thread mode; all of them
 /// stay up, idle, while `wrk` drives one after the other, so that repeats are interleaved as they
-/// are in process. What `wrk` saw (throughput, response times) and what the service saw (wait,
+/// are in process. What the client saw (throughput, response times) and what the service saw (wait,
 /// hold, contention, hand-offs, processor time) make one repeat. The load generator and the service
 /// share the processors. The values in the services are not checked.
 package struct HTTPComparison: ComparisonMethod {
@@ -14,11 +14,14 @@ package struct HTTPComparison: ComparisonMethod {
     package static let keysMax = 10_000
 
     /// The method, for readers of the figures.
-    package static let method = """
-        Over HTTP the response time is as wrk corrects it for requests that it could not send; \
-        refused requests are included. wrk has one thread, on the same processors as the service, \
-        which samples its contention during the whole run. The checks ran in this process.
-        """
+    package static func method(_ arrival: Arrival) -> String {
+        (arrival == .closed
+            ? "Over HTTP the response time is as wrk corrects it for requests that it could not "
+                + "send; refused requests are included. wrk"
+            : "Each request is sent when it is due, or when a connection is free. The client")
+            + " has one thread, on the same processors as the service, which samples its "
+            + "contention during the whole run. The checks ran in this process."
+    }
 
     /// One running service serves all cases with the same three.
     struct Service: Hashable {
@@ -35,6 +38,7 @@ package struct HTTPComparison: ComparisonMethod {
     private let executable: String
     private let load: LoadGenerator
     private let isInterrupted: @Sendable () -> Bool
+    private let trace: ReplayedTrace?
 
     private var processes: [Service: ServiceProcess] = [:]
     private var lostCounts: [String: Int] = [:]
@@ -48,9 +52,11 @@ package struct HTTPComparison: ComparisonMethod {
         _ settings: ComparisonSettings,
         _ schedule: Schedule,
         executable: String,
+        trace: ReplayedTrace? = nil,
         isInterrupted: @escaping @Sendable () -> Bool
     ) throws(ComparisonError) {
         self.settings = settings
+        self.trace = trace
         self.executable = executable
         self.isInterrupted = isInterrupted
         services = schedule.cases.map { Self.service($0, settings) }.uniqued()
@@ -86,7 +92,10 @@ package struct HTTPComparison: ComparisonMethod {
                 isInterrupted: isInterrupted
             )
             processes[service] = process
-            try process.prepare(keys: settings.keys.max() ?? 1, isInterrupted: isInterrupted)
+            try process.prepare(
+                keys: min(settings.keys.max() ?? 1, Self.keysMax),
+                isInterrupted: isInterrupted
+            )
             _ = try load.run(
                 process,
                 nil,
@@ -109,14 +118,7 @@ package struct HTTPComparison: ComparisonMethod {
             }
             try process.resetContention()
             let processorBefore = process.processorSeconds
-            let seen = try load.run(
-                process,
-                planned.isBaseline ? nil : planned.workload,
-                connections: planned.threads,
-                seconds: Int(settings.durationSeconds),
-                round: repeatIndex,
-                isInterrupted: isInterrupted
-            )
+            let seen = try seen(planned, process, repeatIndex)
             let processorAfter = process.processorSeconds
             let row = try process.contention(service.strategy)
             if seen.lost > 0 { lostCounts[planned.label, default: 0] += seen.lost }
@@ -130,7 +132,9 @@ package struct HTTPComparison: ComparisonMethod {
                 operations: seen.operations,
                 seconds: seen.seconds,
                 operationsPerThread: [],
-                response: seen.response
+                response: seen.response,
+                responseFromIntendedStart: seen.responseFromIntendedStart,
+                startDelay: seen.startDelay
             )
             if let processorBefore, let processorAfter {
                 measured.cpuSeconds = processorAfter - processorBefore
@@ -142,6 +146,44 @@ package struct HTTPComparison: ComparisonMethod {
             }
             return measured
         }
+    }
+
+    /// What the client sees: `wrk`, or where requests are due at given times, our own.
+    private func seen(
+        _ planned: PlannedCase,
+        _ process: ServiceProcess,
+        _ repeatIndex: Int
+    ) throws(ComparisonError) -> LoadGenerator.Result {
+        let seconds = settings.durationSeconds
+        let timed: TimedLoad
+        switch planned.workload.arrival {
+        case .closed:
+            return try load.run(
+                process,
+                planned.isBaseline ? nil : planned.workload,
+                connections: planned.threads,
+                seconds: Int(seconds),
+                round: repeatIndex,
+                isInterrupted: isInterrupted
+            )
+        case .open(let rate):
+            timed = TimedLoad(
+                planned.workload,
+                perSecond: rate,
+                seconds: seconds,
+                touchesProperties: !planned.isBaseline,
+                seed: settings.seed &+ UInt64(repeatIndex)
+            )
+        case .recorded:
+            guard let trace else { throw ComparisonError("There is no trace to replay.") }
+            timed = TimedLoad(trace, seconds: seconds, touchesProperties: !planned.isBaseline)
+        }
+        return try timed.run(
+            port: process.port,
+            connections: planned.threads,
+            seconds: seconds,
+            isInterrupted: isInterrupted
+        )
     }
 
     /// A failure after an interrupt counts as the interrupt.

@@ -76,7 +76,7 @@ struct OperationPlan: Sendable {
             return PlannedOperation(
                 key: operation.key,
                 stripes: stripes,
-                isWrite: operation.isWrite
+                isWrite: operation.kind.isWrite
             )
         }
         due = own.map { trace.operations[$0].dueNanoseconds }

@@ -3,11 +3,12 @@ package import LatchkeyTrace
 /// The part of a trace that a run replays, at the run's speed.
 ///
 /// Keys are numbered in the order in which they come. A recorded `list` is a read of the key 0,
-/// because it has no key. Sizes are not used: the section is that of `--section`.
+/// because it has no key. In process, sizes are not used: the section is that of `--section`.
 package struct ReplayedTrace: Sendable {
     struct Operation: Sendable, Equatable {
         var key: Int
-        var isWrite: Bool
+        var kind: TraceRecord.Kind
+        var sizeClass: UInt8
         /// From the first operation of the trace on.
         var dueNanoseconds: UInt64
     }
@@ -58,7 +59,8 @@ package struct ReplayedTrace: Sendable {
             if record.kind != .list { numbers[record.key] = key }
             return Operation(
                 key: key,
-                isWrite: record.kind.isWrite,
+                kind: record.kind,
+                sizeClass: record.sizeClass,
                 dueNanoseconds: UInt64(Double(record.nanoseconds - start) / speed)
             )
         }
@@ -67,23 +69,28 @@ package struct ReplayedTrace: Sendable {
         periodNanoseconds = last + max(1, last / UInt64(max(1, operations.count - 1)))
     }
 
+    /// The times of the operations that a repeat of this length measures: those behind its warm-up.
+    func measuredWindow(seconds: Double) -> Range<UInt64> {
+        let start = UInt64(seconds * Self.warmUpShare * 1e9)
+        return start..<start + UInt64(seconds * 1e9)
+    }
+
     /// Puts the workload of the trace into the settings.
     ///
     /// A repeat measures at most what is left of the trace after the warm-up.
     package func apply(to settings: inout ComparisonSettings) {
         let whole = Double(periodNanoseconds) / 1e9 / (1 + Self.warmUpShare)
         settings.durationSeconds = min(settings.durationSeconds, whole)
-        let start = UInt64(settings.durationSeconds * Self.warmUpShare * 1e9)
-        let end = start + UInt64(settings.durationSeconds * 1e9)
-        let measured = operations.filter { $0.dueNanoseconds >= start && $0.dueNanoseconds < end }
-        let reads = operations.count { !$0.isWrite }
+        let window = measuredWindow(seconds: settings.durationSeconds)
+        let measuredCount = operations.count { window.contains($0.dueNanoseconds) }
+        let reads = operations.count { !$0.kind.isWrite }
         settings.trace = source
         settings.readRatios = [Double(reads) / Double(max(1, operations.count))]
         settings.outside = [OutsideWork(nanoseconds: 0, scalesWithThreads: false)]
         settings.keys = [keyCount]
         settings.skews = [.uniform]
         settings.arrival = .recorded(
-            operationsPerSecond: max(1, Double(measured.count)) / settings.durationSeconds
+            operationsPerSecond: max(1, Double(measuredCount)) / settings.durationSeconds
         )
     }
 }

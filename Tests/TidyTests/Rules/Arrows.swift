@@ -6,6 +6,7 @@ extension Rule {
         "CCurl": [],
         "CLatchkeyFetch": ["CCurl"],
         "CLatchkeyHTTP": ["CMicrohttpd"],
+        "CLatchkeyLoad": [],
         "CLatchkeyMachine": [],
         "CLatchkeySystem": [],
         "CMicrohttpd": [],
@@ -27,7 +28,8 @@ extension Rule {
         ],
         "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
         "LatchkeyComparison": [
-            "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
+            "CLatchkeyLoad", "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention",
+            "LatchkeyMachine",
             "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
         ],
         "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies"],
