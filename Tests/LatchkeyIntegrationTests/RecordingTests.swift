@@ -1,4 +1,6 @@
 import Foundation
+import LatchkeyComparison
+import LatchkeyReport
 import LatchkeyTestSupport
 import LatchkeyTrace
 import Testing
@@ -167,6 +169,81 @@ struct RecordingTests {
         )
         #expect(ended.status == 1)
         #expect(ended.errors.contains("No such file or directory"))
+    }
+
+    @Test(arguments: ["memory", "http"])
+    func `what was recorded is replayed`(transport: String) async throws {
+        _ = try await trace(["--record-sample", "1/1"]) { site in
+            let client = try site.client()
+            for number in 0..<400 {
+                let name = "name-\(number % 7)"
+                let isWrite = number.isMultiple(of: 4)
+                _ = try client.request(
+                    isWrite ? "PUT" : "GET",
+                    "/v1/properties/\(name)",
+                    body: isWrite ? Array("\(number)".utf8) : nil
+                )
+            }
+        }
+        let reportPath = folder.path + "report.json"
+        let ended = try await Program.result(of: [
+            "compare", "--trace", path, "--transport", transport, "--strategies", "lock,mutex",
+            "--threads", "2", "--repeats", "1", "--speed", "0.5", "--json", reportPath,
+        ])
+        #expect(ended.status == 0, "\(ended.errors)")
+        let report = try ComparisonReport(file: reportPath)
+        #expect(report.settings.trace?.operations == 400)
+        #expect(report.settings.trace?.file == "trace")
+        #expect(report.settings.readRatios == [0.75])
+        let strategies = report.cases.map(\.strategy).reduce(into: Set()) { $0.insert($1) }
+        #expect(strategies == ["lock", "mutex"])
+        for entry in report.cases {
+            #expect(entry.workload.keys == 7)
+            #expect(entry.repeats[0].operations > 50)
+            #expect(entry.repeats[0].responseFromIntendedStart != nil)
+        }
+    }
+
+    @Test func `a file that is no whole trace is one sentence and status 2`() async throws {
+        var header = TraceHeader(sampleInterval: 1, startedMilliseconds: 0).bytes
+        let cases: [(bytes: [UInt8]?, sentence: String)] = [
+            (nil, "cannot be read: No such file or directory."),
+            (Array("{}".utf8), "is not a trace"),
+            (Array(header.prefix(30)), "ends in the middle of its header."),
+            (header, "has no operations."),
+            (
+                {
+                    header[8] = 9
+                    return header
+                }(), "has format 9, and this program reads format 1."
+            ),
+        ]
+        for (bytes, sentence) in cases {
+            try? FileManager.default.removeItem(atPath: path)
+            if let bytes { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
+            let ended = try await Program.result(of: ["compare", "--trace", path])
+            #expect(ended.status == 2)
+            #expect(ended.errors.contains(sentence), "\(ended.errors)")
+            #expect(ended.errors.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test(arguments: [
+        (["--speed", "2"], "--speed has no meaning without --trace."),
+        (["--trace", "PATH", "--keys", "5"], "--keys has no meaning with --trace."),
+        (["--trace", "PATH", "--speed", "0"], "--speed takes a number from 0.001 to 1000"),
+    ])
+    func `flags that a trace decides are refused`(flags: [String], sentence: String) async throws {
+        var bytes = TraceHeader(sampleInterval: 1, startedMilliseconds: 0).bytes
+        for index in 0..<1000 as Range<UInt64> {
+            TraceRecord(nanoseconds: index * 1_000_000, key: 1, kind: .get).append(to: &bytes)
+        }
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        let ended = try await Program.result(
+            of: ["compare"] + flags.map { $0 == "PATH" ? path : $0 }
+        )
+        #expect(ended.status == 2)
+        #expect(ended.errors.contains(sentence), "\(ended.errors)")
     }
 
     @Test(arguments: ["--record-sample=1/2", "--record-bytes=4096"])

@@ -32,11 +32,15 @@ package struct HTTPComparison: ComparisonMethod {
 
     /// The first load on a service is thrown away.
     private static let warmUpSeconds = 1
+    private static let warmUpConnections = 8
+    /// Of an open loop.
+    private static let warmUpRate = 5_000.0
 
     private let services: [Service]
     private let settings: ComparisonSettings
     private let executable: String
-    private let load: LoadGenerator
+    /// Of a closed loop.
+    private let load: LoadGenerator?
     private let isInterrupted: @Sendable () -> Bool
     private let trace: ReplayedTrace?
 
@@ -60,7 +64,7 @@ package struct HTTPComparison: ComparisonMethod {
         self.executable = executable
         self.isInterrupted = isInterrupted
         services = schedule.cases.map { Self.service($0, settings) }.uniqued()
-        load = try LoadGenerator(seed: settings.seed)
+        load = settings.arrival == .closed ? try LoadGenerator(seed: settings.seed) : nil
         instrument.meteringNanosecondsPerOperation = 0
         instrument.samplingMean = 0
     }
@@ -96,14 +100,7 @@ package struct HTTPComparison: ComparisonMethod {
                 keys: min(settings.keys.max() ?? 1, Self.keysMax),
                 isInterrupted: isInterrupted
             )
-            _ = try load.run(
-                process,
-                nil,
-                connections: 8,
-                seconds: Self.warmUpSeconds,
-                round: 0,
-                isInterrupted: isInterrupted
-            )
+            try warmUp(process)
         }
     }
 
@@ -148,6 +145,26 @@ package struct HTTPComparison: ComparisonMethod {
         }
     }
 
+    private func warmUp(_ process: ServiceProcess) throws(ComparisonError) {
+        if let load {
+            _ = try load.run(
+                process,
+                nil,
+                connections: Self.warmUpConnections,
+                seconds: Self.warmUpSeconds,
+                round: 0,
+                isInterrupted: isInterrupted
+            )
+            return
+        }
+        _ = try TimedLoad(perSecond: Self.warmUpRate, seconds: Double(Self.warmUpSeconds)).run(
+            port: process.port,
+            connections: Self.warmUpConnections,
+            seconds: Double(Self.warmUpSeconds),
+            isInterrupted: isInterrupted
+        )
+    }
+
     /// What the client sees: `wrk`, or where requests are due at given times, our own.
     private func seen(
         _ planned: PlannedCase,
@@ -155,9 +172,11 @@ package struct HTTPComparison: ComparisonMethod {
         _ repeatIndex: Int
     ) throws(ComparisonError) -> LoadGenerator.Result {
         let seconds = settings.durationSeconds
+        let touches = !planned.isBaseline
         let timed: TimedLoad
         switch planned.workload.arrival {
         case .closed:
+            guard let load else { throw ComparisonError("There is no wrk.") }
             return try load.run(
                 process,
                 planned.isBaseline ? nil : planned.workload,
@@ -167,16 +186,17 @@ package struct HTTPComparison: ComparisonMethod {
                 isInterrupted: isInterrupted
             )
         case .open(let rate):
+            let seed = settings.seed &+ UInt64(repeatIndex)
+            let plan = touches ? OperationPlan(planned.workload, seed: seed) : nil
             timed = TimedLoad(
-                planned.workload,
                 perSecond: rate,
                 seconds: seconds,
-                touchesProperties: !planned.isBaseline,
-                seed: settings.seed &+ UInt64(repeatIndex)
+                plan,
+                stripes: planned.workload.stripes
             )
         case .recorded:
             guard let trace else { throw ComparisonError("There is no trace to replay.") }
-            timed = TimedLoad(trace, seconds: seconds, touchesProperties: !planned.isBaseline)
+            timed = TimedLoad(trace, seconds: seconds, touchesProperties: touches)
         }
         return try timed.run(
             port: process.port,

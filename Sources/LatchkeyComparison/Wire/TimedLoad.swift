@@ -22,25 +22,19 @@ struct TimedLoad {
     private var bytes: [UInt8] = []
     private var places: [Request: (first: Int, count: Int)] = [:]
 
-    /// Requests at a constant rate, as the workload says, or such that touch no property.
+    /// Requests at a constant rate: those of a plan, or such that touch no property.
     init(
-        _ workload: ComparisonReport.Workload,
         perSecond rate: Double,
         seconds: Double,
-        touchesProperties: Bool,
-        seed: UInt64
+        _ plan: OperationPlan? = nil,
+        stripes: Int = 1
     ) {
-        let operations = OperationPlan(workload, seed: seed).operations
         for index in 0..<Int(rate * seconds) {
-            let operation = operations[index % operations.count]
-            append(
-                touchesProperties
-                    ? Request(
-                        kind: operation.isWrite ? .put : .get,
-                        key: operation.key(stripes: workload.stripes)
-                    ) : Request(),
-                due: UInt64(Double(index) * 1e9 / rate)
-            )
+            let operation = plan.map { $0.operations[index % $0.operations.count] }
+            let request = operation.map {
+                Request(kind: $0.isWrite ? .put : .get, key: $0.key(stripes: stripes))
+            }
+            append(request ?? Request(), due: UInt64(Double(index) * 1e9 / rate))
         }
     }
 
