@@ -23,7 +23,7 @@ RELEASE_BINARY := .build-release/release/latchkey
 FLOOR := Benchmarks/build/floor
 PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
-BENCH_CLIENTS := Benchmarks/build/watchers Benchmarks/build/writers
+BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed watchers writers)
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -68,6 +68,10 @@ $(FLOOR): Benchmarks/floor.c
 $(HEAP): Tests/allocations/counter.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o $@ $<
+
+Benchmarks/build/closed: Benchmarks/closed.c Sources/CLatchkeyLoad/load.c Benchmarks/client.h
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -o $@ $(filter %.c,$^)
 
 Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 	mkdir -p $(@D)

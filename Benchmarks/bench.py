@@ -28,6 +28,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
+from recording import measure_recording  # noqa: E402
 from sizes import measure_sizes  # noqa: E402
 from transfer import measure_transfers  # noqa: E402
 from watching import measure_expiry, measure_watching  # noqa: E402
@@ -260,6 +261,7 @@ PARTS = {
     "watching": measure_watching,
     "expiry": measure_expiry,
     "shadows": measure_shadows,
+    "recording": lambda arguments: measure_recording(arguments, interleave),
     "million": measure_million,
     "transfer": measure_transfers,
     "micro": measure_micro,
