@@ -71,7 +71,7 @@ $(HEAP): Tests/allocations/counter.c
 
 Benchmarks/build/closed: Benchmarks/closed.c Sources/CLatchkeyLoad/load.c Benchmarks/client.h
 	mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -o $@ $(filter %.c,$^)
+	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -ISources/CLatchkeyLoad/include -o $@ $(filter %.c,$^)
 
 Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 	mkdir -p $(@D)

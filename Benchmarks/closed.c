@@ -3,7 +3,7 @@
 //
 //   closed --port 8080 --path /v1/properties/get --connections 32 --seconds 0.2
 
-#include "../Sources/CLatchkeyLoad/include/CLatchkeyLoad.h"
+#include "CLatchkeyLoad.h"
 #include "client.h"
 
 static uint64_t good_count;
