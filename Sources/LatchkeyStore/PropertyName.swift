@@ -18,7 +18,7 @@ package struct PropertyName: @unchecked Sendable {
 
     /// Hash of the bytes with the process's random seed, so that clients cannot choose
     /// names that collide.
-    @usableFromInline let hash: UInt64
+    @usableFromInline package let hash: UInt64
 
     /// Checks the bytes and borrows them.
     ///

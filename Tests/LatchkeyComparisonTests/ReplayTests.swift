@@ -1,5 +1,6 @@
 import CLatchkeySystem
 import Glibc
+import LatchkeyStrategies
 import LatchkeySyncTesting
 import LatchkeyTestSupport
 import LatchkeyTrace
@@ -97,18 +98,20 @@ struct ReplayTests {
         #expect(writes == [2, 0, 0])
     }
 
-    /// Notes when each operation begins.
+    /// Notes when each operation was due and began.
     private struct NotingOperator: Operator {
-        let started: Collected<[UInt64]>
-        var stall: (Int) -> Void = { _ in }
+        let noted: Collected<[ResponseTiming]>
+        var stall: () -> Void = {}
 
         mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-            let now = latchkey_system_nanoseconds()
-            let count = started.with { starts in
-                starts.append(now)
-                return starts.count
-            }
-            stall(count)
+            stall()
+            return 0
+        }
+
+        mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+            noted.with { $0.append(timing) }
+            stall()
+            timing.end()
             return 0
         }
     }
@@ -129,18 +132,16 @@ struct ReplayTests {
             (0..<120).map { Self.record(Double($0 / 20 * 20), UInt32($0), .get) }
         )
         let replayed = ReplayedTrace(bursts, file: "a", speed: 1)
-        let started = Collected<[UInt64]>([])
+        let noted = Collected<[ResponseTiming]>([])
         let result = try await TestThread.result {
-            Result { try Self.slice(replayed).run { NotingOperator(started: started) } }
+            Result { try Self.slice(replayed).run { NotingOperator(noted: noted) } }
         }.get()
-        let starts = started.with { $0 }
-        let first = try #require(starts.first)
-        for (index, start) in starts.enumerated() {
-            // Measuring begins when the warm-up is over, at the earliest.
-            #expect(start - first + 1_000_000 >= UInt64(index / 20 * 20) * 1_000_000)
-        }
-        // The bursts at 20, 40 and 60 ms are within the slice, and perhaps that at 80.
-        #expect(result.operations >= 40)
+        let timings = noted.with { $0 }
+        #expect(timings.allSatisfy { $0.startedAt >= $0.intendedAt })
+        let gaps = zip(timings, timings.dropFirst()).map { $1.intendedAt - $0.intendedAt }
+        #expect(Set(gaps).isSubset(of: [0, 20_000_000]))
+        // The bursts at 20 and 40 ms are within the slice, and perhaps those at 60 and 80.
+        #expect(result.operations >= 40 && result.operations == timings.count)
         let delays = try #require(result.responses?.startDelays.durations())
         #expect(delays.timedCount == result.operations)
     }
@@ -151,7 +152,7 @@ struct ReplayTests {
             Result {
                 let slice = Self.slice(replayed)
                 return try slice.run { thread, clock in
-                    let stalling = NotingOperator(started: Collected([])) { _ in
+                    let stalling = NotingOperator(noted: Collected([])) {
                         while clock.isStill(.measuring) {
                             sched_yield()
                         }

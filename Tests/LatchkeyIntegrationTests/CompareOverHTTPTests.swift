@@ -67,11 +67,12 @@ struct CompareOverHTTPTests {
         #expect(report.cases.map(\.strategy) == ["lock", "actor"])
         for entry in report.baselines + report.cases {
             let measured = entry.repeats[0]
-            #expect(measured.operations > 900 && measured.operations <= 1000)
+            #expect(measured.operations > 0 && measured.operations <= 1000)
             #expect(measured.refused == 0)
             let response = try #require(measured.response)
             let fromDue = try #require(measured.responseFromIntendedStart)
-            #expect(fromDue.timedCount >= response.timedCount)
+            // What did not begin in time is in there, too.
+            #expect(fromDue.timedCount == 1000)
             #expect(fromDue.meanNanoseconds >= response.meanNanoseconds)
             #expect(measured.startDelay?.timedCount == response.timedCount)
         }

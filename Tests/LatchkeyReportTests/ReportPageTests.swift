@@ -105,7 +105,7 @@ struct RenderedPageTests {
         let closed = try rendered(sample.make())
         #expect(closed.contains("× alone"))
         #expect(!closed.contains("from when it was due"))
-        #expect(!closed.contains(HTTPComparison.method))
+        #expect(!closed.contains(HTTPComparison.method(.closed)))
         var report = sample.open { $0 == .lock ? 20_000 : 10_000 }
         report.settings.transport = .http
         let open = try rendered(report)
@@ -113,7 +113,7 @@ struct RenderedPageTests {
         #expect(open.contains("Response from when it was due on 2 threads"))
         #expect(!open.contains("Throughput against"))
         #expect(!open.contains("× alone"))
-        #expect(open.contains(HTTPComparison.method))
+        #expect(open.contains(HTTPComparison.method(report.settings.arrival)))
     }
 
     @Test func `footnotes and bounds are on the page, too`() throws {

@@ -39,7 +39,7 @@ struct TerminalReportTests {
         report.settings.transport = .http
         let paragraph = text(report, width: width).components(separatedBy: "\n\n").last ?? ""
         let words = paragraph.split { $0.isWhitespace }.joined(separator: " ")
-        #expect(words == HTTPComparison.method)
+        #expect(words == HTTPComparison.method(.closed))
         #expect(paragraph.split(separator: "\n").allSatisfy { $0.count <= width })
     }
 

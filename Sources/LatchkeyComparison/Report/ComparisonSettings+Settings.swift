@@ -13,7 +13,7 @@ extension ComparisonSettings: Configurable {
             .spelling(
                 placeholder: "ARRIVAL",
                 help: "closed, or open:RATE such as open:100000",
-                isRight: { $0 == "closed" || $0.hasPrefix("open:") && Arrival(rawValue: $0) != nil }
+                isRight: { Arrival(rawValue: $0) != nil }
             ),
             \.arrival,
             "When operations begin. closed: a thread begins the next operation when the last one "

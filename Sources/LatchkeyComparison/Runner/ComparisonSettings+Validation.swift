@@ -48,6 +48,9 @@ extension ComparisonSettings {
                 "--keys takes at most \(HTTPComparison.keysMax) over HTTP."
             )
         }
+        if case .recorded = arrival {
+            try require(trace != nil, "--arrival recorded is for a trace: use --trace.")
+        }
         if let rate = arrival.operationsPerSecond {
             try require(
                 rate * durationSeconds >= ComparisonBounds.arrivalsMin,

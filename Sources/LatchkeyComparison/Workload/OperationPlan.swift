@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyTrace
 
 /// One operation of a plan: a key, as its stripe and its place there, and whether it writes.
 struct PlannedOperation: Sendable, Equatable {

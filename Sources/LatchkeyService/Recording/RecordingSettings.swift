@@ -1,4 +1,4 @@
-internal import LatchkeySettings
+package import LatchkeySettings
 
 /// The choices of `--record`.
 package struct RecordingSettings: Sendable {

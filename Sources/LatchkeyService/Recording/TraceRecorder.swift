@@ -79,7 +79,7 @@ package final class TraceRecorder: Sendable {
         startNanoseconds = nanoseconds()
         let header = TraceHeader(
             sampleInterval: UInt32(settings.sampleInterval),
-            startedMilliseconds: StoreClock.system.now()
+            startedMilliseconds: StoreClock.system.now().milliseconds
         )
         guard Self.write(header.bytes, to: descriptor) == TraceHeader.byteCount else {
             let code = errno
@@ -232,9 +232,9 @@ package final class TraceRecorder: Sendable {
     ///
     /// Call it once, when nothing is served any more.
     package func finish() -> Summary {
-        isRecording.store(false, ordering: .relaxed)
         unsafe timer.cancel()
         queue.sync { writeBuffer() }
+        isRecording.store(false, ordering: .relaxed)
         return buffer.read { buffer in
             Summary(
                 recordedCount: (buffer.byteCount - TraceHeader.byteCount) / TraceRecord.byteCount,
