@@ -164,7 +164,7 @@ let package = Package(
             name: "LatchkeyServiceTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService",
-                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace",
+                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(name: "LatchkeyTraceTests", dependencies: ["LatchkeyTrace"]),

@@ -14,8 +14,13 @@ import Testing
     func `serve accepts values at the bounds, and none beyond, as flag and from the environment`(
         name: String
     ) throws {
-        // This flag is valid only with another one.
-        let others = name == "shadow-sample" ? ["--shadow=spin"] : []
+        // Flags that are valid only with another one.
+        let others =
+            switch name {
+            case "shadow-sample": ["--shadow=spin"]
+            case "record-sample", "record-bytes": ["--record=a.trace"]
+            default: [String]()
+            }
         try checkEdges(of: name, others, make: serve)
     }
 
@@ -130,6 +135,10 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
     "outside": [
         ("0", true), ("10000000", true), ("10000001", false), ("-1", false), ("", false),
         ("scaled:10000000", true), ("scaled:10000001", false), ("5,5", false),
+    ],
+    "record": [
+        ("a.trace", true), (String(repeating: "a", count: 4095), true),
+        (String(repeating: "a", count: 4096), false),
     ],
     "skew": [("uniform", true), ("zipf:0.99", true), ("zipf:", false), ("flat", false)],
     "stripes": [("1", true), ("1024", true), ("0", false), ("2048", false), ("3", false)],

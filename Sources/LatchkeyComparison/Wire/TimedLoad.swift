@@ -4,9 +4,9 @@ internal import LatchkeyTrace
 
 /// Requests that are each sent when they are due: the open loop over HTTP, which `wrk` has not.
 ///
-/// **Design.** The requests are made before the load, one text for all that are equal. The client is
-/// C (`CLatchkeyLoad`): one thread with an event loop for all connections. Its answers come back
-/// on the calling thread.
+/// **Design.** The requests are made before the load, one text for all that are equal. The client
+/// is C (`CLatchkeyLoad`): one thread with an event loop for all connections. It calls back on the
+/// calling thread for each answer.
 struct TimedLoad {
     /// What a request does.
     private struct Request: Hashable {

@@ -18,7 +18,9 @@ extension RecordingSettings: Configurable {
     package static let settings: [Setting<Self>] = [
         Setting(
             "record",
-            .spelling(placeholder: "FILE", help: "the path of a new file") { _ in true },
+            .spelling(placeholder: "FILE", help: "the path of a new file, below 4096 bytes") {
+                $0.utf8.count < 4096
+            },
             \.path,
             "Records a share of the live operations into a new file, for 'latchkey compare "
                 + "--trace': when which kind of operation touched which property, and the size. "
