@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "LatchkeySync", targets: ["LatchkeySync"]),
         .library(name: "LatchkeyStrategies", targets: ["LatchkeyStrategies"]),
         .library(name: "LatchkeyMetering", targets: ["LatchkeyMetering"]),
+        .library(name: "LatchkeyLab", targets: ["LatchkeyLab"]),
         .library(name: "LatchkeySyncTesting", targets: ["LatchkeySyncTesting"]),
         .executable(name: "latchkey", targets: ["latchkey"]),
     ],
@@ -105,11 +106,20 @@ let package = Package(
             // link to the file at the root.
             resources: [.embedInCode("openapi.yaml"), .embedInCode("Dashboard")]
         ),
+        .target(name: "LatchkeyCommandLine", dependencies: ["LatchkeySettings"]),
+        .target(
+            name: "LatchkeyLab",
+            dependencies: [
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
+                "LatchkeyStrategies",
+            ]
+        ),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention", "LatchkeyLab",
+                "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -176,6 +186,12 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "LatchkeyLabTests",
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyLab", "LatchkeyReport", "LatchkeyTestSupport",
+            ]
+        ),
+        .testTarget(
             name: "LatchkeyReportTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyReport", "LatchkeyStrategies", "LatchkeyTestSupport",
@@ -184,8 +200,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyLab", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

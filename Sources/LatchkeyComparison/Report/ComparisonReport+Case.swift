@@ -1,7 +1,7 @@
 extension ComparisonReport {
     /// One strategy on one number of threads under one workload.
     package struct Case: Codable, Sendable, Equatable {
-        /// A ``StrategyKind``, or in `baselines` a ``Baseline``.
+        /// The name of a strategy, or in `baselines` a ``Baseline``.
         package var strategy: String
         /// How many threads, or over HTTP how many connections, work at once.
         package var threads: Int
@@ -14,6 +14,19 @@ extension ComparisonReport {
         package var outsideSteps: Int?
         package var repeats: [Repeat]
         package var summary: Summary
+        /// What an operation takes from the heap, for a workload of one's own.
+        package var heap: HeapFigures?
+        /// True for a strategy of the program's that applies writes asynchronously; else left out,
+        /// since our strategies are known by name.
+        package var isAsynchronous: Bool?
+    }
+
+    /// Allocations and reference counting of one operation, on one thread.
+    package struct HeapFigures: Codable, Sendable, Equatable {
+        /// Objects that were allocated.
+        package var allocationsPerOperation: Double
+        package var retainsPerOperation: Double
+        package var releasesPerOperation: Double
     }
 
     /// What every thread repeats.
@@ -31,6 +44,10 @@ extension ComparisonReport {
         ///
         /// Left out in process.
         package var threadMode: ThreadMode?
+        /// The name of a workload of one's own.
+        ///
+        /// Its section is not `sectionNanoseconds`. Left out for the built-in workload.
+        package var name: String?
     }
 
     /// One measurement of a case.

@@ -7,9 +7,12 @@ import LatchkeyStrategies
 /// **Design.** The controlling thread waits. It wakes now and then to ask whether the run was
 /// interrupted. What it waits for runs on threads of its own, and is left behind when
 /// the bound is reached.
+@usableFromInline
 struct BoundedWait: Sendable {
     /// The longest wait that a starving strategy has shown is under two seconds.
-    var seconds = 60.0
+    static let secondsMin = 8.0
+
+    var seconds = BoundedWait.secondsMin
     var isInterrupted: @Sendable () -> Bool = { false }
 
     private static let napMilliseconds = 50
@@ -41,6 +44,7 @@ struct BoundedWait: Sendable {
     ///   - body: Must call `completion` once, on whatever thread. Called again if it is refused.
     /// - Returns: What was given.
     /// - Throws: ``MeasurementFailure`` if that takes too long.
+    @usableFromInline
     func results<Value: Sendable>(
         count: Int,
         _ body:

@@ -9,6 +9,7 @@ import LatchkeyStrategies
 /// The ratio of the two is what metering costs. The final counts of every slice are checked.
 struct MemoryComparison: ComparisonMethod {
     private let settings: ComparisonSettings
+    private let catalogue: Catalogue
     private let work: Work
     private let calibration: WorkCalibration
     private let isInterrupted: @Sendable () -> Bool
@@ -24,20 +25,32 @@ struct MemoryComparison: ComparisonMethod {
     /// For each case of a strategy, the throughput without a meter, and the metered one over it.
     private var metered: [PlannedCase: (operationsPerSecond: [Double], ratios: [Double])] = [:]
     /// Keys with a wrong value, and operations, by strategy or baseline.
-    private var wrongKeys: [CaseSubject: Int] = [:]
+    private var wrongCounts: [CaseSubject: Int] = [:]
     private var checkedCounts: [CaseSubject: Int] = [:]
+    /// Of a workload of one's own.
+    private var heap: [HeapKey: ComparisonReport.HeapFigures] = [:]
+
+    /// The counts are of one thread, whatever the case's number of threads is.
+    private struct HeapKey: Hashable {
+        var subject: CaseSubject
+        var workload: ComparisonReport.Workload
+    }
 
     /// The part of a repeat's duration for which it warms up first.
     private static let warmUpShare = 0.1
     /// The part of a repeat's duration for which it is metered afterwards.
     private static let meteredShare = 0.3
+    /// How long allocations are counted.
+    private static let heapNanoseconds: UInt64 = 5_000_000
 
     init(
         _ settings: ComparisonSettings,
         _ schedule: Schedule,
+        _ catalogue: Catalogue = Catalogue(),
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.settings = settings
+        self.catalogue = catalogue
         self.isInterrupted = isInterrupted
         work = Work(seed: settings.seed)
         calibration = WorkCalibration.measure(work)
@@ -79,6 +92,9 @@ struct MemoryComparison: ComparisonMethod {
         )
         if found.operations == 0 { found.seconds = settings.durationSeconds }
         note(bare, planned)
+        if repeatIndex == 0, planned.workload.name != nil {
+            try countHeapOperations(planned)
+        }
         if !planned.isBaseline {
             let second = try slice(planned, repeatIndex, isMetered: true)
             note(second, planned)
@@ -94,7 +110,7 @@ struct MemoryComparison: ComparisonMethod {
     }
 
     mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
-        wrongKeys[planned.subject, default: 0] += output.wrongKeys
+        wrongCounts[planned.subject, default: 0] += output.wrongCount
         checkedCounts[planned.subject, default: 0] += output.result.operationsInAll
     }
 
@@ -118,7 +134,13 @@ struct MemoryComparison: ComparisonMethod {
     /// If a baseline is wrong, the runner or the machine cannot be trusted.
     var findings: [String] {
         ComparisonReport.Baseline.allCases.compactMap { baseline in
-            guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
+            guard let wrong = wrongCounts[.baseline(baseline)], wrong > 0 else { return nil }
+            if let name = settings.workload {
+                return """
+                    The check of the workload '\(name)' fails without a lock on one thread too: \
+                    the workload is wrong, or its check.
+                    """
+            }
             return """
                 The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys \
                 does not match the writes to them.
@@ -128,22 +150,58 @@ struct MemoryComparison: ComparisonMethod {
 
     /// Whether any slice of a strategy lost updates.
     var verdicts: [ComparisonReport.Verdict] {
-        settings.strategies.compactMap { kind in
-            guard let checked = checkedCounts[.strategy(kind)] else { return nil }
-            let wrong = wrongKeys[.strategy(kind)] ?? 0
+        settings.strategies.compactMap { name in
+            guard let checked = checkedCounts[.strategy(name)] else { return nil }
+            let wrong = wrongCounts[.strategy(name)] ?? 0
             return ComparisonReport.Verdict(
-                strategy: kind.rawValue,
-                check: .counts,
+                strategy: name.rawValue,
+                check: settings.workload == nil ? .counts : .workload,
                 outcome: wrong == 0 ? .passed : .failed,
                 checkedCount: checked,
-                finding: wrong == 0
-                    ? nil
-                    : """
-                    Updates were lost: the final value of \(wrong) keys does not match the \
-                    writes to them.
-                    """
+                finding: wrong == 0 ? nil : finding(wrong)
             )
         }
+    }
+
+    private func finding(_ wrongCount: Int) -> String {
+        if let name = settings.workload {
+            return """
+                The workload '\(name)' was not right \(FigureText.counted(wrongCount, "time")): \
+                its check failed after a repeat, or something that it expects was not so.
+                """
+        }
+        return """
+            Updates were lost: the final value of \(wrongCount) keys does not match the writes \
+            to them.
+            """
+    }
+
+    func heap(_ planned: PlannedCase) -> ComparisonReport.HeapFigures? {
+        heap[HeapKey(subject: planned.subject, workload: planned.workload)]
+    }
+
+    /// Counts the allocations and the reference counting of a case, if the runtime lets it.
+    ///
+    /// On one thread, so that the counts are those of the operations only. Counting takes time, so
+    /// it is a slice of its own.
+    private mutating func countHeapOperations(
+        _ planned: PlannedCase
+    ) throws(MeasurementFailure) {
+        let key = HeapKey(subject: planned.subject, workload: planned.workload)
+        guard heap[key] == nil else { return }
+        var planned = planned
+        planned.threads = 1
+        planned.workload.arrival = .closed
+        var slice = slice(planned, repeatIndex: 0, isMetered: false)
+        slice.countsHeapOperations = true
+        slice.measuredNanoseconds = Self.heapNanoseconds
+        guard HeapOperations.begin() else { return }
+        defer { HeapOperations.end() }
+        let output = try run(planned, slice, isMetered: false)
+        note(output, planned)
+        let tally = output.result.tallies[0]
+        guard let found = tally.heap, tally.operations > 0 else { return }
+        heap[key] = found.figures(operations: tally.operations)
     }
 
     private func slice(
@@ -151,17 +209,29 @@ struct MemoryComparison: ComparisonMethod {
         _ repeatIndex: Int,
         isMetered: Bool
     ) throws(MeasurementFailure) -> CaseSlice.Output {
-        let workload = planned.workload
         let slice = slice(planned, repeatIndex: repeatIndex, isMetered: isMetered)
+        return try run(planned, slice, isMetered: isMetered)
+    }
+
+    private func run(
+        _ planned: PlannedCase,
+        _ slice: Slice,
+        isMetered: Bool
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        let slice = CaseSlice(slice: slice, workload: planned.workload, isMetered: isMetered)
         switch planned.subject {
-        case .strategy(let kind):
-            return try kind.accept(
-                CaseSlice(slice: slice, workload: workload, isMetered: isMetered)
-            )
+        case .strategy(let name):
+            if let strategy = catalogue.strategy(name) {
+                return try strategy.slice(slice)
+            }
+            guard let kind = name.kind else {
+                throw .failed(ComparisonError("There is no strategy '\(name.rawValue)'."))
+            }
+            return try catalogue.workload?.slice(kind, slice) ?? slice.run(kind)
         case .baseline(.pthreadMutex):
             return try slice.pthreadMutex()
         case .baseline:
-            return try slice.unsynchronized(workload)
+            return try catalogue.workload?.unsynchronized(slice) ?? slice.unsynchronized()
         }
     }
 
@@ -193,6 +263,7 @@ struct MemoryComparison: ComparisonMethod {
             plans: (0..<planned.threads).map { _ in
                 OperationPlan(workload, keys: keys, seed: random.next())
             },
+            sectionNanoseconds: workload.sectionNanoseconds,
             cost: operationCost(planned),
             warmUpNanoseconds: UInt64(warmUp * 1e9),
             measuredNanoseconds: UInt64(measured * 1e9),

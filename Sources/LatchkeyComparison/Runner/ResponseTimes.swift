@@ -103,12 +103,14 @@ enum Quantiles {
 }
 
 /// The two starts of one operation: when it was due, and when it began.
+@usableFromInline
 struct ResponseTiming: Sendable {
     let intendedAt: UInt64
     let startedAt: UInt64
     let responses: Responses
 
     /// Records the operation as ended now.
+    @usableFromInline
     func end() {
         let now = latchkey_system_nanoseconds()
         responses.fromStart.record(now &- startedAt)

@@ -83,7 +83,7 @@ package struct TerminalReport {
             + fitting.text(style: style)
             + paragraphs([
                 legend(workload) + others, note, hint(table(entries, threads, columns), fitting),
-            ])
+            ]) + HeapText.text(entries, in: ranking.order, style: style)
     }
 
     /// How to see the columns that were left out.

@@ -35,10 +35,16 @@ extension Rule {
             "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
             "LatchkeyStrategies",
         ],
+        "LatchkeyCommandLine": ["LatchkeySettings"],
+        "LatchkeyLab": [
+            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
+            "LatchkeyStrategies",
+        ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
-            "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-            "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention", "LatchkeyLab",
+            "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+            "LatchkeyStrategies",
         ],
     ]
 

@@ -1,9 +1,13 @@
-internal import LatchkeyComparison
+package import LatchkeyCommandLine
+package import LatchkeyComparison
 internal import LatchkeySettings
 
 /// The flags of `latchkey compare` and the settings they make.
-enum CompareFlags {
-    static var all: [Flag] { measuring + files + reports }
+package enum CompareFlags {
+    package static let all = all(Catalogue())
+
+    /// The flags of a program with strategies or a workload of its own.
+    static func all(_ catalogue: Catalogue) -> [Flag] { measuring(catalogue) + files + reports }
 
     private static let preset = Flag(
         "preset",
@@ -15,7 +19,16 @@ enum CompareFlags {
     )
 
     /// What is measured, and how.
-    static let measuring = [preset] + ComparisonSettings.settings.map { Flag($0) }
+    static func measuring(_ catalogue: Catalogue) -> [Flag] {
+        let settings = ComparisonSettings.settings(catalogue).map { Flag($0) }
+        guard catalogue.program != nil else { return [preset] + settings }
+        // Over HTTP there is the service, and presets are about the built-in section.
+        let missing =
+            ["transport", "thread-mode"]
+            + (catalogue.workload == nil ? [] : ["section", "stripes"])
+        return (catalogue.workload == nil ? [preset] : [])
+            + settings.filter { !missing.contains($0.name) }
+    }
 
     /// What is written besides standard output.
     static let files = [
@@ -39,25 +52,32 @@ enum CompareFlags {
     }
 
     /// The settings that the flags make.
-    static func settings(_ values: FlagValues) throws(UsageError) -> ComparisonSettings {
+    package static func settings(
+        _ values: FlagValues,
+        _ catalogue: Catalogue = Catalogue()
+    ) throws(UsageError) -> ComparisonSettings {
         var settings = ComparisonSettings()
-        settings.transport = values.choice("transport")
+        settings.strategies = catalogue.names
+        settings.workload = catalogue.workload?.name
+        settings.program = catalogue.program
+        if catalogue.program == nil { settings.transport = values.choice("transport") }
         if settings.transport == .http { settings.useHTTPDefaults() }
-        if values.isGiven(preset.name) {
+        if catalogue.workload == nil, values.isGiven(preset.name) {
             let preset: ComparisonPreset = values.choice(preset.name)
             preset.apply(to: &settings)
             if settings.transport == .http { settings.haveNoWork() }
         }
-        for flag in measuring where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
+        for flag in measuring(catalogue)
+        where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
             throw UsageError(
                 "\(values.source(flag)) has "
                     + (settings.transport == .http
                         ? "no meaning over HTTP." : "a meaning over HTTP only.")
             )
         }
-        try values.set(in: &settings)
+        try values.set(in: &settings, ComparisonSettings.settings(catalogue))
         do {
-            try settings.validate()
+            try settings.validate(catalogue)
         } catch {
             throw UsageError(error.message)
         }
