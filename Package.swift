@@ -106,18 +106,24 @@ let package = Package(
             // link to the file at the root.
             resources: [.embedInCode("openapi.yaml"), .embedInCode("Dashboard")]
         ),
-        .target(name: "LatchkeyCommandLine", dependencies: ["LatchkeySettings"]),
+        .target(
+            name: "LatchkeyCommandLine",
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport", "LatchkeySettings",
+            ]
+        ),
+        .target(name: "CLatchkeyAllocations"),
         .target(
             name: "LatchkeyLab",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
+                "CLatchkeyAllocations", "LatchkeyCommandLine", "LatchkeyComparison",
                 "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention", "LatchkeyLab",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
                 "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
                 "LatchkeyStrategies",
             ]
@@ -188,7 +194,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyLabTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyLab", "LatchkeyReport", "LatchkeyTestSupport",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyLab", "LatchkeyReport",
+                "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
@@ -200,9 +207,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyLab", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport",
-                "latchkey",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

@@ -1,3 +1,4 @@
+internal import CLatchkeyAllocations
 internal import Foundation
 internal import LatchkeyCommandLine
 // Whoever writes a lab names strategies, values and operations without another import.
@@ -108,24 +109,39 @@ public struct Lab<Value: Sendable>: Sendable {
     ///
     /// - Parameter arguments: The command line, without the name of the program.
     public func run(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> Never {
-        var catalogue = catalogue
-        catalogue.program = programName
-        do {
+        let catalogue = prepared(programName)
+        do throws(ComparisonError) {
             try catalogue.validate()
-            if arguments.contains(where: { ["--help", "-h"].contains($0) }) {
-                say(CompareCommand.manual(catalogue))
-            } else {
-                try CompareCommand.run(arguments, catalogue)
-            }
-        } catch let error as UsageError {
+        } catch {
+            say("\(programName): \(error.message)\n", to: 2)
+            exit(2)
+        }
+        if arguments.contains(where: { ["--help", "-h"].contains($0) }) {
+            say(CompareCommand.manual(catalogue))
+            exit(0)
+        }
+        do throws(UsageError) {
+            try CompareCommand.run(arguments, catalogue)
+        } catch {
             let hint = "Try '\(programName) --help'."
             say("\(programName): \(error.message)\n\(hint)\n", to: 2)
             exit(2)
-        } catch {
-            say("\(programName): \(error)\n", to: 2)
-            exit(2)
         }
         exit(0)
+    }
+}
+
+extension Lab {
+    /// The catalogue of a program.
+    func prepared(_ program: String) -> Catalogue {
+        var catalogue = catalogue
+        catalogue.program = program
+        catalogue.allocationCounter = AllocationCounter(
+            begin: latchkey_allocations_begin,
+            count: { Int(latchkey_allocations_now()) },
+            end: latchkey_allocations_end
+        )
+        return catalogue
     }
 }
 

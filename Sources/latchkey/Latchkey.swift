@@ -1,6 +1,5 @@
 internal import Foundation
 internal import LatchkeyCommandLine
-internal import LatchkeyLab
 
 /// The program: runs the command, and reports an error in the command line as one sentence and
 /// status 2.

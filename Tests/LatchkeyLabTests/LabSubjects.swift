@@ -36,17 +36,6 @@ struct CountedStrategy<Base: MakeableStrategy>: WrappingStrategy, MakeableStrate
 
 extension CountedStrategy: BlockingStrategy where Base: BlockingStrategy {}
 
-extension TornSpinStrategy: MakeableStrategy {}
-
-extension Lab {
-    /// The lab as the program `bench` would have it.
-    var outside: Self {
-        var lab = self
-        lab.catalogue.program = "bench"
-        return lab
-    }
-}
-
 /// The quickest run.
 func labArguments(_ strategies: String) -> [String] {
     [
@@ -67,6 +56,6 @@ func report<Value>(
     settings.durationSeconds = 0.01
     settings.repeats = 1
     change(&settings)
-    let run = try ComparisonRun(settings, version: "test", catalogue: lab.outside.catalogue)
+    let run = try ComparisonRun(settings, version: "test", catalogue: lab.prepared("bench"))
     return try await TestThread.result { Result { try run.run() } }.get().report
 }

@@ -7,7 +7,6 @@
 #define CLATCHKEYMACHINE_H
 
 #include <linux/futex.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
@@ -40,22 +39,5 @@ int latchkey_machine_child_wait(int32_t identifier);
 // A file in memory that has no name, so that it cannot be left behind; the argument is for /proc
 // only. Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
 int latchkey_machine_memory_file(const char *name);
-
-// How many objects were allocated, and how many references were counted up and down.
-struct latchkey_machine_heap {
-    uint64_t allocations;
-    uint64_t retains;
-    uint64_t releases;
-};
-
-// Begins to count what the Swift runtime does on all threads but the calling one, or returns false
-// if the runtime does not let itself be watched. Swift cannot replace the runtime's functions.
-bool latchkey_machine_heap_begin(void);
-
-// The counts so far.
-struct latchkey_machine_heap latchkey_machine_heap_now(void);
-
-// Ends counting; called on the thread that began it.
-void latchkey_machine_heap_end(void);
 
 #endif

@@ -14,19 +14,11 @@ extension ComparisonReport {
         package var outsideSteps: Int?
         package var repeats: [Repeat]
         package var summary: Summary
-        /// What an operation takes from the heap, for a workload of one's own.
-        package var heap: HeapFigures?
+        /// Allocations of an operation on one thread, for a workload of one's own.
+        package var allocationsPerOperation: Double?
         /// True for a strategy of the program's that applies writes asynchronously; else left out,
         /// since our strategies are known by name.
         package var isAsynchronous: Bool?
-    }
-
-    /// Allocations and reference counting of one operation, on one thread.
-    package struct HeapFigures: Codable, Sendable, Equatable {
-        /// Objects that were allocated.
-        package var allocationsPerOperation: Double
-        package var retainsPerOperation: Double
-        package var releasesPerOperation: Double
     }
 
     /// What every thread repeats.

@@ -1,4 +1,4 @@
-package import LatchkeyStrategies
+import LatchkeyStrategies
 
 /// What to compare, and how: the command line of `latchkey compare`, checked.
 ///

@@ -1,6 +1,6 @@
 import Dispatch
 import Foundation
-import LatchkeyStrategies
+public import LatchkeyStrategies
 
 /// Waits with a bound for threads that a broken strategy may never release.
 ///
@@ -10,12 +10,21 @@ import LatchkeyStrategies
 @usableFromInline
 struct BoundedWait: Sendable {
     /// The longest wait that a starving strategy has shown is under two seconds.
-    static let secondsMin = 8.0
+    @usableFromInline static let secondsMin = 8.0
 
-    var seconds = BoundedWait.secondsMin
-    var isInterrupted: @Sendable () -> Bool = { false }
+    let seconds: Double
+    let isInterrupted: @Sendable () -> Bool
 
     private static let napMilliseconds = 50
+
+    @usableFromInline
+    init(
+        seconds: Double = BoundedWait.secondsMin,
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.seconds = seconds
+        self.isInterrupted = isInterrupted
+    }
 
     /// Returns when the group is empty.
     ///

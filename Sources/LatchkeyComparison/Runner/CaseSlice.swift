@@ -13,7 +13,7 @@ struct CaseSlice: Sendable {
 
     /// The result of the slice, and whether the values are right.
     @usableFromInline
-    struct Output {
+    struct Output: Sendable {
         var result: SliceResult
         /// The number of keys whose value does not match the writes, or of failed checks of a
         /// workload of one's own.

@@ -69,7 +69,7 @@ extension ComparisonRun {
                 outsideSteps: cost?.outsideSteps,
                 repeats: repeats,
                 summary: ComparisonReport.Summary(repeats, seed: settings.seed),
-                heap: method.heap(planned),
+                allocationsPerOperation: method.allocations(planned),
                 isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
         }

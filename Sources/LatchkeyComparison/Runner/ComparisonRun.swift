@@ -206,7 +206,7 @@ protocol ComparisonMethod {
     /// The steps of work of an operation, if it does any.
     func cost(_ planned: PlannedCase) -> OperationCost?
     /// The allocations of an operation, if they were counted.
-    func heap(_ planned: PlannedCase) -> ComparisonReport.HeapFigures?
+    func allocations(_ planned: PlannedCase) -> Double?
     var instrument: ComparisonReport.InstrumentCost { get }
     /// Why the figures cannot be trusted, a sentence each.
     var findings: [String] { get }

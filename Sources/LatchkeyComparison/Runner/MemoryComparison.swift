@@ -28,10 +28,10 @@ struct MemoryComparison: ComparisonMethod {
     private var wrongCounts: [CaseSubject: Int] = [:]
     private var checkedCounts: [CaseSubject: Int] = [:]
     /// Of a workload of one's own.
-    private var heap: [HeapKey: ComparisonReport.HeapFigures] = [:]
+    private var allocations: [AllocationKey: Double] = [:]
 
     /// The counts are of one thread, whatever the case's number of threads is.
-    private struct HeapKey: Hashable {
+    private struct AllocationKey: Hashable {
         var subject: CaseSubject
         var workload: ComparisonReport.Workload
     }
@@ -41,7 +41,7 @@ struct MemoryComparison: ComparisonMethod {
     /// The part of a repeat's duration for which it is metered afterwards.
     private static let meteredShare = 0.3
     /// How long allocations are counted.
-    private static let heapNanoseconds: UInt64 = 5_000_000
+    private static let countingNanoseconds: UInt64 = 5_000_000
 
     init(
         _ settings: ComparisonSettings,
@@ -93,7 +93,7 @@ struct MemoryComparison: ComparisonMethod {
         if found.operations == 0 { found.seconds = settings.durationSeconds }
         note(bare, planned)
         if repeatIndex == 0, planned.workload.name != nil {
-            try countHeapOperations(planned)
+            try countAllocations(planned)
         }
         if !planned.isBaseline {
             let second = try slice(planned, repeatIndex, isMetered: true)
@@ -176,32 +176,33 @@ struct MemoryComparison: ComparisonMethod {
             """
     }
 
-    func heap(_ planned: PlannedCase) -> ComparisonReport.HeapFigures? {
-        heap[HeapKey(subject: planned.subject, workload: planned.workload)]
+    func allocations(_ planned: PlannedCase) -> Double? {
+        allocations[AllocationKey(subject: planned.subject, workload: planned.workload)]
     }
 
-    /// Counts the allocations and the reference counting of a case, if the runtime lets it.
+    /// Counts the allocations of a case, if the program can.
     ///
-    /// On one thread, so that the counts are those of the operations only. Counting takes time, so
-    /// it is a slice of its own.
-    private mutating func countHeapOperations(
+    /// On one thread, so that they are those of the operations only. Counting takes time, so it is a
+    /// slice of its own.
+    private mutating func countAllocations(
         _ planned: PlannedCase
     ) throws(MeasurementFailure) {
-        let key = HeapKey(subject: planned.subject, workload: planned.workload)
-        guard heap[key] == nil else { return }
-        var planned = planned
-        planned.threads = 1
-        planned.workload.arrival = .closed
-        var slice = slice(planned, repeatIndex: 0, isMetered: false)
-        slice.countsHeapOperations = true
-        slice.measuredNanoseconds = Self.heapNanoseconds
-        guard HeapOperations.begin() else { return }
-        defer { HeapOperations.end() }
-        let output = try run(planned, slice, isMetered: false)
-        note(output, planned)
-        let tally = output.result.tallies[0]
-        guard let found = tally.heap, tally.operations > 0 else { return }
-        heap[key] = found.figures(operations: tally.operations)
+        let key = AllocationKey(subject: planned.subject, workload: planned.workload)
+        guard let counter = catalogue.allocationCounter, allocations[key] == nil, counter.begin()
+        else { return }
+        defer { counter.end() }
+        var alone = planned
+        alone.threads = 1
+        alone.workload.arrival = .closed
+        var slice = slice(alone, repeatIndex: 0, isMetered: false)
+        slice.allocationCounter = counter
+        slice.measuredNanoseconds = Self.countingNanoseconds
+        let found = try run(alone, slice, isMetered: false)
+        note(found, planned)
+        let tally = found.result.tallies[0]
+        guard let count = tally.allocations, tally.operations > 0 else { return }
+        // What the slice itself allocates is less than a hundredth of an operation.
+        allocations[key] = (Double(count) / Double(tally.operations) * 100).rounded() / 100
     }
 
     private func slice(
@@ -227,11 +228,13 @@ struct MemoryComparison: ComparisonMethod {
             guard let kind = name.kind else {
                 throw .failed(ComparisonError("There is no strategy '\(name.rawValue)'."))
             }
-            return try catalogue.workload?.slice(kind, slice) ?? slice.run(kind)
+            if let workload = catalogue.workload { return try workload.slice(kind, slice) }
+            return try slice.run(kind)
         case .baseline(.pthreadMutex):
             return try slice.pthreadMutex()
         case .baseline:
-            return try catalogue.workload?.unsynchronized(slice) ?? slice.unsynchronized()
+            if let workload = catalogue.workload { return try workload.unsynchronized(slice) }
+            return try slice.unsynchronized()
         }
     }
 

@@ -19,7 +19,7 @@ struct WorkerTally: Sendable {
     /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
     /// Where they are counted, of this thread and those that work for it.
-    var heap: HeapOperations?
+    var allocations: Int?
 
     var operationsPerSecond: Double {
         nanoseconds > 0 ? Double(operations) * 1e9 / Double(nanoseconds) : 0
@@ -57,13 +57,15 @@ struct Worker {
         performer.drain()
         var tally = WorkerTally()
         let before = state.position
-        let heapBefore = slice.countsHeapOperations ? HeapOperations.now : nil
+        let allocationsBefore = slice.allocationCounter?.count()
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
         loop(.measuring, clock)
         performer.drain()
         let end = latchkey_system_nanoseconds()
-        tally.heap = heapBefore.map { HeapOperations.now - $0 }
+        if let allocationsBefore, let counter = slice.allocationCounter {
+            tally.allocations = counter.count() - allocationsBefore
+        }
         tally.usage = Usage.thread - usageBefore
         if let callsBefore, let callsAfter = calls?.read() {
             tally.futexCalls = callsAfter.futex - callsBefore.futex

@@ -170,7 +170,7 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     func cost(_ planned: PlannedCase) -> OperationCost? { nil }
-    func heap(_ planned: PlannedCase) -> ComparisonReport.HeapFigures? { nil }
+    func allocations(_ planned: PlannedCase) -> Double? { nil }
 
     /// The client's errors that make figures worthless, a sentence each.
     var findings: [String] {

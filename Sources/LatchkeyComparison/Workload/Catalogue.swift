@@ -9,6 +9,7 @@ package struct Catalogue: Sendable {
     package private(set) var workload: OwnWorkload?
     /// The program that it belongs to, if it is not `latchkey`.
     package var program: String?
+    package var allocationCounter: AllocationCounter?
 
     @usableFromInline
     package init() {}

@@ -83,7 +83,8 @@ package struct TerminalReport {
             + fitting.text(style: style)
             + paragraphs([
                 legend(workload) + others, note, hint(table(entries, threads, columns), fitting),
-            ]) + HeapText.text(entries, in: ranking.order, style: style)
+                AllocationText.sentence(entries, in: ranking.order),
+            ])
     }
 
     /// How to see the columns that were left out.

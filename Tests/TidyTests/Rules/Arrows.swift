@@ -4,6 +4,7 @@ extension Rule {
     /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
     static let mayImport: [String: Set<String>] = [
         "CCurl": [],
+        "CLatchkeyAllocations": [],
         "CLatchkeyFetch": ["CCurl"],
         "CLatchkeyHTTP": ["CMicrohttpd"],
         "CLatchkeyMachine": [],
@@ -35,14 +36,16 @@ extension Rule {
             "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
             "LatchkeyStrategies",
         ],
-        "LatchkeyCommandLine": ["LatchkeySettings"],
+        "LatchkeyCommandLine": [
+            "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport", "LatchkeySettings",
+        ],
         "LatchkeyLab": [
-            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
+            "CLatchkeyAllocations", "LatchkeyCommandLine", "LatchkeyComparison",
             "LatchkeyStrategies",
         ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
-            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention", "LatchkeyLab",
+            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
             "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
             "LatchkeyStrategies",
         ],

@@ -1,4 +1,3 @@
-package import LatchkeyCommandLine
 package import LatchkeyComparison
 internal import LatchkeySettings
 

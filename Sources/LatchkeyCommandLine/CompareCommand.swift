@@ -1,5 +1,4 @@
 internal import Foundation
-package import LatchkeyCommandLine
 package import LatchkeyComparison
 internal import LatchkeyMachine
 internal import LatchkeyReport
@@ -39,7 +38,7 @@ package enum CompareCommand {
         """ + CompareFlags.all.map(\.manual).joined(separator: "\n")
 
     /// The manual of a program with strategies or a workload of its own.
-    static func manual(_ catalogue: Catalogue) -> String {
+    package static func manual(_ catalogue: Catalogue) -> String {
         let program = catalogue.program ?? "latchkey compare"
         var subjects = catalogue.strategies.map(\.name.rawValue)
         if let workload = catalogue.workload { subjects.append("the workload '\(workload.name)'") }
