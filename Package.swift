@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "LatchkeySync", targets: ["LatchkeySync"]),
         .library(name: "LatchkeyStrategies", targets: ["LatchkeyStrategies"]),
         .library(name: "LatchkeyMetering", targets: ["LatchkeyMetering"]),
+        .library(name: "LatchkeyLab", targets: ["LatchkeyLab"]),
         .library(name: "LatchkeySyncTesting", targets: ["LatchkeySyncTesting"]),
         .executable(name: "latchkey", targets: ["latchkey"]),
     ],
@@ -108,11 +109,27 @@ let package = Package(
             // link to the file at the root.
             resources: [.embedInCode("openapi.yaml"), .embedInCode("Dashboard")]
         ),
+        .target(
+            name: "LatchkeyCommandLine",
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport", "LatchkeySettings",
+                "LatchkeyTrace",
+            ]
+        ),
+        .target(name: "CLatchkeyAllocations"),
+        .target(
+            name: "LatchkeyLab",
+            dependencies: [
+                "CLatchkeyAllocations", "LatchkeyCommandLine", "LatchkeyComparison",
+                "LatchkeyStrategies",
+            ]
+        ),
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
+                "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -180,6 +197,13 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "LatchkeyLabTests",
+            dependencies: [
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyLab", "LatchkeyReport",
+                "LatchkeyTestSupport",
+            ]
+        ),
+        .testTarget(
             name: "LatchkeyReportTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyReport", "LatchkeyStrategies", "LatchkeyTestSupport",
@@ -188,8 +212,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace", "latchkey",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace",
+                "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

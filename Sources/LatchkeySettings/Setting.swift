@@ -94,8 +94,10 @@ package protocol Configurable: Sendable {
 
 extension Configurable {
     /// Checks values that were set by code against the bounds of their settings.
-    package func checkSettings() throws(InvalidSetting) {
-        for setting in Self.settings {
+    package func checkSettings(
+        _ settings: [Setting<Self>] = Self.settings
+    ) throws(InvalidSetting) {
+        for setting in settings {
             do {
                 try setting.values.check(setting.text(in: self))
             } catch {

@@ -14,7 +14,7 @@ enum ComparisonStep {
         progress: @escaping @Sendable (Double) -> Void
     ) -> Result<[UInt8], ComparisonFailure> {
         var settings = ComparisonSettings()
-        let chosen = request.strategies.compactMap { StrategyKind(rawValue: $0) }
+        let chosen = request.strategies.compactMap { StrategyKind(rawValue: $0) }.map(StrategyName.init)
         if !chosen.isEmpty { settings.strategies = chosen }
         settings.threads = [request.threads]
         settings.durationSeconds = request.seconds / Double(settings.repeats)

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyCommandLine
 internal import LatchkeyService
 internal import LatchkeySettings
 
@@ -42,7 +43,7 @@ enum HealthCommand {
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
-        let values = try FlagValues(flags, command: "health", arguments: arguments)
+        let values = try FlagValues(flags, command: "latchkey health", arguments: arguments)
         let result = HealthProbe.run(
             host: values.text("host"),
             port: UInt16(values.integer("port")),

@@ -1,10 +1,11 @@
 internal import Foundation
+internal import LatchkeyCommandLine
 
 /// The program: runs the command, and reports an error in the command line as one sentence and
 /// status 2.
 @main
 enum Latchkey {
-    static let version = "0.1.0"
+    static let version = latchkeyVersion
 
     static func main() {
         openStandardStreams()
@@ -81,33 +82,4 @@ enum Latchkey {
         LATCHKEY_DRAIN_SECONDS. The flag wins if both are given.
 
         """
-}
-
-/// Writes text to a file descriptor.
-///
-/// A reader that has closed its end is not an error. If standard output cannot be written for
-/// another reason, such as a full disk, the program ends with a sentence and status 2, because its
-/// result is missing.
-func say(_ text: String, to descriptor: Int32 = 1) {
-    let error = trySay(text, to: descriptor)
-    guard descriptor == 1, error != 0, error != EPIPE else { return }
-    let reason = unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
-    say("latchkey: standard output cannot be written: \(reason).\n", to: 2)
-    exit(2)
-}
-
-/// Writes text that is not the program's result; returns the number of an error, or 0.
-@discardableResult
-func trySay(_ text: String, to descriptor: Int32 = 1) -> Int32 {
-    var rest = Array(text.utf8)[...]
-    while !rest.isEmpty {
-        let count = unsafe rest.withUnsafeBytes { bytes in
-            unsafe write(descriptor, bytes.baseAddress, bytes.count)
-        }
-        guard count > 0 || errno == EINTR else {
-            return errno
-        }
-        rest = rest.dropFirst(max(0, count))
-    }
-    return 0
 }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyCommandLine
 internal import LatchkeyContention
 internal import LatchkeyService
 
@@ -36,7 +37,7 @@ enum ServeCommand {
     ) throws(UsageError) -> ServiceConfiguration {
         let values = try FlagValues(
             flags,
-            command: "serve",
+            command: "latchkey serve",
             arguments: arguments,
             environment: environment
         )

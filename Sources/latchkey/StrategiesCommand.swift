@@ -1,3 +1,4 @@
+internal import LatchkeyCommandLine
 internal import LatchkeyService
 internal import LatchkeySettings
 internal import LatchkeyStrategies
@@ -30,7 +31,7 @@ enum StrategiesCommand {
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
-        let values = try FlagValues(flags, command: "strategies", arguments: arguments)
+        let values = try FlagValues(flags, command: "latchkey strategies", arguments: arguments)
         let format: Format = values.choice("format")
         switch format {
         case .text:

@@ -217,8 +217,10 @@ struct SliceTests {
         let found = try await TestThread.result {
             Result {
                 let guarded = Synchronized<ForgetfulValue, LockStrategy>(ForgetfulValue(count: 1))
-                let cost = slice.cost
-                let result = try slice.run { OneStripeOperator(guarded, cost) }
+                let section = SyntheticSection<ForgetfulValue>(slice.cost)
+                let result = try slice.run { _, _ in
+                    AnyOperator(OneStripeOperator(guarded, section))
+                }
                 let value = guarded.read { $0.value(0) }
                 return (
                     operations: result.tallies.reduce(0) { $0 + $1.operationsInAll },
@@ -234,12 +236,10 @@ struct SliceTests {
         let slice = slice(threads: 3, workload)
         let output = try await TestThread.result {
             Result {
-                try StrategyKind.lock.accept(
-                    CaseSlice(slice: slice, workload: workload, isMetered: true)
-                )
+                try CaseSlice(slice: slice, workload: workload, isMetered: true).run(.lock)
             }
         }.get()
-        #expect(output.wrongKeys == 0)
+        #expect(output.wrongCount == 0)
         #expect(output.result.operations > 0)
         let row = try #require(output.contention)
         #expect(row.acquisitions.all >= UInt64(output.result.operations))
@@ -251,10 +251,15 @@ struct SliceTests {
             let (alone, together) = (slice(threads: 1, workload), slice(threads: 3, workload))
             let outputs = try await TestThread.result {
                 Result {
-                    [try alone.unsynchronized(workload), try together.pthreadMutex()]
+                    [
+                        try CaseSlice(slice: alone, workload: workload, isMetered: false)
+                            .unsynchronized(),
+                        try CaseSlice(slice: together, workload: workload, isMetered: false)
+                            .pthreadMutex(),
+                    ]
                 }
             }.get()
-            #expect(outputs.map(\.wrongKeys) == [0, 0])
+            #expect(outputs.map(\.wrongCount) == [0, 0])
             // Who did one operation less than the values say has them wrong.
             var result = outputs[0].result
             result.tallies[0].operationsInAll += alone.plans[0].operations.count
@@ -274,12 +279,12 @@ struct SliceTests {
         let (finding, report) = try await TestThread.result { [settings] in
             Result {
                 var method = MemoryComparison(settings, run.schedule)
-                func note(wrongKeys: Int) {
-                    method.note(CaseSlice.Output(result: result, wrongKeys: wrongKeys), planned)
+                func note(wrongCount: Int) {
+                    method.note(CaseSlice.Output(result, wrongCount: wrongCount), planned)
                 }
-                note(wrongKeys: 0)
+                note(wrongCount: 0)
                 #expect(method.findings == [])
-                note(wrongKeys: 1)
+                note(wrongCount: 1)
                 #expect(method.verdicts.isEmpty)
                 let report = run.report(
                     ComparisonRun.Measured(repeats: run.schedule.cases.map { _ in [] }),

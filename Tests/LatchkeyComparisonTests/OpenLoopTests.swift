@@ -25,11 +25,7 @@ struct OpenLoopTests {
         )
         let result = try await TestThread.result {
             Result {
-                try slice.run { thread, clock in
-                    let stalling = StallingOperator { stall(clock) }
-                    var worker = Worker(slice, thread: thread, stalling)
-                    return worker.run(clock)
-                }
+                try slice.run { _, clock in AnyOperator(StallingOperator { stall(clock) }) }
             }
         }.get()
         return (
@@ -105,7 +101,7 @@ private struct StallingOperator: Operator {
         self.stall = stall
     }
 
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
         stall()
         return 0
     }

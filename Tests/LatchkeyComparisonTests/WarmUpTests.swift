@@ -27,7 +27,8 @@ struct WarmUpTests {
         )
         let output = try await TestThread.result {
             Result {
-                try CaseSlice(slice: slice, workload: workload, isMetered: true)
+                let slice = CaseSlice(slice: slice, workload: workload, isMetered: true)
+                return try SectionSlice(slice, SyntheticSection<OneValue>(slice))
                     .visitBlocking(QuickAtFirstStrategy.self)
             }
         }.get()

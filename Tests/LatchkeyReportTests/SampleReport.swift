@@ -66,7 +66,7 @@ struct SampleReport {
             }
         }
         var report = ComparisonReport.empty
-        report.settings.strategies = strategies
+        report.settings.strategies = strategies.map(StrategyName.init)
         report.settings.threads = threads
         report.settings.repeats = repeats
         report.settings.durationSeconds = 0.2

@@ -1,7 +1,7 @@
 extension ComparisonReport {
     /// One strategy on one number of threads under one workload.
     package struct Case: Codable, Sendable, Equatable {
-        /// A ``StrategyKind``, or in `baselines` a ``Baseline``.
+        /// The name of a strategy, or in `baselines` a ``Baseline``.
         package var strategy: String
         /// How many threads, or over HTTP how many connections, work at once.
         package var threads: Int
@@ -14,6 +14,11 @@ extension ComparisonReport {
         package var outsideSteps: Int?
         package var repeats: [Repeat]
         package var summary: Summary
+        /// Allocations of an operation on one thread, for a workload of one's own.
+        package var allocationsPerOperation: Double?
+        /// True for a strategy of the program's that applies writes asynchronously; else left out,
+        /// since our strategies are known by name.
+        package var isAsynchronous: Bool?
     }
 
     /// What every thread repeats.
@@ -31,6 +36,10 @@ extension ComparisonReport {
         ///
         /// Left out in process.
         package var threadMode: ThreadMode?
+        /// The name of a workload of one's own.
+        ///
+        /// Its section is not `sectionNanoseconds`. Left out for the built-in workload.
+        package var name: String?
     }
 
     /// One measurement of a case.

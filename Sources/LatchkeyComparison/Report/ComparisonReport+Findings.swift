@@ -1,5 +1,6 @@
 extension ComparisonReport {
     /// Whether a strategy kept a promise during the measurement.
+    @usableFromInline
     package struct Verdict: Codable, Sendable, Equatable {
         package enum Check: String, Codable, Sendable, CaseIterable {
             /// The counts at the end are the number of operations: no update was lost.
@@ -8,6 +9,8 @@ extension ComparisonReport {
             case tornReads = "torn-reads"
             /// The recorded history has an order that a single thread could have produced.
             case linearizability
+            /// The check and the expectations of a workload of one's own.
+            case workload
         }
 
         package enum Outcome: String, Codable, Sendable, CaseIterable {

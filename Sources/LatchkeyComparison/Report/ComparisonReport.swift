@@ -5,6 +5,7 @@ package import Foundation
 /// The names of the properties are the names in the JSON, units last; `docs/comparison-report.md`
 /// describes them and `docs/schemas/comparison-report.schema.json` is their schema. What was not
 /// measured is left out, never 0.
+@usableFromInline
 package struct ComparisonReport: Codable, Sendable, Equatable {
     /// The name of this form of the report.
     ///

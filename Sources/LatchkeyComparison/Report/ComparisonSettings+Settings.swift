@@ -65,19 +65,7 @@ extension ComparisonSettings: Configurable {
             "memory: threads of this process use a guarded value. http: wrk sends requests to a "
                 + "service that is started for each strategy."
         ),
-        Setting(
-            "strategies",
-            .list(.choice(StrategyKind.allCases.map(\.rawValue) + ["all"])),
-            \.strategies,
-            default: "all",
-            "The strategies to compare. 'latchkey strategies' prints them.",
-            text: { $0.map(\.rawValue).joined(separator: ",") },
-            value: { names in
-                names == "all"
-                    ? StrategyKind.allCases
-                    : names.split(separator: ",").compactMap { StrategyKind(rawValue: String($0)) }
-            }
-        ),
+        strategies(Catalogue()),
         list(
             "threads",
             .integer(1...ComparisonBounds.threadsMax),
@@ -152,8 +140,10 @@ extension ComparisonSettings: Configurable {
     /// Whether a setting changes anything with this transport.
     package func hasMeaning(_ name: String) -> Bool {
         switch name {
-        case "outside" where trace != nil: false
-        case "section", "outside": transport == .memory
+        case "section": transport == .memory && workload == nil
+        case "stripes": workload == nil
+        case "transport": program == nil
+        case "outside": transport == .memory && trace == nil
         case "thread-mode": transport == .http
         case "read-ratio", "keys", "skew", "arrival": trace == nil
         case _: true
@@ -163,8 +153,34 @@ extension ComparisonSettings: Configurable {
     /// The command that repeats the run.
     package var commandLine: String {
         let flags = Self.settings.filter { hasMeaning($0.name) && $0.name != "force" }
-        return "latchkey compare" + flags.map { " --\($0.name) \($0.text(in: self))" }.joined()
+        return (program ?? "latchkey compare") + flags.map { " --\($0.name) \($0.text(in: self))" }.joined()
             + (isForced ? " --force" : "")
+    }
+
+    /// The settings of a program with strategies or a workload of its own.
+    package static func settings(_ catalogue: Catalogue) -> [Setting<Self>] {
+        settings.map { $0.name == "strategies" ? strategies(catalogue) : $0 }
+    }
+
+    private static func strategies(_ catalogue: Catalogue) -> Setting<Self> {
+        let names = catalogue.names
+        return Setting(
+            "strategies",
+            .list(.choice(names.map(\.rawValue) + ["all"])),
+            \.strategies,
+            default: "all",
+            catalogue.strategies.isEmpty
+                ? "The strategies to compare. 'latchkey strategies' prints them."
+                : "The strategies to compare: "
+                    + catalogue.strategies.map(\.name.rawValue).joined(separator: ", ")
+                    + " of this program, and Latchkey's, which 'latchkey strategies' prints.",
+            text: { $0.map(\.rawValue).joined(separator: ",") },
+            value: { text in
+                text == "all"
+                    ? names
+                    : text.split(separator: ",").map { StrategyName(rawValue: String($0)) }
+            }
+        )
     }
 
     private static func list<Value: RawRepresentable<String> & Sendable>(

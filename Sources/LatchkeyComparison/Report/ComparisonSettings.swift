@@ -1,4 +1,4 @@
-package import LatchkeyStrategies
+import LatchkeyStrategies
 
 /// What to compare, and how: the command line of `latchkey compare`, checked.
 ///
@@ -14,7 +14,11 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var transport = Transport.memory
     /// The well-known situation that was chosen, if one was.
     package var preset: ComparisonPreset?
-    package var strategies = StrategyKind.allCases
+    package var strategies = StrategyKind.allCases.map(StrategyName.init)
+    /// The name of a workload of one's own, which is measured instead of the built-in section.
+    package var workload: String?
+    /// The program that measures, if it is not `latchkey`.
+    package var program: String?
     package var threads = [1, 2, 4, 8]
     package var readRatios = [0.5]
     package var sectionNanoseconds = [50]

@@ -51,5 +51,7 @@ struct BareMutexOperator: Operator {
     let cost: OperationCost
 
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 { mutex.write(cost) }
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+        mutex.write(cost)
+    }
 }

@@ -1,43 +1,50 @@
 import LatchkeyStrategies
 
-extension Slice {
+extension CaseSlice {
     /// Runs the baseline `unsynchronized`, on the one thread of the slice.
-    func unsynchronized(
-        _ workload: ComparisonReport.Workload
-    ) throws(MeasurementFailure) -> CaseSlice.Output {
-        workload.keys == 1
-            ? try unsynchronized(workload, OneValue.self)
-            : try unsynchronized(workload, ManyValues.self)
+    func unsynchronized() throws(MeasurementFailure) -> Output {
+        hasOneKey
+            ? try unsynchronized(SyntheticSection<OneValue>(self))
+            : try unsynchronized(SyntheticSection<ManyValues>(self))
     }
 
-    private func unsynchronized<Value: GuardedValues>(
-        _ workload: ComparisonReport.Workload,
-        _: Value.Type
-    ) throws(MeasurementFailure) -> CaseSlice.Output {
-        let left = Guarded<[Value]>([])
-        let result = try run { thread, clock in
-            let stripes = (0..<workload.stripes).map { stripe in
-                Value(count: workload.keyCount(stripe: stripe))
-            }
-            var worker = Worker(self, thread: thread, UnguardedOperator(stripes: stripes, cost))
-            let tally = worker.run(clock)
-            left.write { [stripes = worker.performer.stripes] in $0 = stripes }
-            return tally
+    @inlinable
+    func unsynchronized<Guarded: Section>(
+        _ section: Guarded
+    ) throws(MeasurementFailure) -> Output {
+        let stripes = (0..<stripes).map { section.value(keys: keyCount(stripe: $0)) }
+        let left = LeftValues<Guarded.Value>()
+        let result = try threads(nil) { _ in
+            AnyOperator(UnguardedOperator(stripes: stripes, section)) { left.put($0.stripes) }
         }
-        return CaseSlice.Output(
-            result: result,
-            wrongKeys: wrongKeys(result, workload, stripes: left.read { $0 }),
-            contention: nil
-        )
+        let found = left.taken
+        return Output(result, wrongCount: section.wrongCount(found, result, self))
     }
 
     /// Runs the baseline `pthread-mutex`.
-    func pthreadMutex() throws(MeasurementFailure) -> CaseSlice.Output {
+    func pthreadMutex() throws(MeasurementFailure) -> Output {
         let mutex = BareMutex()
-        let result = try run { BareMutexOperator(mutex: mutex, cost: cost) }
+        let cost = slice.cost
+        let result = try threads(nil) { _ in
+            AnyOperator(BareMutexOperator(mutex: mutex, cost: cost))
+        }
         // Each of its operations writes to the one value.
         let steps = UInt64(result.operationsInAll) &* UInt64(cost.sectionSteps)
         let isRight = mutex.result == cost.work.jump(startValue, steps: steps)
-        return CaseSlice.Output(result: result, wrongKeys: isRight ? 0 : 1, contention: nil)
+        return Output(result, wrongCount: isRight ? 0 : 1)
     }
+}
+
+/// The values that the thread of a baseline leaves.
+@usableFromInline
+final class LeftValues<Value: Sendable>: Sendable {
+    private let values = Guarded<[Value]>([])
+
+    @usableFromInline
+    init() {}
+
+    @usableFromInline
+    func put(_ stripes: [Value]) { values.write { $0 = stripes } }
+
+    @usableFromInline var taken: [Value] { values.read { $0 } }
 }

@@ -1,18 +1,30 @@
 import Dispatch
 import Foundation
-import LatchkeyStrategies
+public import LatchkeyStrategies
 
 /// Waits with a bound for threads that a broken strategy may never release.
 ///
 /// **Design.** The controlling thread waits. It wakes now and then to ask whether the run was
 /// interrupted. What it waits for runs on threads of its own, and is left behind when
 /// the bound is reached.
+@usableFromInline
 struct BoundedWait: Sendable {
     /// The longest wait that a starving strategy has shown is under two seconds.
-    var seconds = 60.0
-    var isInterrupted: @Sendable () -> Bool = { false }
+    @usableFromInline static let secondsMin = 8.0
+
+    let seconds: Double
+    let isInterrupted: @Sendable () -> Bool
 
     private static let napMilliseconds = 50
+
+    @usableFromInline
+    init(
+        seconds: Double = BoundedWait.secondsMin,
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
+    ) {
+        self.seconds = seconds
+        self.isInterrupted = isInterrupted
+    }
 
     /// Returns when the group is empty.
     ///
@@ -41,6 +53,7 @@ struct BoundedWait: Sendable {
     ///   - body: Must call `completion` once, on whatever thread. Called again if it is refused.
     /// - Returns: What was given.
     /// - Throws: ``MeasurementFailure`` if that takes too long.
+    @usableFromInline
     func results<Value: Sendable>(
         count: Int,
         _ body:

@@ -1,15 +1,9 @@
-import LatchkeyContention
-import LatchkeyStrategies
+public import LatchkeyContention
+public import LatchkeyStrategies
 
-/// One slice of one strategy: builds what is guarded, runs the threads, checks the result.
-///
-/// A visitor, so that all of it is compiled once for each strategy.
-///
-/// **Design.** The controlling thread makes the guarded value before the threads start and checks
-/// it after they have ended; in between it belongs to the strategy. Each slice has its own meter.
-struct CaseSlice: StrategyVisitor {
-    typealias Failure = MeasurementFailure
-
+/// What one slice of a strategy measures.
+@usableFromInline
+struct CaseSlice: Sendable {
     let slice: Slice
     let workload: ComparisonReport.Workload
     /// Whether contention is metered.
@@ -18,123 +12,186 @@ struct CaseSlice: StrategyVisitor {
     let isMetered: Bool
 
     /// The result of the slice, and whether the values are right.
-    struct Output {
+    @usableFromInline
+    struct Output: Sendable {
         var result: SliceResult
-        /// The number of keys whose value does not match the writes.
-        var wrongKeys: Int
+        /// The number of keys whose value does not match the writes, or of failed checks of a
+        /// workload of one's own.
+        var wrongCount: Int
         var contention: ContentionReport.Row?
+
+        @usableFromInline
+        init(_ result: SliceResult, wrongCount: Int, _ meter: ContentionMeter? = nil) {
+            self.result = result
+            self.wrongCount = wrongCount
+            contention = meter.map { ContentionReport.Row($0) }
+        }
     }
 
     /// One acquisition in N is timed on average: often enough for a slow strategy's short
     /// slice to have quantiles, and what it adds is not in the throughput.
     static let samplingMean = 8
 
-    func visit<ChosenStrategy: NamedStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) throws(MeasurementFailure) -> Output {
-        guard isMetered else {
-            return try submitting(nil) { ChosenStrategy() }
-        }
-        let meter = Self.meter(strategy)
-        return try submitting(meter) { meter.metered(ChosenStrategy()) }
+    /// Measures one of our strategies on the built-in section.
+    func run(_ kind: StrategyKind) throws(MeasurementFailure) -> Output {
+        hasOneKey
+            ? try kind.accept(SectionSlice(self, SyntheticSection<OneValue>(self)))
+            : try kind.accept(SectionSlice(self, SyntheticSection<ManyValues>(self)))
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) throws(MeasurementFailure) -> Output {
-        if ChosenStrategy.traits.appliesWritesAsynchronously {
-            return try visit(strategy)
-        }
-        guard isMetered else {
-            return try blocking(nil) { ChosenStrategy() }
-        }
-        let meter = Self.meter(strategy)
-        return try blocking(meter) { meter.metered(ChosenStrategy()) }
-    }
-
-    private static func meter<ChosenStrategy: NamedStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> ContentionMeter {
-        ContentionMeter(
-            strategy,
+    /// Each slice has its own meter, if it has one.
+    @usableFromInline
+    func meter(_ name: String, _ traits: StrategyTraits) -> ContentionMeter? {
+        guard isMetered else { return nil }
+        return ContentionMeter(
+            strategy: name,
+            traits: traits,
             role: .comparison,
             level: .sampled,
-            samplingMean: samplingMean
+            samplingMean: Self.samplingMean
         )
     }
 
-    private func submitting<ChosenStrategy: Strategy>(
+    @usableFromInline var hasOneKey: Bool { workload.keys == 1 }
+
+    @usableFromInline var stripes: Int { workload.stripes }
+
+    @usableFromInline
+    func keyCount(stripe: Int) -> Int { workload.keyCount(stripe: stripe) }
+
+    /// Bounds the waits for the strategy after the threads have ended.
+    @usableFromInline var bound: BoundedWait { slice.bound }
+
+    /// Runs the threads.
+    ///
+    /// The meter is reset after the warm-up.
+    @usableFromInline
+    func threads(
         _ meter: ContentionMeter?,
-        _ guarding: () -> ChosenStrategy
-    ) throws(MeasurementFailure) -> Output {
-        workload.keys == 1
-            ? try submitting(striped(guarding, OneValue.self), meter)
-            : try submitting(striped(guarding, ManyValues.self), meter)
+        _ performer: @escaping @Sendable (_ thread: Int) -> AnyOperator
+    ) throws(MeasurementFailure) -> SliceResult {
+        try slice.run(whenMeasuring: { meter?.reset() }) { thread, _ in performer(thread) }
+    }
+}
+
+/// One slice of one strategy and section: builds what is guarded, runs the threads, checks the
+/// result.
+///
+/// A visitor, so that all of it is compiled once for each strategy.
+///
+/// **Design.** The controlling thread makes the guarded value before the threads start and checks
+/// it after they have ended; in between it belongs to the strategy.
+@usableFromInline
+struct SectionSlice<Guarded: Section>: StrategyVisitor {
+    @usableFromInline typealias Failure = MeasurementFailure
+    @usableFromInline typealias Output = CaseSlice.Output
+
+    @usableFromInline let slice: CaseSlice
+    @usableFromInline let section: Guarded
+
+    @inlinable
+    init(_ slice: CaseSlice, _ section: Guarded) {
+        self.slice = slice
+        self.section = section
     }
 
-    private func submitting<Value: GuardedValues, ChosenStrategy: Strategy>(
-        _ striped: Striped<Value, ChosenStrategy>,
-        _ meter: ContentionMeter?
-    ) throws(MeasurementFailure) -> Output {
-        let cost = slice.cost
-        let result = try run(meter) { SubmittingOperator(striped, cost) }
+    @inlinable
+    func visit<ChosenStrategy: NamedStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        try submitting(ChosenStrategy.name) { ChosenStrategy() }
+    }
+
+    @inlinable
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        try blocking(ChosenStrategy.name) { ChosenStrategy() }
+    }
+
+    /// Measures a strategy that can block, through the functions that programs would use.
+    @inlinable
+    func blocking<ChosenStrategy: BlockingStrategy>(
+        _ name: String,
+        _ make: () -> ChosenStrategy
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        if ChosenStrategy.traits.appliesWritesAsynchronously {
+            return try submitting(name, make)
+        }
+        guard let meter = slice.meter(name, ChosenStrategy.traits) else {
+            return try runBlocking(nil, make)
+        }
+        return try runBlocking(meter) { meter.metered(make()) }
+    }
+
+    /// Measures a strategy through its submitting functions.
+    @inlinable
+    func submitting<ChosenStrategy: Strategy>(
+        _ name: String,
+        _ make: () -> ChosenStrategy
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        guard let meter = slice.meter(name, ChosenStrategy.traits) else {
+            return try runSubmitting(nil, make)
+        }
+        return try runSubmitting(meter) { meter.metered(make()) }
+    }
+
+    @inlinable
+    func runSubmitting<ChosenStrategy: Strategy>(
+        _ meter: ContentionMeter?,
+        _ make: () -> ChosenStrategy
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        let section = section
+        let striped = striped(make)
+        let result = try slice.threads(meter) { thread in
+            AnyOperator(SubmittingOperator(striped, section.used(by: thread)))
+        }
         return try output(striped, result, meter)
     }
 
-    private func blocking<ChosenStrategy: BlockingStrategy>(
+    @inlinable
+    func runBlocking<ChosenStrategy: BlockingStrategy>(
         _ meter: ContentionMeter?,
-        _ guarding: () -> ChosenStrategy
-    ) throws(MeasurementFailure) -> Output {
-        workload.keys == 1
-            ? try blocking(OneValue.self, meter, guarding)
-            : try blocking(ManyValues.self, meter, guarding)
-    }
-
-    private func blocking<Value: GuardedValues, ChosenStrategy: BlockingStrategy>(
-        _ value: Value.Type,
-        _ meter: ContentionMeter?,
-        _ guarding: () -> ChosenStrategy
-    ) throws(MeasurementFailure) -> Output {
-        let cost = slice.cost
-        guard workload.stripes == 1 else {
-            let striped = striped(guarding, value)
-            let result = try run(meter) { BlockingOperator(striped, cost) }
+        _ make: () -> ChosenStrategy
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        let section = section
+        guard slice.stripes == 1 else {
+            let striped = striped(make)
+            let result = try slice.threads(meter) { thread in
+                AnyOperator(BlockingOperator(striped, section.used(by: thread)))
+            }
             return try output(striped, result, meter)
         }
-        let guarded = Synchronized(Value(count: workload.keys), strategy: guarding())
-        let result = try run(meter) { OneStripeOperator(guarded, cost) }
-        let stripes: [Value] = try bound.results(count: 1) {
+        let guarded = Synchronized(
+            section.value(keys: slice.keyCount(stripe: 0)),
+            strategy: make()
+        )
+        let result = try slice.threads(meter) { thread in
+            AnyOperator(OneStripeOperator(guarded, section.used(by: thread)))
+        }
+        let stripes: [Guarded.Value] = try slice.bound.results(count: 1) {
             (_, completion) throws(BacklogFull) in
             try guarded.submitRead({ $0 }, completion: completion)
         }
         return output(stripes, result, meter)
     }
 
-    /// Runs the threads.
-    ///
-    /// The meter is reset after the warm-up.
-    private func run<Performer: Operator>(
-        _ meter: ContentionMeter?,
-        _ performer: @escaping @Sendable () -> Performer
-    ) throws(MeasurementFailure) -> SliceResult {
-        try slice.run(whenMeasuring: { meter?.reset() }, performer: performer)
-    }
-
-    private func striped<Value: GuardedValues, ChosenStrategy: Strategy>(
-        _ guarding: () -> ChosenStrategy,
-        _ value: Value.Type
-    ) -> Striped<Value, ChosenStrategy> {
-        Striped(count: workload.stripes, strategy: guarding) { stripe in
-            Value(count: workload.keyCount(stripe: stripe))
+    @inlinable
+    func striped<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy
+    ) -> Striped<Guarded.Value, ChosenStrategy> {
+        Striped(count: slice.stripes, strategy: make) { stripe in
+            section.value(keys: slice.keyCount(stripe: stripe))
         }
     }
 
-    private func output<Value: GuardedValues, ChosenStrategy: Strategy>(
-        _ striped: Striped<Value, ChosenStrategy>,
+    @inlinable
+    func output<ChosenStrategy: Strategy>(
+        _ striped: Striped<Guarded.Value, ChosenStrategy>,
         _ result: SliceResult,
         _ meter: ContentionMeter?
-    ) throws(MeasurementFailure) -> Output {
-        let stripes: [Value] = try bound.results(count: workload.stripes) {
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        let stripes: [Guarded.Value] = try slice.bound.results(count: slice.stripes) {
             (stripe, completion) throws(BacklogFull) in
             // Every strategy can be entered like this.
             try striped.submitRead(stripe, { $0 }, completion: completion)
@@ -142,17 +199,16 @@ struct CaseSlice: StrategyVisitor {
         return output(stripes, result, meter)
     }
 
-    private var bound: BoundedWait { BoundedWait(isInterrupted: slice.isInterrupted) }
-
-    private func output(
-        _ stripes: [some GuardedValues],
+    @inlinable
+    func output(
+        _ stripes: [Guarded.Value],
         _ result: SliceResult,
         _ meter: ContentionMeter?
-    ) -> Output {
-        Output(
-            result: result,
-            wrongKeys: slice.wrongKeys(result, workload, stripes: stripes),
-            contention: meter.map { ContentionReport.Row($0) }
+    ) -> CaseSlice.Output {
+        CaseSlice.Output(
+            result,
+            wrongCount: section.wrongCount(stripes, result, slice),
+            meter
         )
     }
 }

@@ -58,17 +58,27 @@ extension ComparisonRun {
     ) -> [ComparisonReport.Case] {
         zip(schedule.cases, measured.repeats).compactMap { planned, repeats in
             guard planned.isBaseline == areBaselines, !repeats.isEmpty else { return nil }
+            // The section of a workload of one's own does not consist of steps.
             let cost = method.cost(planned)
+            let sectionSteps = planned.workload.name == nil ? cost?.sectionSteps : nil
             return ComparisonReport.Case(
                 strategy: planned.subject.name,
                 threads: planned.threads,
                 workload: planned.workload,
-                sectionSteps: cost?.sectionSteps,
+                sectionSteps: sectionSteps,
                 outsideSteps: cost?.outsideSteps,
                 repeats: repeats,
-                summary: ComparisonReport.Summary(repeats, seed: settings.seed)
+                summary: ComparisonReport.Summary(repeats, seed: settings.seed),
+                allocationsPerOperation: method.allocations(planned),
+                isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
         }
+    }
+
+    /// Whether the case is of a strategy that the program has registered.
+    private func isOwn(_ planned: PlannedCase) -> Bool {
+        guard case .strategy(let name) = planned.subject else { return false }
+        return name.kind == nil
     }
 
     /// The finding for a case whose threads did not stop.
@@ -81,7 +91,7 @@ extension ComparisonRun {
             checkedCount: 0,
             finding: """
                 With \(stuck.label) an operation did not return within \
-                \(Int(BoundedWait().seconds)) s; the run ended there.
+                \(Int(BoundedWait.secondsMin)) s; the run ended there.
                 """
         )
         return [verdict]

@@ -7,11 +7,13 @@ internal import LatchkeyStrategies
 ///
 /// The repeats of all cases are interleaved in rotated order, whatever measures them:
 /// ``MemoryComparison`` or ``HTTPComparison``. When all are done, each strategy is checked in this
-/// process, on workloads of its own; those checks are not in the figures.
+/// process, on workloads made for that; those checks are not in the figures. A strategy that the
+/// program has registered is checked first, and if it fails, nothing is measured.
 package struct ComparisonRun: Sendable {
     let settings: ComparisonSettings
     let version: String
     let schedule: Schedule
+    let catalogue: Catalogue
     private let executable: String
     private let trace: ReplayedTrace?
 
@@ -25,20 +27,27 @@ package struct ComparisonRun: Sendable {
     ///   - settings: What to compare.
     ///   - version: Latchkey's version.
     ///   - executable: The program whose `serve` is started, over HTTP.
+    ///   - catalogue: What the program adds.
     ///   - trace: The trace to replay, which the settings describe.
     /// - Throws: A sentence about the first setting that makes no sense.
     package init(
         _ settings: ComparisonSettings,
         version: String,
         executable: String = "",
+        catalogue: Catalogue = Catalogue(),
         trace: ReplayedTrace? = nil
     ) throws(ComparisonError) {
-        try settings.validate()
+        var settings = settings
+        settings.workload = catalogue.workload?.name
+        settings.program = catalogue.program
+        try catalogue.validate()
+        try settings.validate(catalogue)
         self.trace = trace
         self.settings = settings
+        self.catalogue = catalogue
         self.version = version
         self.executable = executable
-        schedule = Schedule(settings)
+        schedule = Schedule(settings, catalogue)
     }
 
     /// Measures, checks, and returns what was found.
@@ -80,7 +89,12 @@ package struct ComparisonRun: Sendable {
             }
             clock.finish(method.preparationSeconds)
         }
-        measuring: for (repeatIndex, caseIndex) in schedule.order where !isInterrupted() {
+        // A program's own strategy is checked first: in a value that a program brings, one that is
+        // wrong could break more than figures.
+        let own = settings.strategies.filter { catalogue.strategy($0) != nil }
+        check(own, &measured, &clock, isInterrupted, progress)
+        let order = measured.verdicts.contains { $0.outcome == .failed } ? [] : schedule.order
+        measuring: for (repeatIndex, caseIndex) in order where !isInterrupted() {
             let planned = schedule.cases[caseIndex]
             progress(clock.progress(planned.label))
             do throws(MeasurementFailure) {
@@ -94,19 +108,12 @@ package struct ComparisonRun: Sendable {
         }
         if let failure = measured.failure, measured.repeats.allSatisfy(\.isEmpty) { throw failure }
         method.end()
-        for kind in settings.strategies where !isInterrupted() && measured.stuckCase == nil {
-            progress(clock.progress("checking \(kind.rawValue)"))
-            let found = StrategyVerdicts.check(
-                kind,
-                seed: settings.seed,
-                isInterrupted: isInterrupted
-            )
-            guard !found.isEmpty else { break }
-            measured.verdicts += found
-            clock.finish(StrategyVerdicts.estimatedSeconds)
+        if measured.stuckCase == nil && !order.isEmpty {
+            let ours = settings.strategies.filter { catalogue.strategy($0) == nil }
+            check(ours, &measured, &clock, isInterrupted, progress)
         }
         progress(clock.progress("done"))
-        measured.isInterrupted = clock.finishedCount < clock.totalCount
+        measured.isInterrupted = !order.isEmpty && clock.finishedCount < clock.totalCount
         measured.elapsedSeconds = clock.elapsedSeconds
         let report = report(
             measured,
@@ -118,12 +125,40 @@ package struct ComparisonRun: Sendable {
         return Outcome(report: report, failure: measured.failure)
     }
 
+    /// Checks the strategies until one of them hangs.
+    private func check(
+        _ names: [StrategyName],
+        _ measured: inout Measured,
+        _ clock: inout ProgressClock,
+        _ isInterrupted: @escaping @Sendable () -> Bool,
+        _ progress: (ComparisonProgress) -> Void
+    ) {
+        for name in names where !isInterrupted() {
+            progress(clock.progress("checking \(name.rawValue)"))
+            let found = StrategyVerdicts.check(
+                name,
+                of: catalogue,
+                seed: settings.seed,
+                isInterrupted: isInterrupted
+            )
+            guard !found.isEmpty else { break }
+            measured.verdicts += found
+            clock.finish(StrategyVerdicts.estimatedSeconds)
+        }
+    }
+
     private func method(
         _ isInterrupted: @escaping @Sendable () -> Bool
     ) throws(ComparisonError) -> any ComparisonMethod {
         switch settings.transport {
         case .memory:
-            MemoryComparison(settings, schedule, trace: trace, isInterrupted: isInterrupted)
+            MemoryComparison(
+                settings,
+                schedule,
+                catalogue,
+                trace: trace,
+                isInterrupted: isInterrupted
+            )
         case .http:
             try HTTPComparison(
                 settings,
@@ -181,6 +216,8 @@ protocol ComparisonMethod {
 
     /// The steps of work of an operation, if it does any.
     func cost(_ planned: PlannedCase) -> OperationCost?
+    /// The allocations of an operation, if they were counted.
+    func allocations(_ planned: PlannedCase) -> Double?
     var instrument: ComparisonReport.InstrumentCost { get }
     /// Why the figures cannot be trusted, a sentence each.
     var findings: [String] { get }
@@ -189,6 +226,7 @@ protocol ComparisonMethod {
 }
 
 /// Why a repeat has no result.
+@usableFromInline
 enum MeasurementFailure: Error {
     case interrupted
     /// Threads did not stop within the bound.

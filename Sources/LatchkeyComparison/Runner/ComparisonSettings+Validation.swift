@@ -1,6 +1,7 @@
 internal import LatchkeySettings
 
 /// Why a comparison cannot be made or go on, in a sentence.
+@usableFromInline
 package struct ComparisonError: Error, Hashable, CustomStringConvertible {
     package let message: String
 
@@ -8,7 +9,7 @@ package struct ComparisonError: Error, Hashable, CustomStringConvertible {
         self.message = message
     }
 
-    package var description: String { message }
+    @usableFromInline package var description: String { message }
 }
 
 /// The bounds of a run's settings.
@@ -28,16 +29,20 @@ package enum ComparisonBounds {
 
 extension ComparisonSettings {
     /// Says what is wrong with the settings, if anything is.
-    package func validate() throws(ComparisonError) {
+    package func validate(_ catalogue: Catalogue = Catalogue()) throws(ComparisonError) {
         func require(_ condition: Bool, _ message: String) throws(ComparisonError) {
             guard condition else { throw ComparisonError(message) }
         }
         do {
-            try checkSettings()
+            try checkSettings(Self.settings(catalogue))
         } catch {
             throw ComparisonError(error.message)
         }
         if transport == .http {
+            try require(
+                catalogue.program == nil,
+                "--transport http measures the service, which has Latchkey's strategies only."
+            )
             try require(
                 arrival != .closed
                     || durationSeconds >= 1 && durationSeconds == durationSeconds.rounded(),

@@ -54,7 +54,7 @@ extension ComparisonReport.InstrumentCost {
             warmUpNanoseconds: 1_000_000,
             measuredNanoseconds: milliseconds * 1_000_000
         )
-        let result = try? slice.run { IdleOperator() }
+        let result = try? slice.run { _, _ in AnyOperator(IdleOperator()) }
         return result?.operationsPerSecond ?? 0
     }
 }
@@ -62,7 +62,7 @@ extension ComparisonReport.InstrumentCost {
 /// Does nothing with an operation but look at it.
 private struct IdleOperator: Operator {
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
         UInt64(operation.slot)
     }
 }

@@ -9,6 +9,7 @@ import LatchkeyStrategies
 /// The ratio of the two is what metering costs. The final counts of every slice are checked.
 struct MemoryComparison: ComparisonMethod {
     private let settings: ComparisonSettings
+    private let catalogue: Catalogue
     private let work: Work
     private let calibration: WorkCalibration
     private let isInterrupted: @Sendable () -> Bool
@@ -25,21 +26,33 @@ struct MemoryComparison: ComparisonMethod {
     /// For each case of a strategy, the throughput without a meter, and the metered one over it.
     private var metered: [PlannedCase: (operationsPerSecond: [Double], ratios: [Double])] = [:]
     /// Keys with a wrong value, and operations, by strategy or baseline.
-    private var wrongKeys: [CaseSubject: Int] = [:]
+    private var wrongCounts: [CaseSubject: Int] = [:]
     private var checkedCounts: [CaseSubject: Int] = [:]
+    /// Of a workload of one's own.
+    private var allocations: [AllocationKey: Double] = [:]
+
+    /// The counts are of one thread, whatever the case's number of threads is.
+    private struct AllocationKey: Hashable {
+        var subject: CaseSubject
+        var workload: ComparisonReport.Workload
+    }
 
     /// The part of a repeat's duration for which it warms up first.
     private static let warmUpShare = 0.1
     /// The part of a repeat's duration for which it is metered afterwards.
     private static let meteredShare = 0.3
+    /// How long allocations are counted.
+    private static let countingNanoseconds: UInt64 = 5_000_000
 
     init(
         _ settings: ComparisonSettings,
         _ schedule: Schedule,
+        _ catalogue: Catalogue = Catalogue(),
         trace: ReplayedTrace? = nil,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.settings = settings
+        self.catalogue = catalogue
         self.trace = trace
         self.isInterrupted = isInterrupted
         work = Work(seed: settings.seed)
@@ -82,6 +95,9 @@ struct MemoryComparison: ComparisonMethod {
         )
         if found.operations == 0 { found.seconds = settings.durationSeconds }
         note(bare, planned)
+        if repeatIndex == 0, planned.workload.name != nil {
+            try countAllocations(planned)
+        }
         if !planned.isBaseline {
             let second = try slice(planned, repeatIndex, isMetered: true)
             note(second, planned)
@@ -97,7 +113,7 @@ struct MemoryComparison: ComparisonMethod {
     }
 
     mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
-        wrongKeys[planned.subject, default: 0] += output.wrongKeys
+        wrongCounts[planned.subject, default: 0] += output.wrongCount
         checkedCounts[planned.subject, default: 0] += output.result.operationsInAll
     }
 
@@ -121,7 +137,13 @@ struct MemoryComparison: ComparisonMethod {
     /// If a baseline is wrong, the runner or the machine cannot be trusted.
     var findings: [String] {
         ComparisonReport.Baseline.allCases.compactMap { baseline in
-            guard let wrong = wrongKeys[.baseline(baseline)], wrong > 0 else { return nil }
+            guard let wrong = wrongCounts[.baseline(baseline)], wrong > 0 else { return nil }
+            if let name = settings.workload {
+                return """
+                    The check of the workload '\(name)' fails without a lock on one thread too: \
+                    the workload is wrong, or its check.
+                    """
+            }
             return """
                 The baseline \(baseline.rawValue) lost updates: the final value of \(wrong) keys \
                 does not match the writes to them.
@@ -131,22 +153,59 @@ struct MemoryComparison: ComparisonMethod {
 
     /// Whether any slice of a strategy lost updates.
     var verdicts: [ComparisonReport.Verdict] {
-        settings.strategies.compactMap { kind in
-            guard let checked = checkedCounts[.strategy(kind)] else { return nil }
-            let wrong = wrongKeys[.strategy(kind)] ?? 0
+        settings.strategies.compactMap { name in
+            guard let checked = checkedCounts[.strategy(name)] else { return nil }
+            let wrong = wrongCounts[.strategy(name)] ?? 0
             return ComparisonReport.Verdict(
-                strategy: kind.rawValue,
-                check: .counts,
+                strategy: name.rawValue,
+                check: settings.workload == nil ? .counts : .workload,
                 outcome: wrong == 0 ? .passed : .failed,
                 checkedCount: checked,
-                finding: wrong == 0
-                    ? nil
-                    : """
-                    Updates were lost: the final value of \(wrong) keys does not match the \
-                    writes to them.
-                    """
+                finding: wrong == 0 ? nil : finding(wrong)
             )
         }
+    }
+
+    private func finding(_ wrongCount: Int) -> String {
+        if let name = settings.workload {
+            return """
+                The workload '\(name)' was not right \(FigureText.counted(wrongCount, "time")): \
+                its check failed after a repeat, or something that it expects was not so.
+                """
+        }
+        return """
+            Updates were lost: the final value of \(wrongCount) keys does not match the writes \
+            to them.
+            """
+    }
+
+    func allocations(_ planned: PlannedCase) -> Double? {
+        allocations[AllocationKey(subject: planned.subject, workload: planned.workload)]
+    }
+
+    /// Counts the allocations of a case, if the program can.
+    ///
+    /// On one thread, so that they are those of the operations only. Counting takes time, so it is a
+    /// slice of its own.
+    private mutating func countAllocations(
+        _ planned: PlannedCase
+    ) throws(MeasurementFailure) {
+        let key = AllocationKey(subject: planned.subject, workload: planned.workload)
+        guard let counter = catalogue.allocationCounter, allocations[key] == nil, counter.begin()
+        else { return }
+        defer { counter.end() }
+        var alone = planned
+        alone.threads = 1
+        alone.workload.arrival = .closed
+        var slice = slice(alone, repeatIndex: 0, isMetered: false)
+        slice.allocationCounter = counter
+        slice.measuredNanoseconds = Self.countingNanoseconds
+        let found = try run(alone, slice, isMetered: false)
+        note(found, planned)
+        let tally = found.result.tallies[0]
+        guard let count = tally.allocations, tally.operations > 0 else { return }
+        // What the slice itself allocates is less than a hundredth of an operation.
+        allocations[key] = (Double(count) / Double(tally.operations) * 100).rounded() / 100
     }
 
     private func slice(
@@ -154,17 +213,31 @@ struct MemoryComparison: ComparisonMethod {
         _ repeatIndex: Int,
         isMetered: Bool
     ) throws(MeasurementFailure) -> CaseSlice.Output {
-        let workload = planned.workload
         let slice = slice(planned, repeatIndex: repeatIndex, isMetered: isMetered)
+        return try run(planned, slice, isMetered: isMetered)
+    }
+
+    private func run(
+        _ planned: PlannedCase,
+        _ slice: Slice,
+        isMetered: Bool
+    ) throws(MeasurementFailure) -> CaseSlice.Output {
+        let slice = CaseSlice(slice: slice, workload: planned.workload, isMetered: isMetered)
         switch planned.subject {
-        case .strategy(let kind):
-            return try kind.accept(
-                CaseSlice(slice: slice, workload: workload, isMetered: isMetered)
-            )
+        case .strategy(let name):
+            if let strategy = catalogue.strategy(name) {
+                return try strategy.slice(slice)
+            }
+            guard let kind = name.kind else {
+                throw .failed(ComparisonError("There is no strategy '\(name.rawValue)'."))
+            }
+            if let workload = catalogue.workload { return try workload.slice(kind, slice) }
+            return try slice.run(kind)
         case .baseline(.pthreadMutex):
             return try slice.pthreadMutex()
         case .baseline:
-            return try slice.unsynchronized(workload)
+            if let workload = catalogue.workload { return try workload.unsynchronized(slice) }
+            return try slice.unsynchronized()
         }
     }
 
@@ -200,6 +273,7 @@ struct MemoryComparison: ComparisonMethod {
                     OperationPlan($0, thread, of: planned.threads, stripes: workload.stripes)
                 } ?? OperationPlan(workload, keys: keys, seed: random.next())
             },
+            sectionNanoseconds: workload.sectionNanoseconds,
             cost: operationCost(planned),
             warmUpNanoseconds: UInt64(warmUp * 1e9),
             measuredNanoseconds: UInt64(measured * 1e9),

@@ -1,6 +1,6 @@
-import Dispatch
-import Glibc
-import LatchkeyStrategies
+public import Dispatch
+public import Glibc
+public import LatchkeyStrategies
 
 /// The cost of an operation, in steps of work.
 struct OperationCost: Sendable {
@@ -12,10 +12,11 @@ struct OperationCost: Sendable {
 /// Does the planned operations of one thread through one kind of access function.
 ///
 /// A generic type for each way, so that the loop around it is compiled once for each strategy and
-/// nothing in it is dispatched.
+/// section, and nothing in it is dispatched.
 ///
 /// **Design.** An operator belongs to one thread, which makes it. What completes on other threads
 /// touches the semaphore of its window, or a ``ResponseTimes``, and nothing else of it.
+@usableFromInline
 protocol Operator: SendableMetatype {
     /// Operations that were refused and then tried again.
     var refusedCount: Int { get }
@@ -23,10 +24,16 @@ protocol Operator: SendableMetatype {
     /// Does the operation and returns its result, or 0 if the result comes later.
     ///
     /// The outside work begins with the result, so that the processor cannot overlap the two.
-    mutating func perform(_ operation: PlannedOperation) -> UInt64
+    ///
+    /// - Parameter number: The operation's number among those of its thread, from 0.
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64
 
     /// As `perform`, and records how long it took from both starts.
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming
+    ) -> UInt64
 
     /// Returns when nothing is under way any more.
     mutating func drain()
@@ -34,39 +41,45 @@ protocol Operator: SendableMetatype {
 
 /// Defaults: nothing is refused, and an operation has ended when it returns.
 extension Operator {
-    var refusedCount: Int { 0 }
+    @inlinable var refusedCount: Int { 0 }
 
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        let result = perform(operation)
+    @inlinable
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming
+    ) -> UInt64 {
+        let result = perform(operation, number: number)
         timing.end()
         return result
     }
 
+    @inlinable
     mutating func drain() {}
 }
 
 /// Uses the blocking access functions.
-struct BlockingOperator<Value: GuardedValues, ChosenStrategy: BlockingStrategy>: Operator {
-    let striped: Striped<Value, ChosenStrategy>
-    let cost: OperationCost
+@usableFromInline
+struct BlockingOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Operator {
+    @usableFromInline let striped: Striped<Guarded.Value, ChosenStrategy>
+    @usableFromInline let section: Guarded
 
-    init(_ striped: Striped<Value, ChosenStrategy>, _ cost: OperationCost) {
+    @inlinable
+    init(_ striped: Striped<Guarded.Value, ChosenStrategy>, _ section: Guarded) {
         self.striped = striped
-        self.cost = cost
+        self.section = section
     }
 
+    @inlinable
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-        let slot = operation.slot
-        let cost = cost
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+        let section = section
         if operation.isWrite {
             return striped.write(operation.stripe) {
-                $0.write(slot, work: cost.work, steps: cost.sectionSteps)
+                section.write(&$0, operation, number: number)
             }
         }
-        return striped.read(operation.stripe) {
-            $0.read(slot, work: cost.work, steps: cost.sectionSteps)
-        }
+        return striped.read(operation.stripe) { section.read($0, operation, number: number) }
     }
 }
 
@@ -74,68 +87,86 @@ struct BlockingOperator<Value: GuardedValues, ChosenStrategy: BlockingStrategy>:
 ///
 /// Separate from ``BlockingOperator`` because looking up a stripe takes three dependent loads: two
 /// nanoseconds that do not belong to the lock.
-struct OneStripeOperator<Value: GuardedValues, ChosenStrategy: BlockingStrategy>: Operator {
-    let guarded: Synchronized<Value, ChosenStrategy>
-    let cost: OperationCost
+@usableFromInline
+struct OneStripeOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Operator {
+    @usableFromInline let guarded: Synchronized<Guarded.Value, ChosenStrategy>
+    @usableFromInline let section: Guarded
 
-    init(_ guarded: Synchronized<Value, ChosenStrategy>, _ cost: OperationCost) {
+    @inlinable
+    init(_ guarded: Synchronized<Guarded.Value, ChosenStrategy>, _ section: Guarded) {
         self.guarded = guarded
-        self.cost = cost
+        self.section = section
     }
 
+    @inlinable
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-        let slot = operation.slot
-        let cost = cost
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+        let section = section
         if operation.isWrite {
-            return guarded.write { $0.write(slot, work: cost.work, steps: cost.sectionSteps) }
+            return guarded.write { section.write(&$0, operation, number: number) }
         }
-        return guarded.read { $0.read(slot, work: cost.work, steps: cost.sectionSteps) }
+        return guarded.read { section.read($0, operation, number: number) }
     }
+}
+
+/// The bound on the operations of a thread that are under way.
+@usableFromInline
+enum SubmissionWindow {
+    @inlinable static var max: Int { 16 }
 }
 
 /// Uses the submitting access functions, with a bounded number of operations under way.
 ///
 /// The figure is the number of *applied* operations: a thread goes on while up to
-/// ``windowMax`` of its operations wait, and then waits for one to complete. The semaphore that
+/// ``SubmissionWindow/max`` of its operations wait, and then waits for one to complete. The semaphore that
 /// bounds them is part of the figure, as any bound would be part of a program.
-struct SubmittingOperator<Value: GuardedValues, ChosenStrategy: Strategy>: Operator {
-    /// The most operations of a thread that are under way.
-    static var windowMax: Int { 16 }
+@usableFromInline
+struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator {
+    @usableFromInline let striped: Striped<Guarded.Value, ChosenStrategy>
+    @usableFromInline let section: Guarded
+    @usableFromInline var refusedCount = 0
+    @usableFromInline let window = DispatchSemaphore(value: SubmissionWindow.max)
 
-    let striped: Striped<Value, ChosenStrategy>
-    let cost: OperationCost
-    private(set) var refusedCount = 0
-    private let window = DispatchSemaphore(value: Self.windowMax)
-
-    init(_ striped: Striped<Value, ChosenStrategy>, _ cost: OperationCost) {
+    @inlinable
+    init(_ striped: Striped<Guarded.Value, ChosenStrategy>, _ section: Guarded) {
         self.striped = striped
-        self.cost = cost
+        self.section = section
     }
 
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-        submit(operation, nil)
+    @inlinable
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+        submit(operation, number, nil)
         return 0
     }
 
-    mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
-        submit(operation, timing)
+    @inlinable
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming
+    ) -> UInt64 {
+        submit(operation, number, timing)
         return 0
     }
 
+    @inlinable
     mutating func drain() {
-        for _ in 0..<Self.windowMax {
+        for _ in 0..<SubmissionWindow.max {
             window.wait()
         }
-        for _ in 0..<Self.windowMax {
+        for _ in 0..<SubmissionWindow.max {
             window.signal()
         }
     }
 
-    private mutating func submit(_ operation: PlannedOperation, _ timing: ResponseTiming?) {
+    @inlinable
+    mutating func submit(
+        _ operation: PlannedOperation,
+        _ number: Int,
+        _ timing: ResponseTiming?
+    ) {
         window.wait()
-        let slot = operation.slot
-        let cost = cost
+        let section = section
         let completion = { @Sendable [window] (result: UInt64) in
             Sink.keep(result)
             timing?.end()
@@ -148,13 +179,13 @@ struct SubmittingOperator<Value: GuardedValues, ChosenStrategy: Strategy>: Opera
                 if operation.isWrite {
                     try striped.submitWrite(
                         operation.stripe,
-                        { $0.write(slot, work: cost.work, steps: cost.sectionSteps) },
+                        { section.write(&$0, operation, number: number) },
                         completion: completion
                     )
                 } else {
                     try striped.submitRead(
                         operation.stripe,
-                        { $0.read(slot, work: cost.work, steps: cost.sectionSteps) },
+                        { section.read($0, operation, number: number) },
                         completion: completion
                     )
                 }
@@ -168,21 +199,23 @@ struct SubmittingOperator<Value: GuardedValues, ChosenStrategy: Strategy>: Opera
 }
 
 /// Does the work without a lock, for one thread alone.
-struct UnguardedOperator<Value: GuardedValues>: Operator {
-    private(set) var stripes: [Value]
-    let cost: OperationCost
+@usableFromInline
+struct UnguardedOperator<Guarded: Section>: Operator {
+    @usableFromInline var stripes: [Guarded.Value]
+    @usableFromInline let section: Guarded
 
-    init(stripes: [Value], _ cost: OperationCost) {
+    @inlinable
+    init(stripes: [Guarded.Value], _ section: Guarded) {
         self.stripes = stripes
-        self.cost = cost
+        self.section = section
     }
 
+    @inlinable
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation) -> UInt64 {
-        let (stripe, slot) = (operation.stripe, operation.slot)
+    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
         if operation.isWrite {
-            return stripes[stripe].write(slot, work: cost.work, steps: cost.sectionSteps)
+            return section.write(&stripes[operation.stripe], operation, number: number)
         }
-        return stripes[stripe].read(slot, work: cost.work, steps: cost.sectionSteps)
+        return section.read(stripes[operation.stripe], operation, number: number)
     }
 }

@@ -103,6 +103,7 @@ enum Quantiles {
 }
 
 /// The two starts of one operation: when it was due, and when it began.
+@usableFromInline
 struct ResponseTiming: Sendable {
     let intendedAt: UInt64
     let startedAt: UInt64
@@ -115,8 +116,14 @@ struct ResponseTiming: Sendable {
         responses.startDelays.record(startedAt &- min(startedAt, intendedAt))
     }
 
+    /// Records the operation as ended now.
+    @usableFromInline
+    func end() {
+        end(at: latchkey_system_nanoseconds())
+    }
+
     /// Records the operation as ended.
-    func end(at now: UInt64 = latchkey_system_nanoseconds()) {
+    func end(at now: UInt64) {
         responses.fromStart.record(now &- startedAt)
         responses.fromIntended.record(now &- min(now, intendedAt))
     }

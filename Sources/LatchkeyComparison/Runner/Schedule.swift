@@ -2,12 +2,12 @@ import LatchkeyStrategies
 
 /// The subject of a case: a strategy, or one of the baselines.
 enum CaseSubject: Sendable, Hashable {
-    case strategy(StrategyKind)
+    case strategy(StrategyName)
     case baseline(ComparisonReport.Baseline)
 
     var name: String {
         switch self {
-        case .strategy(let kind): kind.rawValue
+        case .strategy(let name): name.rawValue
         case .baseline(let baseline): baseline.rawValue
         }
     }
@@ -19,6 +19,8 @@ struct PlannedCase: Sendable, Hashable {
     /// Or over HTTP, how many connections.
     var threads: Int
     var workload: ComparisonReport.Workload
+    /// Whether operations run on other threads than the submitting ones.
+    var usesPool = false
 
     var label: String {
         guard let mode = workload.threadMode else {
@@ -31,12 +33,6 @@ struct PlannedCase: Sendable, Hashable {
     var isBaseline: Bool {
         if case .baseline = subject { true } else { false }
     }
-
-    /// Whether operations run on other threads than the submitting ones.
-    var usesPool: Bool {
-        guard case .strategy(let kind) = subject else { return false }
-        return kind.traits.appliesWritesAsynchronously
-    }
 }
 
 /// All cases of a run, and the order in which they are measured.
@@ -45,13 +41,17 @@ struct Schedule: Sendable {
     let cases: [PlannedCase]
     let repeats: Int
 
-    init(_ settings: ComparisonSettings) {
+    init(_ settings: ComparisonSettings, _ catalogue: Catalogue = Catalogue()) {
         let workloads = Self.workloads(settings)
         repeats = settings.repeats
         self.workloads = workloads
         cases = workloads.flatMap { workload in
             Self.cases(settings).map { subject, threads in
-                PlannedCase(subject: subject, threads: threads, workload: workload)
+                var planned = PlannedCase(subject: subject, threads: threads, workload: workload)
+                if case .strategy(let name) = subject {
+                    planned.usesPool = catalogue.traits(name).appliesWritesAsynchronously
+                }
+                return planned
             }
         }
     }
@@ -87,7 +87,8 @@ struct Schedule: Sendable {
                 keys: 1,
                 skew: .uniform,
                 stripes: 1,
-                arrival: settings.arrival
+                arrival: settings.arrival,
+                name: settings.workload
             )
         ]
         func vary<Value>(
@@ -103,11 +104,11 @@ struct Schedule: Sendable {
             }
         }
         vary(\.readRatio) { _ in settings.readRatios }
-        vary(\.sectionNanoseconds) { _ in settings.sectionNanoseconds }
+        vary(\.sectionNanoseconds) { $0.name == nil ? settings.sectionNanoseconds : [0] }
         vary(\.outside) { _ in settings.outside }
         vary(\.keys) { _ in settings.keys }
         vary(\.skew) { $0.keys == 1 ? [.uniform] : settings.skews }
-        vary(\.stripes) { _ in settings.stripes }
+        vary(\.stripes) { $0.name == nil ? settings.stripes : [1] }
         vary(\.threadMode) { _ in settings.transport == .http ? settings.threadModes : [nil] }
         return all
     }
@@ -118,9 +119,11 @@ struct Schedule: Sendable {
         let strategies = settings.strategies.map { CaseSubject.strategy($0) }
         switch settings.transport {
         case .memory:
+            // The bare mutex guards a number, so it is no baseline for another value.
+            let bare = settings.workload == nil ? [CaseSubject.baseline(.pthreadMutex)] : []
             return [(.baseline(.unsynchronized), 1)]
                 + settings.threads.flatMap { threads in
-                    ([.baseline(.pthreadMutex)] + strategies).map { ($0, threads) }
+                    (bare + strategies).map { ($0, threads) }
                 }
         case .http:
             return settings.threads.flatMap { connections in

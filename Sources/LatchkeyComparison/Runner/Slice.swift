@@ -8,15 +8,19 @@ import LatchkeyStrategies
 /// One measurement of a case, and everything that its threads share.
 struct Slice: Sendable {
     let plans: [OperationPlan]
+    /// The length of a section, where it is known.
+    var sectionNanoseconds = 0
     let cost: OperationCost
     let warmUpNanoseconds: UInt64
-    let measuredNanoseconds: UInt64
+    var measuredNanoseconds: UInt64
     /// When operations are due, in an open loop.
     var pace: Pace?
     var counter: SystemCallCounter?
     /// Whether operations run on other threads than those that ask for them, whose processor time
     /// must then be in the figure.
     var usesPool = false
+    /// Where allocations are counted, of all threads but the controlling one.
+    var allocationCounter: AllocationCounter?
     var isInterrupted: @Sendable () -> Bool = { false }
     /// Of an open loop.
     let responses = Responses()
@@ -25,6 +29,7 @@ struct Slice: Sendable {
 }
 
 /// The result of a slice.
+@usableFromInline
 struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage: Usage
@@ -54,20 +59,9 @@ extension Slice {
     ///   - performer: Called on each worker's thread.
     /// - Returns: What each of them did.
     /// - Throws: ``MeasurementFailure`` if there is nothing to return.
-    func run<Performer: Operator>(
-        whenMeasuring: () -> Void = {},
-        performer: @escaping @Sendable () -> Performer
-    ) throws(MeasurementFailure) -> SliceResult {
-        try run(whenMeasuring: whenMeasuring) { (thread, clock) in
-            var worker = Worker(self, thread: thread, performer())
-            return worker.run(clock)
-        }
-    }
-
-    /// The same for workers that are made in another way.
     func run(
         whenMeasuring: () -> Void = {},
-        _ body: @escaping @Sendable (_ thread: Int, _ clock: StageClock) -> WorkerTally
+        performer: @escaping @Sendable (_ thread: Int, _ clock: StageClock) -> AnyOperator
     ) throws(MeasurementFailure) -> SliceResult {
         let clock = StageClock()
         let tallies = Guarded<[WorkerTally]>(
@@ -77,7 +71,8 @@ extension Slice {
         for thread in 0..<threads {
             left.enter()
             Thread.detachNewThread {
-                let tally = body(thread, clock)
+                var worker = Worker(self, thread: thread, performer(thread, clock))
+                let tally = worker.run(clock)
                 tallies.write { $0[thread] = tally }
                 left.leave()
             }
@@ -92,7 +87,7 @@ extension Slice {
         clock.measure(from: latchkey_system_nanoseconds())
         let isMeasured = isWarm && rest(measuredNanoseconds)
         clock.end(at: latchkey_system_nanoseconds())
-        try BoundedWait(isInterrupted: isInterrupted).wait(for: left)
+        try bound.wait(for: left)
         let process = Usage.process - usageBefore.process
         let own = Usage.thread - usageBefore.own
         guard isMeasured else {
@@ -103,6 +98,18 @@ extension Slice {
             tallies: found,
             usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage },
             responses: pace == nil ? nil : responses
+        )
+    }
+
+    /// The time in which the threads finish the operations that are under way, with a margin.
+    ///
+    /// Each of them may wait for those of all others.
+    @usableFromInline var bound: BoundedWait {
+        let underWay = threads * (usesPool ? SubmissionWindow.max : 1)
+        let seconds = Double(underWay) * Double(sectionNanoseconds) / 1e9
+        return BoundedWait(
+            seconds: BoundedWait.secondsMin + 2 * seconds,
+            isInterrupted: isInterrupted
         )
     }
 

@@ -1,7 +1,8 @@
-import Synchronization
+public import Synchronization
 
 /// The stage of a slice.
-enum Stage: UInt32, AtomicRepresentable {
+@usableFromInline
+enum Stage: UInt32 {
     /// Threads arrive at the start line and wait there.
     case arriving
     /// They work, and nothing counts yet.
@@ -17,19 +18,25 @@ enum Stage: UInt32, AtomicRepresentable {
 /// operation. That is one load from a cache line that changes three times in a slice and stays in
 /// every processor's cache. The workers share nothing else but the compared value: each counts in
 /// its own registers and reports when it stops.
+@usableFromInline
 final class StageClock: Sendable {
     // A cache line's distance on both sides: workers count their arrival in another one.
     private let before = InlineArray<8, UInt64>(repeating: 0)
-    private let current = Atomic<Stage>(.arriving)
+    @usableFromInline let current = Atomic<UInt32>(Stage.arriving.rawValue)
     private let after = InlineArray<8, UInt64>(repeating: 0)
     private let startedAt = Atomic<UInt64>(0)
     private let endedAt = Atomic<UInt64>(0)
     private let arrivals = Atomic<Int>(0)
 
     /// Relaxed: a worker may see the next stage an instant later than it was set.
+    func isStill(_ stage: Stage) -> Bool { isStill(number: stage.rawValue) }
+
+    /// The same with the stage's number, for the timed loop: the number of a case is not known
+    /// outside of this module without a call.
+    @inlinable
     @inline(__always)
-    func isStill(_ stage: Stage) -> Bool {
-        current.load(ordering: .relaxed) == stage
+    func isStill(number: UInt32) -> Bool {
+        current.load(ordering: .relaxed) == number
     }
 
     var arrivedCount: Int { arrivals.load(ordering: .acquiring) }
@@ -39,7 +46,7 @@ final class StageClock: Sendable {
     }
 
     func advance(to stage: Stage) {
-        current.store(stage, ordering: .releasing)
+        current.store(stage.rawValue, ordering: .releasing)
     }
 
     /// Begins to measure at this time.

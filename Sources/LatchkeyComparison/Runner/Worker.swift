@@ -18,6 +18,8 @@ struct WorkerTally: Sendable {
     var systemCalls: Int?
     /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
+    /// Where they are counted, of this thread and those that work for it.
+    var allocations: Int?
 
     var operationsPerSecond: Double {
         nanoseconds > 0 ? Double(operations) * 1e9 / Double(nanoseconds) : 0
@@ -25,22 +27,22 @@ struct WorkerTally: Sendable {
 }
 
 /// The life of one thread in a slice: start line, warm-up, measuring, end.
-struct Worker<Performer: Operator> {
-    private(set) var performer: Performer
+struct Worker {
+    private let performer: AnyOperator
     private let slice: Slice
     private let plan: OperationPlan
     /// The part of the first interval of an open loop after which this thread begins, from 0 to 1,
     /// so that the threads' operations alternate.
     private let offset: Double
 
-    private var position = 0
-    private var outside: UInt64 = 1
+    private var state: LoopState
 
     /// The worker with this number, from 0.
-    init(_ slice: Slice, thread: Int, _ performer: Performer) {
+    init(_ slice: Slice, thread: Int, _ performer: AnyOperator) {
         self.performer = performer
         self.slice = slice
         plan = slice.plans[thread]
+        state = LoopState(plan.operations, slice.cost)
         offset = Double(thread) / Double(slice.threads)
     }
 
@@ -54,12 +56,16 @@ struct Worker<Performer: Operator> {
         loop(.warmingUp, clock)
         performer.drain()
         var tally = WorkerTally()
-        let before = position
+        let before = state.position
+        let allocationsBefore = slice.allocationCounter?.count()
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
         loop(.measuring, clock)
         performer.drain()
         let end = latchkey_system_nanoseconds()
+        if let allocationsBefore, let counter = slice.allocationCounter {
+            tally.allocations = counter.count() - allocationsBefore
+        }
         tally.usage = Usage.thread - usageBefore
         if let callsBefore, let callsAfter = calls?.read() {
             tally.futexCalls = callsAfter.futex - callsBefore.futex
@@ -67,50 +73,22 @@ struct Worker<Performer: Operator> {
         }
         calls?.end()
         let since = clock.measuringSince
-        tally.operations = position - before
+        tally.operations = state.position - before
         tally.unbegun = unbegun(after: tally.operations, since: since, until: clock.measuredUntil)
         tally.nanoseconds = since > 0 && end > since ? end - since : 0
-        tally.operationsInAll = position
-        tally.refused = performer.refusedCount
-        Sink.keep(outside)
+        tally.operationsInAll = state.position
+        tally.refused = performer.refusedCount()
+        Sink.keep(state.outside)
+        performer.finish()
         return tally
     }
 
     private mutating func loop(_ stage: Stage, _ clock: StageClock) {
         if let pace = slice.pace {
-            openLoop(stage, clock, slice.cost, pace)
+            openLoop(stage, clock, pace)
         } else {
-            closedLoop(stage, clock, slice.cost)
+            performer.closedLoop(stage.rawValue, clock, &state)
         }
-    }
-
-    /// One operation after the other: the timed path.
-    @inline(never)
-    private mutating func closedLoop(_ stage: Stage, _ clock: StageClock, _ cost: OperationCost) {
-        let count = plan.operations.count
-        var place = position % count
-        var done = 0
-        // Copies, so that they can stay in registers while the access functions are called.
-        var outside = outside
-        var performer = performer
-        unsafe plan.operations.withUnsafeBufferPointer { operations in
-            var operation = unsafe operations[place]
-            while clock.isStill(stage) {
-                outside ^= performer.perform(operation)
-                // To look one up takes a nanosecond of the ten that a lock takes.
-                if count > 1 {
-                    place = place &+ 1 == count ? 0 : place &+ 1
-                    operation = unsafe operations[place]
-                }
-                if cost.outsideSteps > 0 {
-                    outside = cost.work.run(outside, steps: cost.outsideSteps)
-                }
-                done &+= 1
-            }
-        }
-        position += done
-        self.outside = outside
-        self.performer = performer
     }
 
     /// When the next operation is due, after `done` others of the stage.
@@ -121,7 +99,7 @@ struct Worker<Performer: Operator> {
         case .recorded:
             // The warm-up replays the beginning of the trace, and measuring goes on there.
             let replayed = stage == .measuring ? slice.warmUpNanoseconds : 0
-            let due = start + plan.dueNanoseconds(position)
+            let due = start + plan.dueNanoseconds(state.position)
             return due > replayed ? due - replayed : 0
         }
     }
@@ -140,8 +118,8 @@ struct Worker<Performer: Operator> {
             return UnbegunOperations(firstIntendedAt: first, interval: interval, until: end)
         }
         guard !plan.operations.isEmpty else { return nil }
-        let base = first - plan.dueNanoseconds(position)
-        var late = position
+        let base = first - plan.dueNanoseconds(state.position)
+        var late = state.position
         while base + plan.dueNanoseconds(late) < end {
             slice.responses.fromIntended.record(end - base - plan.dueNanoseconds(late))
             late += 1
@@ -156,7 +134,6 @@ struct Worker<Performer: Operator> {
     private mutating func openLoop(
         _ stage: Stage,
         _ clock: StageClock,
-        _ cost: OperationCost,
         _ pace: Pace
     ) {
         let start =
@@ -167,21 +144,17 @@ struct Worker<Performer: Operator> {
         while count > 0, clock.isStill(stage) {
             let intended = intended(pace, stage, start, done)
             guard Pace.wait(until: intended, while: { clock.isStill(stage) }) else { break }
-            let operation = plan.operations[position % count]
-            if stage == .measuring {
-                outside ^= performer.perform(
-                    operation,
-                    timing: ResponseTiming(
-                        intendedAt: intended,
-                        startedAt: latchkey_system_nanoseconds(),
-                        responses: slice.responses
-                    )
-                )
-            } else {
-                outside ^= performer.perform(operation)
-            }
-            outside = cost.work.run(outside, steps: cost.outsideSteps)
-            position += 1
+            let timing =
+                stage == .measuring
+                ? ResponseTiming(
+                    intendedAt: intended,
+                    startedAt: latchkey_system_nanoseconds(),
+                    responses: slice.responses
+                ) : nil
+            let operation = plan.operations[state.position % count]
+            state.outside ^= performer.perform(operation, state.position, timing)
+            state.outside = state.work.run(state.outside, steps: state.outsideSteps)
+            state.position += 1
             done += 1
         }
     }

@@ -1,7 +1,7 @@
 import CLatchkeySystem
 import Dispatch
 import Foundation
-package import LatchkeyStrategies
+public import LatchkeyStrategies
 
 /// Checks the promises of a strategy on a workload made for that.
 ///
@@ -10,6 +10,7 @@ package import LatchkeyStrategies
 /// history. When all are done, the number of changes is compared with what the guarded value
 /// counted, torn reads are added up, and the history is checked. None of it is timed, so the
 /// recording may cost what it likes.
+@usableFromInline
 package enum StrategyVerdicts {
     static let threads = 4
     /// The most operations that each thread records.
@@ -35,14 +36,29 @@ package enum StrategyVerdicts {
         return kind.accept(VerdictVisitor(seed: seed, bound: bound))
     }
 
+    /// Checks a strategy by its name, ours or the program's.
+    static func check(
+        _ name: StrategyName,
+        of catalogue: Catalogue,
+        seed: UInt64,
+        isInterrupted: @escaping @Sendable () -> Bool
+    ) -> [ComparisonReport.Verdict] {
+        if let strategy = catalogue.strategy(name) {
+            return strategy.verdicts(seed, BoundedWait(isInterrupted: isInterrupted))
+        }
+        return name.kind.map { check($0, seed: seed, isInterrupted: isInterrupted) } ?? []
+    }
+
     /// Checks a strategy through its blocking access functions.
+    @usableFromInline
     static func check<ChosenStrategy: BlockingStrategy>(
         blocking strategy: ChosenStrategy,
+        as name: String = ChosenStrategy.name,
         seed: UInt64,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        return check(guarded, seed, bound) { operation in
+        return check(name, guarded, seed, bound) { operation in
             operation.isRead
                 ? guarded.read { operation.run($0) }
                 : guarded.write { operation.run(&$0) }
@@ -52,13 +68,15 @@ package enum StrategyVerdicts {
     /// Checks a strategy through its submitting access functions.
     ///
     /// Each client waits for its completion.
+    @usableFromInline
     static func check<ChosenStrategy: Strategy>(
         submitting strategy: ChosenStrategy,
+        as name: String = ChosenStrategy.name,
         seed: UInt64,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        return check(guarded, seed, bound) { operation in
+        return check(name, guarded, seed, bound) { operation in
             let reply = Reply<Registers.Finding>()
             while true {
                 do {
@@ -78,6 +96,7 @@ package enum StrategyVerdicts {
 
     /// The verdicts on what the clients record, or the one on a run that does not end.
     private static func check<ChosenStrategy: Strategy>(
+        _ name: String,
         _ guarded: Synchronized<Registers, ChosenStrategy>,
         _ seed: UInt64,
         _ bound: BoundedWait,
@@ -89,11 +108,11 @@ package enum StrategyVerdicts {
                 (_, completion) throws(BacklogFull) in
                 try guarded.submitRead({ $0 }, completion: completion)
             }
-            return verdicts(ChosenStrategy.name, records, final: final[0])
+            return verdicts(name, records, final: final[0])
         } catch {
             guard case .stuck = error else { return [] }
             let verdict = ComparisonReport.Verdict(
-                strategy: ChosenStrategy.name,
+                strategy: name,
                 check: .counts,
                 outcome: .failed,
                 checkedCount: 0,

@@ -70,9 +70,9 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     static func service(_ planned: PlannedCase, _ settings: ComparisonSettings) -> Service {
-        var strategy = settings.strategies[0]
+        var strategy = settings.strategies[0].kind ?? .lock
         // A baseline touches no property, so that any service will do.
-        if case .strategy(let kind) = planned.subject { strategy = kind }
+        if case .strategy(let name) = planned.subject, let kind = name.kind { strategy = kind }
         return Service(
             strategy: strategy,
             stripes: planned.workload.stripes,
@@ -232,6 +232,7 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     func cost(_ planned: PlannedCase) -> OperationCost? { nil }
+    func allocations(_ planned: PlannedCase) -> Double? { nil }
 
     /// The client's errors that make figures worthless, a sentence each.
     var findings: [String] {

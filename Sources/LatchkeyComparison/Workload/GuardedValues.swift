@@ -1,4 +1,5 @@
 /// The values that one stripe guards: one for each of its keys.
+@usableFromInline
 protocol GuardedValues: Sendable {
     init(count: Int)
 
@@ -12,35 +13,43 @@ protocol GuardedValues: Sendable {
 let startValue: UInt64 = 0x5DEE_CE66
 
 /// One value, in place.
+@usableFromInline
 struct OneValue: GuardedValues {
-    private var value = startValue
+    @usableFromInline var value = startValue
 
+    @usableFromInline
     init(count: Int) {}
 
+    @inlinable
     @inline(__always)
     mutating func write(_ slot: Int, work: Work, steps: Int) -> UInt64 {
         value = work.run(value, steps: steps)
         return value
     }
 
+    @inlinable
     @inline(__always)
     func read(_ slot: Int, work: Work, steps: Int) -> UInt64 {
         work.run(value, steps: steps)
     }
 
+    @usableFromInline
     func value(_ slot: Int) -> UInt64 { value }
 }
 
 /// Values in an array.
 ///
 /// A strategy that copies on writing copies all of them.
+@usableFromInline
 struct ManyValues: GuardedValues {
-    private var values: [UInt64]
+    @usableFromInline var values: [UInt64]
 
+    @usableFromInline
     init(count: Int) {
         values = [UInt64](repeating: startValue, count: count)
     }
 
+    @inlinable
     @inline(__always)
     mutating func write(_ slot: Int, work: Work, steps: Int) -> UInt64 {
         let left = work.run(values[slot], steps: steps)
@@ -48,10 +57,12 @@ struct ManyValues: GuardedValues {
         return left
     }
 
+    @inlinable
     @inline(__always)
     func read(_ slot: Int, work: Work, steps: Int) -> UInt64 {
         work.run(values[slot], steps: steps)
     }
 
+    @usableFromInline
     func value(_ slot: Int) -> UInt64 { values[slot] }
 }

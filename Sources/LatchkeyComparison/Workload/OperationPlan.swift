@@ -2,17 +2,18 @@ import Foundation
 import LatchkeyTrace
 
 /// One operation of a plan: a key, as its stripe and its place there, and whether it writes.
+@usableFromInline
 struct PlannedOperation: Sendable, Equatable {
-    private let bits: UInt32
+    @usableFromInline let bits: UInt32
 
     init(key: Int, stripes: Int, isWrite: Bool) {
         let place = UInt32(key / stripes) << 11 | UInt32(key % stripes) << 1
         bits = place | (isWrite ? 1 : 0)
     }
 
-    var isWrite: Bool { bits & 1 == 1 }
-    var stripe: Int { Int(bits >> 1 & 0x3FF) }
-    var slot: Int { Int(bits >> 11) }
+    @inlinable var isWrite: Bool { bits & 1 == 1 }
+    @inlinable var stripe: Int { Int(bits >> 1 & 0x3FF) }
+    @inlinable var slot: Int { Int(bits >> 11) }
 
     func key(stripes: Int) -> Int { slot * stripes + stripe }
 }
@@ -89,6 +90,14 @@ struct OperationPlan: Sendable {
         guard !due.isEmpty else { return 0 }
         let (round, index) = position.quotientAndRemainder(dividingBy: due.count)
         return UInt64(round) * periodNanoseconds + due[index]
+    }
+
+    /// The number of writes among the first `count` operations.
+    func writeCount(among count: Int) -> Int {
+        guard !operations.isEmpty else { return 0 }
+        let (rounds, rest) = count.quotientAndRemainder(dividingBy: operations.count)
+        return rounds * operations.count(where: \.isWrite)
+            + operations.prefix(rest).count(where: \.isWrite)
     }
 
     /// Adds how often each key is written by the first `count` operations.

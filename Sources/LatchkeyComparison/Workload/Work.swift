@@ -7,9 +7,10 @@ import CLatchkeySystem
 /// find the result without doing the work. Who knows the number of steps can: ``jump(_:steps:)``
 /// gives the same result in logarithmic time, which is how the runner checks that no step was
 /// lost.
+@usableFromInline
 struct Work: Sendable, Equatable {
-    let multiplier: UInt64
-    let addend: UInt64
+    @usableFromInline let multiplier: UInt64
+    @usableFromInline let addend: UInt64
 
     init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -24,6 +25,7 @@ struct Work: Sendable, Equatable {
     }
 
     /// Does the work.
+    @inlinable
     @inline(__always)
     func run(_ value: UInt64, steps: Int) -> UInt64 {
         var value = value
@@ -82,7 +84,8 @@ struct WorkCalibration: Sendable, Equatable {
 }
 
 /// A sink for unused results, so that the compiler must compute them.
+@usableFromInline
 enum Sink {
-    @inline(never) @_optimize(none)
+    @usableFromInline @inline(never) @_optimize(none)
     static func keep(_ value: UInt64) {}
 }

@@ -1,5 +1,4 @@
 internal import LatchkeyComparison
-internal import LatchkeyStrategies
 
 /// The pairs of equal cases in two reports.
 ///
@@ -16,9 +15,7 @@ struct CaseMatching {
 
         /// Whether one thread alone decides the figures of the case.
         var isOneThread: Bool {
-            let traits = StrategyKind(rawValue: after.strategy)?.traits
-            return after.threads == 1 && after.workload.threadMode == nil
-                && traits?.appliesWritesAsynchronously != true
+            after.threads == 1 && after.workload.threadMode == nil && !after.waitsForItself
         }
     }
 

@@ -139,7 +139,7 @@ extension ComparisonReport.Case {
     /// of a strategy whose threads have one operation each.
     var waitsForItself: Bool {
         let kind = workload.threadMode == nil ? StrategyKind(rawValue: strategy) : nil
-        return kind?.traits.appliesWritesAsynchronously ?? false
+        return kind?.traits.appliesWritesAsynchronously ?? isAsynchronous ?? false
     }
 
     static let waitsForItselfNote =

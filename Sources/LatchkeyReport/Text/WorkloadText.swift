@@ -109,11 +109,12 @@ extension ComparisonReport.Workload {
             arrivals = "\(FigureText.count(rate)) \(FigureText.plural("arrival", rate)) per second"
         }
         return [
+            Dimension(name: "workload", value: name ?? "", phrase: name.map { "'\($0)'" }),
             Dimension(name: Self.readRatioName, value: shortText(readRatio), phrase: reads),
             Dimension(
                 name: "section",
                 value: "\(sectionNanoseconds)",
-                phrase: isHTTP ? nil : "section \(time(sectionNanoseconds))"
+                phrase: isHTTP || name != nil ? nil : "section \(time(sectionNanoseconds))"
             ),
             Dimension(
                 name: "outside",

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LatchkeyHTTP
+internal import LatchkeyMachine
 internal import LatchkeyStrategies
 
 /// The service as a process: from its start to the signal that ends it.

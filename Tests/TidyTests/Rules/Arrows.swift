@@ -4,6 +4,7 @@ extension Rule {
     /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
     static let mayImport: [String: Set<String>] = [
         "CCurl": [],
+        "CLatchkeyAllocations": [],
         "CLatchkeyFetch": ["CCurl"],
         "CLatchkeyHTTP": ["CMicrohttpd"],
         "CLatchkeyLoad": [],
@@ -38,10 +39,19 @@ extension Rule {
             "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
             "LatchkeyStrategies", "LatchkeyTrace",
         ],
+        "LatchkeyCommandLine": [
+            "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport", "LatchkeySettings",
+            "LatchkeyTrace",
+        ],
+        "LatchkeyLab": [
+            "CLatchkeyAllocations", "LatchkeyCommandLine", "LatchkeyComparison",
+            "LatchkeyStrategies",
+        ],
         // The command line names choices and bounds that belong to the modules below.
         "latchkey": [
-            "LatchkeyComparison", "LatchkeyContention", "LatchkeyOperations", "LatchkeyReport",
-            "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
+            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
+            "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+            "LatchkeyStrategies",
         ],
     ]
 

@@ -1,17 +1,17 @@
 internal import Foundation
-internal import LatchkeyComparison
+package import LatchkeyComparison
+internal import LatchkeyMachine
 internal import LatchkeyReport
-internal import LatchkeyService
 internal import Synchronization
 
-/// `latchkey compare`: which strategy, and why.
+/// `latchkey compare`, and the command line of a program with a ``Lab``: which strategy, and why.
 ///
 /// **Design.** The run is on the main thread. SIGINT, SIGTERM and SIGHUP only count: the run asks
 /// for the count every few milliseconds, and the report then has what is finished. The second of a
 /// kind ends the process at once, because the handler gives the signal back to the system; what
 /// the run has started over HTTP dies with it.
-enum CompareCommand {
-    static let manual = """
+package enum CompareCommand {
+    package static let manual = """
         latchkey compare: measures what each strategy costs, and recommends one
 
         Usage: latchkey compare [--flag value | --flag=value ...]
@@ -37,20 +37,59 @@ enum CompareCommand {
 
         """ + CompareFlags.all.map(\.manual).joined(separator: "\n")
 
-    static func run(_ arguments: [String]) throws(UsageError) {
-        let values = try FlagValues(CompareFlags.all, command: "compare", arguments: arguments)
+    /// The manual of a program with strategies or a workload of its own.
+    package static func manual(_ catalogue: Catalogue) -> String {
+        let program = catalogue.program ?? "latchkey compare"
+        var subjects = catalogue.strategies.map(\.name.rawValue)
+        if let workload = catalogue.workload { subjects.append("the workload '\(workload.name)'") }
+        let usage = """
+            \(program): measures what each strategy costs, and recommends one
+
+            Usage: \(program) [--flag value | --flag=value ...]
+                   \(program) --from a.json [--json FILE ...] [--force]
+                   \(program) --from a.json --against b.json [--force]
+
+            Adds to Latchkey's strategies: \(subjects.joined(separator: ", ")).
+            Ctrl-C ends the run early and prints what is finished.
+
+            Status:
+              0    finished; with --against, nothing is worse beyond the noise
+              1    a strategy failed a check; with --against, something is worse
+              2    the command line, a file or standard output cannot be used
+              130  ended early by Ctrl-C, SIGTERM or SIGHUP
+
+
+            """
+        return usage + CompareFlags.all(catalogue).map(\.manual).joined(separator: "\n")
+    }
+
+    /// Measures, or reads reports.
+    ///
+    /// - Parameters:
+    ///   - arguments: Those after the command's name.
+    ///   - catalogue: What the program adds to the comparison.
+    /// - Throws: What is wrong with the arguments. Otherwise the program may end here.
+    package static func run(
+        _ arguments: [String],
+        _ catalogue: Catalogue = Catalogue()
+    ) throws(UsageError) {
+        let values = try FlagValues(
+            CompareFlags.all(catalogue),
+            command: catalogue.program ?? "latchkey compare",
+            arguments: arguments
+        )
         // A file-size limit is an error of that write, not the process's end.
         signal(SIGXFSZ, SIG_IGN)
         if values.isGiven("from") || values.isGiven("against") {
-            try readFiles(values)
+            try readFiles(values, catalogue)
         } else {
-            try measure(values)
+            try measure(values, catalogue)
         }
     }
 
     /// Prints an error, which may quote a file, and ends the program.
     private static func fail(_ message: String) -> Never {
-        say("latchkey: \(TerminalStyle.withoutControls(message))\n", to: 2)
+        say("\(programName): \(TerminalStyle.withoutControls(message))\n", to: 2)
         exit(2)
     }
 
@@ -66,9 +105,12 @@ enum CompareCommand {
 
     private static let interrupts = Atomic<Int>(0)
 
-    private static func measure(_ values: FlagValues) throws(UsageError) {
-        let trace = try replayedTrace(values)
-        let settings = try CompareFlags.settings(values, replaying: trace)
+    private static func measure(
+        _ values: FlagValues,
+        _ catalogue: Catalogue
+    ) throws(UsageError) {
+        let trace = try replayedTrace(values, catalogue)
+        let settings = try CompareFlags.settings(values, catalogue, replaying: trace)
         try checkOutput(values)
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
@@ -76,8 +118,9 @@ enum CompareCommand {
         let outcome = orFail {
             try ComparisonRun(
                 settings,
-                version: Latchkey.version,
+                version: latchkeyVersion,
                 executable: program,
+                catalogue: catalogue,
                 trace: trace
             ).run(
                 isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
@@ -86,8 +129,8 @@ enum CompareCommand {
         }
         line.finish()
         var report = outcome.report
-        guard !report.cases.isEmpty else {
-            say("latchkey: interrupted before anything was finished.\n", to: 2)
+        guard !report.cases.isEmpty || status(of: report) != 0 else {
+            say("\(programName): interrupted before anything was finished.\n", to: 2)
             exit(130)
         }
         report.conclude(isForced: settings.isForced)
@@ -97,7 +140,11 @@ enum CompareCommand {
         exit(status(of: report))
     }
 
-    private static func replayedTrace(_ values: FlagValues) throws(UsageError) -> ReplayedTrace? {
+    private static func replayedTrace(
+        _ values: FlagValues,
+        _ catalogue: Catalogue
+    ) throws(UsageError) -> ReplayedTrace? {
+        guard catalogue.workload == nil else { return nil }
         guard values.isGiven(CompareFlags.trace.name) else {
             guard !values.isGiven(CompareFlags.speed.name) else {
                 throw UsageError(
@@ -136,8 +183,12 @@ enum CompareCommand {
 
     // MARK: Files
 
-    private static func readFiles(_ values: FlagValues) throws(UsageError) {
-        for flag in CompareFlags.measuring where values.isGiven(flag.name) && flag.name != "force" {
+    private static func readFiles(
+        _ values: FlagValues,
+        _ catalogue: Catalogue
+    ) throws(UsageError) {
+        for flag in CompareFlags.measuring(catalogue)
+        where values.isGiven(flag.name) && flag.name != "force" {
             throw UsageError(
                 "--from measures nothing, so \(values.source(flag)) has no meaning with it."
             )
@@ -199,7 +250,7 @@ enum CompareCommand {
             do {
                 try ReportFile.write(make(), to: values.text(name))
             } catch {
-                say("latchkey: \(error)\n", to: 2)
+                say("\(programName): \(error)\n", to: 2)
                 isWritten = false
             }
         }

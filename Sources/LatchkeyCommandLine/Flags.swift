@@ -1,20 +1,20 @@
 internal import Glibc
-internal import LatchkeySettings
+package import LatchkeySettings
 
 /// Command-line flags: their table, their help text and their values.
 ///
 /// The rules: long names only; `--flag value` and `--flag=value`; no flag twice; a flag that is not
 /// given has the value of the environment variable `LATCHKEY_FLAG`, or else the default; every
 /// value is checked against its bounds; each error is one sentence.
-struct Flag {
-    typealias Value = SettingValues
+package struct Flag {
+    package typealias Value = SettingValues
 
-    let name: String
-    let value: Value
-    let defaultText: String
-    let help: String
+    package let name: String
+    package let value: Value
+    package let defaultText: String
+    package let help: String
 
-    init(_ name: String, _ value: Value, default defaultText: String, _ help: String) {
+    package init(_ name: String, _ value: Value, default defaultText: String, _ help: String) {
         self.name = name
         self.value = value
         self.defaultText = defaultText
@@ -22,16 +22,16 @@ struct Flag {
     }
 
     /// The flag of a setting.
-    init(_ setting: Setting<some Configurable>) {
+    package init(_ setting: Setting<some Configurable>) {
         self.init(setting.name, setting.values, default: setting.defaultText, setting.help)
     }
 
-    var environmentName: String {
+    package var environmentName: String {
         "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
     }
 
     /// The flag's paragraph of the manual.
-    var manual: String {
+    package var manual: String {
         let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
         let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
         let placeholder = value.placeholder.isEmpty ? "" : " \(value.placeholder)"
@@ -55,13 +55,14 @@ extension String {
 }
 
 /// The values of a command's flags.
-struct FlagValues {
+package struct FlagValues {
     private let values: [String: String]
     private let given: Set<String>
     private let fromEnvironment: Set<String>
 
-    /// Reads the arguments after the command's name, and the environment for the other flags.
-    init(
+    /// Reads the arguments after the command's name, such as `latchkey compare`, and the environment
+    /// for the other flags.
+    package init(
         _ flags: [Flag],
         command: String,
         arguments: some Sequence<String>,
@@ -71,7 +72,7 @@ struct FlagValues {
         var rest = Array(arguments)[...]
         while let argument = rest.popFirst() {
             guard argument.hasPrefix("--") else {
-                throw UsageError("'latchkey \(command)' takes flags, not '\(argument)'.")
+                throw UsageError("'\(command)' takes flags, not '\(argument)'.")
             }
             let parts = argument.dropFirst(2).split(
                 separator: "=",
@@ -79,7 +80,7 @@ struct FlagValues {
                 omittingEmptySubsequences: false
             )
             guard let flag = flags.first(where: { $0.name == parts[0] }) else {
-                throw UsageError("unknown flag '--\(parts[0])' of 'latchkey \(command)'.")
+                throw UsageError("unknown flag '--\(parts[0])' of '\(command)'.")
             }
             guard values[flag.name] == nil else {
                 throw UsageError("--\(flag.name) is given twice.")
@@ -113,13 +114,16 @@ struct FlagValues {
         self.values = values
     }
 
-    static func processEnvironment(_ name: String) -> String? {
+    package static func processEnvironment(_ name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
     /// Gives an owner the values that are given; the others keep their defaults.
-    func set<Owner: Configurable>(in owner: inout Owner) throws(UsageError) {
-        for setting in Owner.settings where isGiven(setting.name) {
+    package func set<Owner: Configurable>(
+        in owner: inout Owner,
+        _ settings: [Setting<Owner>] = Owner.settings
+    ) throws(UsageError) {
+        for setting in settings where isGiven(setting.name) {
             do {
                 try setting.set(text(setting.name), in: &owner)
             } catch {
@@ -129,34 +133,34 @@ struct FlagValues {
     }
 
     /// Whether the value comes from the command line or the environment.
-    func isGiven(_ name: String) -> Bool {
+    package func isGiven(_ name: String) -> Bool {
         given.contains(name)
     }
 
     /// The origin of the value, for messages: the flag, or the environment variable.
-    func source(_ flag: Flag) -> String {
+    package func source(_ flag: Flag) -> String {
         fromEnvironment.contains(flag.name) ? flag.environmentName : "--\(flag.name)"
     }
 
-    func text(_ name: String) -> String {
+    package func text(_ name: String) -> String {
         guard let text = values[name] else {
             preconditionFailure("--\(name) is not in the command's table")
         }
         return text
     }
 
-    func integer(_ name: String) -> Int {
+    package func integer(_ name: String) -> Int {
         guard let number = Int(text(name)) else {
             preconditionFailure("--\(name) is not in the command's table as an integer")
         }
         return number
     }
 
-    func isOn(_ name: String) -> Bool {
+    package func isOn(_ name: String) -> Bool {
         text(name) == "true"
     }
 
-    func choice<Choice: RawRepresentable<String>>(_ name: String) -> Choice {
+    package func choice<Choice: RawRepresentable<String>>(_ name: String) -> Choice {
         guard let choice = Choice(rawValue: text(name)) else {
             preconditionFailure("--\(name) is not in the command's table with these choices")
         }
@@ -167,16 +171,16 @@ struct FlagValues {
 /// An error in a command line, in one sentence.
 ///
 /// It ends the program with status 2.
-struct UsageError: Error {
-    let message: String
+package struct UsageError: Error {
+    package let message: String
 
-    init(_ message: String) {
+    package init(_ message: String) {
         self.message = message
     }
 }
 
 /// Breaks text into lines of at most `width` columns, each indented.
-func wrap(_ text: String, indent: Int, width: Int) -> String {
+package func wrap(_ text: String, indent: Int, width: Int) -> String {
     let margin = String(repeating: " ", count: indent)
     var lines: [String] = []
     var line = margin

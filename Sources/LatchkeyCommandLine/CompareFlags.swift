@@ -1,9 +1,12 @@
-internal import LatchkeyComparison
+package import LatchkeyComparison
 internal import LatchkeySettings
 
 /// The flags of `latchkey compare` and the settings they make.
-enum CompareFlags {
-    static var all: [Flag] { measuring + files + reports }
+package enum CompareFlags {
+    package static let all = all(Catalogue())
+
+    /// The flags of a program with strategies or a workload of its own.
+    static func all(_ catalogue: Catalogue) -> [Flag] { measuring(catalogue) + files + reports }
 
     private static let preset = Flag(
         "preset",
@@ -33,7 +36,17 @@ enum CompareFlags {
     )
 
     /// What is measured, and how.
-    static let measuring = [preset, trace, speed] + ComparisonSettings.settings.map { Flag($0) }
+    static func measuring(_ catalogue: Catalogue) -> [Flag] {
+        let settings = ComparisonSettings.settings(catalogue).map { Flag($0) }
+        let own = [preset, trace, speed]
+        guard catalogue.program != nil else { return own + settings }
+        // Over HTTP there is the service, and presets and traces are about the built-in section.
+        let missing =
+            ["transport", "thread-mode"]
+            + (catalogue.workload == nil ? [] : ["section", "stripes"])
+        return (catalogue.workload == nil ? own : [])
+            + settings.filter { !missing.contains($0.name) }
+    }
 
     /// What is written besides standard output.
     static let files = [
@@ -60,21 +73,26 @@ enum CompareFlags {
     private static let replaySeconds = 2.0
 
     /// The settings that the flags make.
-    static func settings(
+    package static func settings(
         _ values: FlagValues,
+        _ catalogue: Catalogue = Catalogue(),
         replaying trace: ReplayedTrace? = nil
     ) throws(UsageError) -> ComparisonSettings {
         var settings = ComparisonSettings()
+        settings.strategies = catalogue.names
+        settings.workload = catalogue.workload?.name
+        settings.program = catalogue.program
         settings.trace = trace?.source
         if trace != nil { settings.durationSeconds = replaySeconds }
-        settings.transport = values.choice("transport")
+        if catalogue.program == nil { settings.transport = values.choice("transport") }
         if settings.transport == .http { settings.useHTTPDefaults() }
-        if values.isGiven(preset.name) {
+        if catalogue.workload == nil, values.isGiven(preset.name) {
             let preset: ComparisonPreset = values.choice(preset.name)
             preset.apply(to: &settings)
             if settings.transport == .http { settings.haveNoWork() }
         }
-        for flag in measuring where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
+        for flag in measuring(catalogue)
+        where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
             throw UsageError(
                 "\(values.source(flag)) has "
                     + (trace != nil && settings.transport == .memory
@@ -83,10 +101,10 @@ enum CompareFlags {
                             ? "no meaning over HTTP." : "a meaning over HTTP only.")
             )
         }
-        try values.set(in: &settings)
+        try values.set(in: &settings, ComparisonSettings.settings(catalogue))
         trace?.apply(to: &settings)
         do {
-            try settings.validate()
+            try settings.validate(catalogue)
         } catch {
             throw UsageError(error.message)
         }

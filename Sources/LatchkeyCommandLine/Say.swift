@@ -1,0 +1,37 @@
+internal import Foundation
+
+/// The version of the package.
+package let latchkeyVersion = "0.1.0"
+
+/// The name under which the program was started, for messages.
+package let programName = (CommandLine.arguments.first ?? "").split(separator: "/").last
+    .map(String.init) ?? "latchkey"
+
+/// Writes text to a file descriptor.
+///
+/// A reader that has closed its end is not an error. If standard output cannot be written for
+/// another reason, such as a full disk, the program ends with a sentence and status 2, because its
+/// result is missing.
+package func say(_ text: String, to descriptor: Int32 = 1) {
+    let error = trySay(text, to: descriptor)
+    guard descriptor == 1, error != 0, error != EPIPE else { return }
+    let reason = unsafe strerror(error).map { unsafe String(cString: $0) } ?? "error \(error)"
+    say("\(programName): standard output cannot be written: \(reason).\n", to: 2)
+    exit(2)
+}
+
+/// Writes text that is not the program's result; returns the number of an error, or 0.
+@discardableResult
+package func trySay(_ text: String, to descriptor: Int32 = 1) -> Int32 {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+        let count = unsafe rest.withUnsafeBytes { bytes in
+            unsafe write(descriptor, bytes.baseAddress, bytes.count)
+        }
+        guard count > 0 || errno == EINTR else {
+            return errno
+        }
+        rest = rest.dropFirst(max(0, count))
+    }
+    return 0
+}

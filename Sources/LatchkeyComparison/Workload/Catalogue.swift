@@ -1,0 +1,194 @@
+public import LatchkeyStrategies
+
+/// What a program adds to a comparison: strategies of its own, and a workload.
+///
+/// That of `latchkey compare` is empty.
+@usableFromInline
+package struct Catalogue: Sendable {
+    package private(set) var strategies: [RegisteredStrategy] = []
+    package private(set) var workload: OwnWorkload?
+    /// The program that it belongs to, if it is not `latchkey`.
+    package var program: String?
+    package var allocationCounter: AllocationCounter?
+
+    @usableFromInline
+    package init() {}
+
+    /// A catalogue with a workload, which is measured instead of the built-in one.
+    @usableFromInline
+    package init(_ workload: OwnWorkload) {
+        self.workload = workload
+    }
+
+    /// Adds a strategy.
+    @usableFromInline
+    package mutating func add(_ strategy: RegisteredStrategy) {
+        strategies.append(strategy)
+    }
+
+    /// All names, ours last.
+    package var names: [StrategyName] {
+        strategies.map(\.name) + StrategyKind.allCases.map(StrategyName.init)
+    }
+
+    package func strategy(_ name: StrategyName) -> RegisteredStrategy? {
+        strategies.first { $0.name == name }
+    }
+
+    /// The promises of a strategy, ours or registered.
+    package func traits(_ name: StrategyName) -> StrategyTraits {
+        strategy(name)?.traits ?? name.kind?.traits ?? StrategyTraits()
+    }
+
+    /// Says which name cannot be used, if one cannot.
+    package func validate() throws(ComparisonError) {
+        var taken: Set<String> = ["all"]
+        taken.formUnion(ComparisonReport.Baseline.allCases.map(\.rawValue))
+        for name in strategies.map(\.name) {
+            let text = name.rawValue
+            guard Self.isLabel(text) else {
+                throw ComparisonError(
+                    "A strategy cannot be called '\(text)': a name has 1 to 40 of the characters "
+                        + "a-z, A-Z, 0-9, '-', '_' and '.', and begins with a letter or a digit."
+                )
+            }
+            guard name.kind == nil else {
+                throw ComparisonError(
+                    "A strategy cannot be called '\(text)': that is one of Latchkey's."
+                )
+            }
+            guard taken.insert(text).inserted else {
+                throw ComparisonError("A strategy cannot be called '\(text)': the name is taken.")
+            }
+        }
+        if let workload {
+            let isPlain = workload.name.unicodeScalars.allSatisfy { $0.value >= 32 }
+            guard isPlain, (1...60).contains(workload.name.count) else {
+                throw ComparisonError("The name of a workload has 1 to 60 printable characters.")
+            }
+        }
+    }
+
+    private static func isLabel(_ text: String) -> Bool {
+        let first = text.utf8.first.map { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
+        return (1...40).contains(text.utf8.count) && first == true && text.first != "."
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"),
+                    UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+/// A strategy that a program has registered, behind closures that were compiled for it.
+@usableFromInline
+package struct RegisteredStrategy: Sendable {
+    @usableFromInline
+    typealias Measuring =
+        @Sendable (CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
+
+    package let name: StrategyName
+    package let traits: StrategyTraits
+    let slice: Measuring
+    let verdicts: @Sendable (_ seed: UInt64, _ bound: BoundedWait) -> [ComparisonReport.Verdict]
+
+    /// A strategy that can block.
+    ///
+    /// - Parameters:
+    ///   - name: The name in the report.
+    ///   - workload: The program's, if it has one.
+    ///   - make: Makes the strategy of one value.
+    @inlinable
+    package init<ChosenStrategy: BlockingStrategy, Value: Sendable>(
+        _ name: String,
+        _ workload: Workload<Value>?,
+        _ make: @escaping @Sendable () -> ChosenStrategy
+    ) {
+        self.init(name, ChosenStrategy.traits) { (slice) throws(MeasurementFailure) in
+            if let workload {
+                return try SectionSlice(slice, OwnSection(workload)).blocking(name, make)
+            }
+            if slice.hasOneKey {
+                return try SectionSlice(slice, SyntheticSection<OneValue>(slice))
+                    .blocking(name, make)
+            }
+            return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
+                .blocking(name, make)
+        } verdicts: { seed, bound in
+            ChosenStrategy.traits.appliesWritesAsynchronously
+                ? StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
+                : StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
+        }
+    }
+
+    /// A strategy that only has submitting access functions.
+    @inlinable
+    package init<ChosenStrategy: Strategy, Value: Sendable>(
+        submitting name: String,
+        _ workload: Workload<Value>?,
+        _ make: @escaping @Sendable () -> ChosenStrategy
+    ) {
+        self.init(name, ChosenStrategy.traits) { (slice) throws(MeasurementFailure) in
+            if let workload {
+                return try SectionSlice(slice, OwnSection(workload)).submitting(name, make)
+            }
+            if slice.hasOneKey {
+                return try SectionSlice(slice, SyntheticSection<OneValue>(slice))
+                    .submitting(name, make)
+            }
+            return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
+                .submitting(name, make)
+        } verdicts: { seed, bound in
+            StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
+        }
+    }
+
+    @usableFromInline
+    init(
+        _ name: String,
+        _ traits: StrategyTraits,
+        slice: @escaping Measuring,
+        verdicts: @escaping @Sendable (UInt64, BoundedWait) -> [ComparisonReport.Verdict]
+    ) {
+        self.name = StrategyName(rawValue: name)
+        self.traits = traits
+        self.slice = slice
+        self.verdicts = verdicts
+    }
+}
+
+/// A workload that a program brings, behind closures that were compiled for its value.
+@usableFromInline
+package struct OwnWorkload: Sendable {
+    package let name: String
+    let slice:
+        @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
+    let unsynchronized: RegisteredStrategy.Measuring
+
+    /// - Parameter workload: What the program describes.
+    @inlinable
+    package init<Value: Sendable>(_ workload: Workload<Value>) {
+        self.init(workload.name) { (kind, slice) throws(MeasurementFailure) in
+            try kind.accept(SectionSlice(slice, OwnSection(workload)))
+        } unsynchronized: { (slice) throws(MeasurementFailure) in
+            try slice.unsynchronized(OwnSection(workload))
+        }
+    }
+
+    @usableFromInline
+    init(
+        _ name: String,
+        slice:
+            @escaping @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) ->
+            CaseSlice.Output,
+        unsynchronized: @escaping RegisteredStrategy.Measuring
+    ) {
+        self.name = name
+        self.slice = slice
+        self.unsynchronized = unsynchronized
+    }
+}

@@ -1,0 +1,67 @@
+/// What an operation does inside the guarded section, and with what value.
+///
+/// A generic type for each, so that the loop around an operation is compiled once for each strategy
+/// and section, and nothing in it is dispatched. That happens in the module that names the types:
+/// this one for our strategies, and the user's for a strategy or a workload of their own. So what
+/// the loop calls is inlinable.
+@usableFromInline
+protocol Section: Sendable {
+    associatedtype Value: Sendable
+
+    /// The value that a stripe with this many keys begins with.
+    func value(keys: Int) -> Value
+
+    /// The section as this thread uses it.
+    func used(by thread: Int) -> Self
+
+    /// Reads, and returns something that the work outside depends on.
+    ///
+    /// - Parameter number: The operation's number among those of its thread, from 0.
+    func read(_ value: Value, _ operation: PlannedOperation, number: Int) -> UInt64
+
+    /// Changes the value, and returns something that the work outside depends on.
+    func write(_ value: inout Value, _ operation: PlannedOperation, number: Int) -> UInt64
+
+    /// The number of things that are wrong with the values after a slice.
+    func wrongCount(_ stripes: [Value], _ result: SliceResult, _ slice: CaseSlice) -> Int
+}
+
+/// The section of `latchkey compare`: some steps of work on a key's number.
+@usableFromInline
+struct SyntheticSection<Values: GuardedValues>: Section {
+    @usableFromInline let work: Work
+    @usableFromInline let steps: Int
+
+    @usableFromInline
+    init(_ slice: CaseSlice) {
+        self.init(slice.slice.cost)
+    }
+
+    init(_ cost: OperationCost) {
+        work = cost.work
+        steps = cost.sectionSteps
+    }
+
+    @inlinable
+    func value(keys: Int) -> Values { Values(count: keys) }
+
+    @inlinable
+    func used(by thread: Int) -> Self { self }
+
+    @inlinable
+    @inline(__always)
+    func read(_ value: Values, _ operation: PlannedOperation, number: Int) -> UInt64 {
+        value.read(operation.slot, work: work, steps: steps)
+    }
+
+    @inlinable
+    @inline(__always)
+    func write(_ value: inout Values, _ operation: PlannedOperation, number: Int) -> UInt64 {
+        value.write(operation.slot, work: work, steps: steps)
+    }
+
+    @usableFromInline
+    func wrongCount(_ stripes: [Values], _ result: SliceResult, _ slice: CaseSlice) -> Int {
+        slice.slice.wrongKeys(result, slice.workload, stripes: stripes)
+    }
+}

@@ -1,0 +1,61 @@
+import Dispatch
+import LatchkeyTestSupport
+
+@testable import LatchkeyComparison
+@testable import LatchkeyLab
+
+/// A lock as a user would write one.
+final class SemaphoreAsLock: RawLock {
+    private let free = DispatchSemaphore(value: 1)
+
+    func lock() { free.wait() }
+    func tryLock() -> Bool { free.wait(timeout: .now()) == .success }
+    func unlock() { free.signal() }
+}
+
+/// Is never released, so that the second thread waits for ever.
+final class ForgetfulLock: RawLock {
+    private let free = DispatchSemaphore(value: 1)
+
+    func lock() { free.wait() }
+    func tryLock() -> Bool { free.wait(timeout: .now()) == .success }
+    func unlock() {}
+}
+
+/// Lets everybody in.
+struct NoLock: RawLock {
+    func lock() {}
+    func tryLock() -> Bool { true }
+    func unlock() {}
+}
+
+/// A full strategy around another one.
+struct CountedStrategy<Base: MakeableStrategy>: WrappingStrategy, MakeableStrategy {
+    let base = Base()
+}
+
+extension CountedStrategy: BlockingStrategy where Base: BlockingStrategy {}
+
+/// The quickest run.
+func labArguments(_ strategies: String) -> [String] {
+    [
+        "--strategies", strategies, "--threads", "2", "--duration", "10ms", "--repeats", "1",
+        "--force",
+    ]
+}
+
+/// What a short run of a lab finds.
+func report<Value>(
+    of lab: Lab<Value>,
+    strategies: [String],
+    _ change: (inout ComparisonSettings) -> Void = { _ in }
+) async throws -> ComparisonReport {
+    var settings = ComparisonSettings()
+    settings.strategies = strategies.map { StrategyName(rawValue: $0) }
+    settings.threads = [2]
+    settings.durationSeconds = 0.01
+    settings.repeats = 1
+    change(&settings)
+    let run = try ComparisonRun(settings, version: "test", catalogue: lab.prepared("bench"))
+    return try await TestThread.result { Result { try run.run() } }.get().report
+}

@@ -1,0 +1,166 @@
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyCommandLine
+@testable import LatchkeyComparison
+@testable import LatchkeyLab
+@testable import LatchkeyReport
+
+/// Workloads that a program brings.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct LabWorkloadTests {
+    /// Counts its writes, and one place for each key.
+    private struct Tally: Sendable {
+        var writes = 0
+        var places: [Int]
+    }
+
+    private func tally(
+        losing lost: Int = .max,
+        check: (@Sendable (Tally, WorkloadCounts) -> Bool)? = nil
+    ) -> Workload<Tally> {
+        Workload("tally", value: Tally(places: Array(repeating: 0, count: 8))) { tally, operation in
+            operation.keep(tally.places[operation.key])
+        } write: { tally, operation in
+            tally.places[operation.key] += 1
+            if operation.number % lost != lost - 1 { tally.writes += 1 }
+        } check: { tally, counts in
+            check?(tally, counts)
+                ?? (tally.writes == counts.writes && tally.places.reduce(0, +) == counts.writes)
+        }
+    }
+
+    @Test func `every strategy is measured with the program's own value`() async throws {
+        let lab = Lab(tally()).strategy("mine", SemaphoreAsLock.self)
+        let names = ["mine"] + StrategyKind.allCases.map(\.rawValue)
+        let report = try await report(of: lab, strategies: names) {
+            $0.threads = [1, 2]
+            $0.keys = [8]
+            $0.readRatios = [0.5]
+        }
+        #expect(report.cases.count == 2 * names.count)
+        #expect(report.cases.allSatisfy { $0.workload.name == "tally" })
+        #expect(report.cases.allSatisfy { $0.sectionSteps == nil })
+        #expect(report.baselines.map(\.strategy) == ["unsynchronized"])
+        #expect(report.settings.workload == "tally")
+        let checks = report.verdicts.filter { $0.check == .workload }
+        #expect(checks.map(\.strategy) == names)
+        #expect(checks.allSatisfy { $0.outcome == .passed && $0.checkedCount > 0 }, "\(checks)")
+        let text = TerminalReport(report, style: TerminalStyle(width: 100, usesColor: false)).text
+        #expect(text.contains("'tally'"))
+        #expect(!text.contains("section"))
+        let json = try report.json()
+        #expect(try ComparisonReport(json: json, source: "it").cases == report.cases)
+    }
+
+    @Test func `a planted bug in a workload is found by its check`() async throws {
+        let report = try await report(of: Lab(tally(losing: 100)), strategies: ["lock"])
+        let verdict = try #require(report.verdicts.first { $0.check == .workload })
+        #expect(verdict.outcome == .failed)
+        #expect(verdict.finding?.contains("'tally'") == true)
+        // It is not the strategy's doing, and the baseline says so.
+        #expect(report.conditions.findings.contains { $0.contains("without a lock") })
+    }
+
+    @Test func `a strategy that lets two writers in is found by the check`() async throws {
+        // The checks of the strategy itself are left out, because they find it first.
+        let lab = Lab(tally()).strategy("none", NoLock.self)
+        let strategy = try #require(lab.catalogue.strategy(StrategyName(rawValue: "none")))
+        let wrongCount = try await TestThread.result {
+            Result { () throws(MeasurementFailure) in
+                let workload = ComparisonReport.Workload(
+                    readRatio: 0,
+                    sectionNanoseconds: 0,
+                    outside: OutsideWork(nanoseconds: 0, scalesWithThreads: false),
+                    keys: 8,
+                    skew: .uniform,
+                    stripes: 1,
+                    arrival: .closed,
+                    name: "tally"
+                )
+                let slice = Slice(
+                    plans: (0..<4).map { OperationPlan(workload, seed: UInt64($0)) },
+                    cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
+                    warmUpNanoseconds: 1_000_000,
+                    measuredNanoseconds: 300_000_000
+                )
+                return try strategy.slice(
+                    CaseSlice(slice: slice, workload: workload, isMetered: false)
+                ).wrongCount
+            }
+        }.get()
+        #expect(wrongCount == 1)
+    }
+
+    @Test func `what a body expects in vain fails the check`() async throws {
+        let workload = Workload("odd", value: 0) { _, operation in
+            operation.expect(operation.number < 100)
+        } write: { value, _ in
+            value += 1
+        }
+        let report = try await report(of: Lab(workload), strategies: ["lock"])
+        #expect(report.verdicts.first { $0.check == .workload }?.outcome == .failed)
+    }
+
+    @Test func `operations are numbered, by thread, and their keys are in range`() async throws {
+        let workload = Workload("numbers", value: [Int: Int]()) { _, operation in
+            operation.expect((0..<8).contains(operation.key))
+        } write: { last, operation in
+            operation.expect((0..<8).contains(operation.key))
+            operation.expect((0..<2).contains(operation.thread))
+            operation.expect(last[operation.thread, default: -1] < operation.number)
+            last[operation.thread] = operation.number
+        }
+        let report = try await report(of: Lab(workload), strategies: ["lock", "snapshot"]) {
+            $0.threads = [2]
+            $0.keys = [8]
+            $0.skews = [.zipf(exponent: 1)]
+        }
+        let checks = report.verdicts.filter { $0.check == .workload }
+        #expect(checks.map(\.outcome) == [.passed, .passed], "\(checks)")
+    }
+
+    @Test func `random numbers differ by thread and by number`() {
+        let expectations = Expectations()
+        let numbers = (0..<4).flatMap { thread in
+            (0..<1_000).map { number in
+                WorkloadOperation(key: 0, number: number, thread: thread, expectations).random
+            }
+        }
+        #expect(Set(numbers).count == numbers.count)
+        #expect(abs(numbers.count { $0.isMultiple(of: 2) } - 2_000) < 200)
+    }
+
+    @Test func `objects that an operation allocates are counted`() async throws {
+        final class Box: Sendable {}
+        let workload = Workload("boxes", value: Box?.none) { _, _ in
+        } write: { box, _ in
+            box = Box()
+        }
+        let both = try await report(of: Lab(workload), strategies: ["lock"]) {
+            $0.readRatios = [0, 1]
+        }
+        let entries = both.baselines + both.cases
+        #expect(entries.count == 4)
+        for entry in entries {
+            let count = try #require(entry.allocationsPerOperation)
+            #expect(abs(count - (1 - entry.workload.readRatio)) < 0.02, "\(entry.strategy)")
+        }
+        let text = TerminalReport(both, style: TerminalStyle(width: 100, usesColor: false)).text
+        #expect(text.contains("Allocations per operation: "))
+    }
+
+    @Test func `flags of the built-in section are none of a workload's`() throws {
+        let catalogue = Lab(tally()).prepared("bench")
+        let flags = CompareFlags.all(catalogue).map(\.name)
+        #expect(!flags.contains { ["preset", "section", "stripes"].contains($0) })
+        #expect(flags.contains("keys"))
+        #expect(CompareCommand.manual(catalogue).contains("the workload 'tally'"))
+    }
+
+    @Test(arguments: ["", "a\u{1B}[2J", String(repeating: "x", count: 61)])
+    func `a workload's name is short and printable`(name: String) {
+        let lab = Lab(Workload(name, value: 0) { _, _ in } write: { _, _ in })
+        #expect(throws: ComparisonError.self) { try lab.catalogue.validate() }
+    }
+}
