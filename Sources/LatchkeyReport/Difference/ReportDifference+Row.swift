@@ -69,6 +69,17 @@ extension ReportDifference.Row {
         return row
     }
 
+    /// Counts only what the noise of the busier run cannot explain.
+    ///
+    /// The processor time of one thread hardly depends on other processes.
+    mutating func widen(to leastRatio: Double) {
+        if let alone = underLoad {
+            leastDifference = max(leastDifference, min(log(leastRatio), alone.leastDifference))
+        } else {
+            leastDifference = max(leastDifference, log(leastRatio))
+        }
+    }
+
     /// The figures that both reports have of a case.
     static func all(_ pair: CaseMatching.Pair, namesWorkload: Bool) -> [Self] {
         let (threads, workload) = (pair.after.threads, pair.after.workload)
