@@ -24,6 +24,9 @@ package struct ProcessTimes: Sendable {
         )
     }
 
+    /// The time of one process; `nil` if it is not there.
+    package func seconds(of number: Int32) -> Double? { entries[number]?.seconds }
+
     /// The process, other than `own`, that used the most time since an earlier moment.
     ///
     /// Its `seconds` are those since then; `nil` if none used any.

@@ -307,7 +307,7 @@ struct CompareTests {
 
     @Test func `a report that is truncated or of another schema is status 2`() async throws {
         let folder = try TemporaryFolder()
-        for text in ["{\"schema\": \"latchkey-comparison/1\", ", "{\"schema\": \"other/7\"}", ""] {
+        for text in ["{\"schema\": \"latchkey-comparison/2\", ", "{\"schema\": \"other/7\"}", ""] {
             let path = folder.path + "/a.json"
             try Data(text.utf8).write(to: URL(filePath: path))
             let result = try await run(["compare", "--from", path, "--against", path])

@@ -29,6 +29,14 @@ struct ReportPageTests {
         #expect(html.contains("\"workloadsLeft\":\(workloads.count - shown)"))
     }
 
+    @Test func `a strategy looks the same in every report, and no two look the same`() {
+        let names = StrategyKind.allCases.map(\.rawValue) + ["unsynchronized", "mine", "yours"]
+        let all = StrategyLook.numbers(names)
+        #expect(Set(all.values).count == names.count)
+        for name in names { #expect(StrategyLook.numbers([name])[name] == all[name], "\(name)") }
+        #expect(all["serial-queue"] == 0)
+    }
+
     @Test func `text from outside cannot end the data, and no other script runs`() throws {
         let html = try page(.hostile)
         let start = try #require(html.range(of: "<script type=\"application/json\""))
@@ -127,7 +135,6 @@ struct RenderedPageTests {
                 workload: SampleReport.workload(),
                 from: Double(number),
                 to: Double(number + 1),
-                at: Double(number),
                 fasterBelow: "actor",
                 fasterAbove: "lock"
             )
@@ -138,6 +145,7 @@ struct RenderedPageTests {
         #expect(body.contains("<td>≤100 ns</td>"))
         #expect(body.contains("p50 ≤100 ns"))
         #expect(body.contains("and 1 more"))
+        #expect(body.contains("<details><summary>All figures (4 rows)</summary>"))
     }
 
     /// The elements that the script made; what it complains about is an issue.

@@ -201,49 +201,63 @@ struct TerminalReportTests {
         #expect(text.contains("* has up to 16 operations of a thread in progress"))
     }
 
-    @Test func `crossovers are listed, up to a bound`() {
-        var report = SampleReport(strategies: [.lock, .spin]).make()
-        report.crossovers = (0..<15).map { number in
-            ComparisonReport.Crossover(
-                axis: .threads,
-                workload: SampleReport.workload(),
-                from: Double(number),
-                to: 4 + Double(number),
-                at: 2.3 + Double(number),
-                fasterBelow: "spin",
-                fasterAbove: "lock"
-            )
-        }
-        let text = text(report, width: 120)
-        #expect(
-            text.contains("Between 0 and 4 threads, at about 2.3, `lock` overtakes `spin`.\n")
+    private func crossover(_ from: Double, _ below: String, _ above: String)
+        -> ComparisonReport.Crossover
+    {
+        ComparisonReport.Crossover(
+            axis: .threads,
+            workload: SampleReport.workload(),
+            from: from,
+            to: 2 * from,
+            fasterBelow: below,
+            fasterAbove: above
         )
-        #expect(text.contains("about 13.3"))
-        #expect(!text.contains("about 14.3"))
-        #expect(text.contains("and 3 more"))
+    }
+
+    @Test func `crossovers of the best three are listed, and the others counted`() {
+        var report = SampleReport(strategies: [.adaptive, .spin, .lock, .monitor, .mutex]).make()
+        #expect(Ranking(report).bestThree == ["adaptive", "lock", "spin"])
+        report.crossovers = [
+            crossover(1, "spin", "monitor"), crossover(2, "mutex", "lock"),
+            crossover(4, "mutex", "monitor"),
+        ]
+        let text = text(report, width: 120)
+        #expect(text.contains("Between 1 and 2 threads `monitor` overtakes `spin`.\n"))
+        #expect(text.contains("Between 2 and 4 threads `lock` overtakes `mutex`.\n"))
+        #expect(!text.contains("Between 4 and 8"))
+        #expect(text.contains("and 1 more, in the JSON file."))
+        report.crossovers = (1...15).map { crossover(Double($0), "spin", "lock") }
+        #expect(self.text(report, width: 120).contains("and 3 more, in the JSON file."))
     }
 
     @Test func `where a strategy overtakes is told as closely as it was measured`() {
-        var crossing = ComparisonReport.Crossover(
-            axis: .threads,
-            workload: SampleReport.workload(),
-            from: 1,
-            to: 2,
-            at: 1.2,
-            fasterBelow: "spin",
-            fasterAbove: "lock"
-        )
+        var crossing = crossover(1, "spin", "lock")
         #expect(
             WorkloadText.crossing(crossing, namesWorkload: false)
                 == "Between 1 and 2 threads `lock` overtakes `spin`."
         )
         crossing.axis = .readRatio
-        (crossing.from, crossing.to, crossing.at, crossing.threads) = (0.5, 0.9, 0.7, 4)
+        (crossing.from, crossing.to, crossing.threads) = (0.5, 0.9, 4)
         #expect(
             WorkloadText.crossing(crossing, namesWorkload: false)
-                == "Between 50 % and 90 % reads on 4 threads, at about 70 %, `lock` overtakes "
-                + "`spin`."
+                == "Between 50 % and 90 % reads on 4 threads `lock` overtakes `spin`."
         )
+    }
+
+    @Test(arguments: [80, 120])
+    func `the table has the ratio to the best and the interval`(width: Int) {
+        let report = ComparisonReport.plain([
+            .lock: [1: steady(4e6), 8: steady(2e6)], .mutex: [1: steady(8e6), 8: steady(1e4)],
+        ])
+        let lines = text(report, width: width).split(separator: "\n")
+        let rows = lines.map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(rows.contains { $0.hasPrefix("strategy 1 8 of best interval") })
+        #expect(rows.contains { $0.hasPrefix("lock 4.00M =2.00M 100 % 1.98M–2.02M") })
+        #expect(rows.contains { $0.hasPrefix("mutex =8.00M 10.0k 0.5 % 9.90k–10.1k") })
+    }
+
+    @Test func `the terms of the scalability law are in the JSON and on the page only`() {
+        #expect(!text(fitted(0.1, 0.1), width: 160).contains("Scalability"))
     }
 
     /// A report with one fit, of cases that lie on its curve.
@@ -279,8 +293,7 @@ struct TerminalReportTests {
     ) {
         let report = fitted(contention, coherency)
         #expect(report.peakText(report.fits[0]) == expected)
-        #expect(text(report, width: 120).contains(expected))
-        #expect(!text(report, width: 120).contains("lock ?"))
+        #expect(report.describesSweep(report.fits[0]))
     }
 
     @Test func `a curve that misses what was measured is marked, and has no peak`() {
@@ -288,9 +301,7 @@ struct TerminalReportTests {
         let cliff = report.cases.firstIndex { $0.strategy == "lock" && $0.threads == 4 }
         if let cliff { report.cases[cliff].summary.operationsPerSecond.median /= 200 }
         #expect(report.peakText(report.fits[0]) == "–")
-        let text = text(report, width: 120)
-        #expect(text.contains("lock ?"))
-        #expect(text.contains("? misses a measured throughput"))
+        #expect(!report.describesSweep(report.fits[0]))
     }
 
     @Test func `a failed check is the loudest thing`() {

@@ -8,8 +8,8 @@ package import LatchkeyComparison
 package struct MarkdownReport {
     package static let lineCountMax = 39
     /// Lines of the table, without its head.
-    private static let rowCountMax = 18
-    private static let bulletCountMax = 8
+    private static let rowCountMax = 17
+    private static let bulletCountMax = 7
 
     private let report: ComparisonReport
     private let ranking: Ranking
@@ -31,10 +31,13 @@ package struct MarkdownReport {
                 + (verdict.finding ?? "")
         }
         let conditions = ranking.isRefused ? [] : report.conditions.disturbances
-        let bullets =
-            news + failed + [found?.flip ?? ""] + (found?.notes ?? []) + conditions
-        return ["### latchkey compare", ""] + (found.map { [Markdown.strong($0.sentence), ""] } ?? [])
-            + Markdown.list(bullets.filter { !$0.isEmpty }, countMax: Self.bulletCountMax)
+        let notes = failed + [found?.flip ?? ""] + (found?.notes ?? []) + conditions
+        return Markdown.list(news, countMax: news.count)
+            + (found.map { [Markdown.strong($0.sentence), ""] } ?? [])
+            + Markdown.list(
+                notes.filter { !$0.isEmpty },
+                countMax: Self.bulletCountMax - news.count
+            )
     }
 
     private var table: [String] {
@@ -51,9 +54,9 @@ package struct MarkdownReport {
             let own = entries.filter { $0.strategy == strategy }
             guard !own.isEmpty else { return nil }
             let last = own.first { $0.threads == threads.last }
-            return [strategy + (last?.waitsForItself == true ? " *" : "")]
+            return [Markdown.escaped(strategy) + (last?.waitsForItself == true ? " \\*" : "")]
                 + threads.map { count in figure(own.first { $0.threads == count }) }
-                + columns.map { column in last.flatMap(column.text) ?? "–" }
+                + columns.map { column in Markdown.escaped(last.flatMap(column.text) ?? "–") }
         }
         let left = rows.count - Self.rowCountMax
         let unit = WorkloadText.threadNoun(workload)
@@ -61,7 +64,8 @@ package struct MarkdownReport {
         let title =
             "\(figure) by \(unit)s; other columns: "
             + "\(WorkloadText.countedThreads(threads.last ?? 1, workload)). "
-            + "\(WorkloadText.description(workload))."
+            + "\(WorkloadText.description(workload)). Bold: best, or no difference found to the "
+            + "best; ~ two modes; ! one slow repeat."
             + (workloads.count > 1
                 ? " \(FigureText.counted(workloads.count - 1, "more workload")) in the JSON." : "")
         return [Markdown.escaped(title), ""]
@@ -79,8 +83,6 @@ package struct MarkdownReport {
 
     private var footer: [String] {
         [
-            "Bold: best, or no difference found to the best. ~ two modes, ! one slow repeat.",
-            "",
             Markdown.escaped(
                 "\(report.day), latchkey \(report.fingerprint.latchkeyVersion), \(report.machine); "
                     + "least ratio claimed \(FigureText.fixed(report.conditions.leastRatio, 2))."
@@ -99,7 +101,7 @@ extension ReportDifference {
     package var markdown: String {
         let left = found.count - Self.markdownRowCountMax
         let table = table(Self.markdownRowCountMax)
-        let rows = table.rows.map { $0.map(\.text) }
+        let rows = table.rows.map { $0.map { Markdown.escaped($0.text) } }
         let lines =
             ["### latchkey compare: what changed", "", Markdown.strong(summary), ""]
             + Markdown.list(newFailures + notes, countMax: Self.markdownBulletCountMax)

@@ -1,0 +1,67 @@
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyComparison
+@testable import LatchkeyReport
+
+struct MarkdownReportTests {
+    private func text(_ report: ComparisonReport) -> String {
+        MarkdownReport(report.concluded()).text
+    }
+
+    @Test func `the verdict, a table and the machine are fewer than 40 lines`() {
+        var report = SampleReport(
+            workloads: [SampleReport.workload(), SampleReport.workload(readRatio: 0.9)]
+        ).make()
+        report.conditions.disturbances = ["Other processes kept 1.20 processors busy.", "So."]
+        report.isInterrupted = true
+        let lines = text(report).split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= MarkdownReport.lineCountMax + 1, "\(lines.count)")
+        let text = text(report)
+        for part in [
+            "**Use `", "Linux 6.18.0", "2 processors", "Example \\<CPU\\> \\& Co", "release build",
+            "`latchkey compare --transport memory", "| strategy | 1 | 2 | 4 | 8 | of best |",
+            "1 more workload in the JSON.",
+        ] {
+            #expect(text.contains(part), "\(part) in \(text)")
+        }
+    }
+
+    @Test func `a small report looks like this`() {
+        let report = ComparisonReport.plain([
+            .lock: [1: steady(4e6), 8: steady(1e6)], .mutex: [1: steady(8e6), 8: steady(1e4)],
+        ])
+        #expect(
+            text(report).components(separatedBy: "\n\nJune").first == """
+                """
+        )
+    }
+
+    @Test func `text from a foreign report is no markup`() {
+        var report = ComparisonReport.plain([.lock: [1: steady(2e6)], .spin: [1: steady(1e6)]])
+        report.fingerprint.processorModel = "<img src=x> | **a** `b"
+        report.cases[0].strategy = "a|b`c"
+        let text = text(report)
+        #expect(text.contains("\\<img src=x\\> \\| \\*\\*a\\*\\* \\`b"))
+        #expect(!text.contains("<img"))
+        #expect(!text.contains("| a|b"))
+    }
+
+    @Test func `what changed between two reports is a page and Markdown, too`() throws {
+        let before = SampleReport(seed: 1).make()
+        var slow = SampleReport(seed: 2)
+        slow.speed = { kind, _ in kind == .spin ? 0.5 : 1 }
+        var after = slow.make()
+        after.fingerprint.processorModel = "<b>"
+        let difference = try ReportDifference(from: before, against: after)
+        #expect(difference.isWorse)
+        let markdown = difference.markdown
+        #expect(markdown.split(separator: "\n", omittingEmptySubsequences: false).count < 40)
+        #expect(markdown.contains("| spin | on 1 thread | throughput |"))
+        let page = difference.html
+        #expect(page.contains("<td>spin</td><td>on 1 thread</td><td>throughput</td>"))
+        #expect(page.contains("&lt;b&gt;") && !page.contains("<b>"))
+        #expect(!page.contains("<script") && !page.contains("http://"))
+        for text in [markdown, page] { #expect(text.contains(" worse, ")) }
+    }
+}
