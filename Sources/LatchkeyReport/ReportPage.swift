@@ -83,8 +83,8 @@ private struct Content: Encodable {
         commandLine = full.settings.commandLine
         crossovers = full.crossovers.filter { $0.touches(ranking.bestThree) }
             .prefix(Self.crossoverCountMax).map {
-            WorkloadText.crossing($0, namesWorkload: all.count > 1)
-        }
+                WorkloadText.crossing($0, namesWorkload: all.count > 1)
+            }
         crossoversLeft = full.crossovers.count - crossovers.count
         report = full
         (report.crossovers, report.cliffs) = ([], [])
@@ -129,8 +129,8 @@ enum StrategyLook {
     /// The built-in strategies and the baselines have fixed numbers; any other name has one that
     /// follows from the name, and the next free one if that is taken.
     static func numbers(_ names: [String]) -> [String: Int] {
-        let fixed =
-            StrategyKind.allCases.map(\.rawValue) + ComparisonReport.Baseline.allCases.map(\.rawValue)
+        let baselines = ComparisonReport.Baseline.allCases.map(\.rawValue)
+        let fixed = StrategyKind.allCases.map(\.rawValue) + baselines
         var numbers: [String: Int] = [:]
         var taken = Set(fixed.indices)
         for name in names {

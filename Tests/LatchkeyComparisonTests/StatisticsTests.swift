@@ -92,10 +92,12 @@ import Testing
 }
 
 @Suite struct SlowRepeatTests {
-    @Test(arguments: [
-        ([0.03, 6.03, 6.68, 7.23, 7.37], 0.03), ([1_000, 1_010, 990, 1_005, 30], 30),
-        ([0, 1e6, 1e6, 1e6, 1e6], 0), ([100, 101, 102, 103, 60], 60),
-    ] as [([Double], Double)])
+    @Test(
+        arguments: [
+            ([0.03, 6.03, 6.68, 7.23, 7.37], 0.03), ([1_000, 1_010, 990, 1_005, 30], 30),
+            ([0, 1e6, 1e6, 1e6, 1e6], 0), ([100, 101, 102, 103, 60], 60),
+        ] as [([Double], Double)]
+    )
     func `one repeat far below all others is the slow one`(values: [Double], slow: Double) {
         #expect(SlowRepeat(values)?.value == slow)
     }

@@ -109,17 +109,19 @@ struct OrderTests {
             let slower = repeats(count, below: 1e6, &random).sorted()
             // Each quantile is raised by its own factor, which can make or unmake two modes.
             let faster = slower.map { $0 * Double.random(in: 1...3, using: &random) }.sorted()
-            let ranking = Ranking(.plain([.lock: [2: slower], .spin: [2: faster]]))
+            let report = ComparisonReport.plain([.lock: [2: slower], .spin: [2: faster]])
+            let ranking = Ranking(report)
             let standings = ranking.overall
             #expect(standings.first?.strategy == "spin", "\(round)")
             #expect(!ranking.isAhead(standings[1], of: standings[0]), "\(round)")
             #expect(ranking.leaders(standings).first?.strategy == "spin", "\(round)")
-            let found = ComparisonReport.Recommendation(.plain([.lock: [2: slower], .spin: [2: faster]]))
+            let found = ComparisonReport.Recommendation(report)
             #expect(!found.passedOver.contains { $0.strategy == "spin" }, "\(found.sentence)")
         }
     }
 
-    @Test func `a worse mode does not put a strategy behind one that is slower in every quantile`() {
+    @Test func `a worse mode does not put a strategy behind one that is slower in every quantile`()
+    {
         let report = ComparisonReport.plain([
             .lock: [4: [4.9e6, 5.0e6, 5.4e6, 5.5e6, 5.6e6]],
             .spin: [4: [5.0e6, 5.1e6, 9.0e6, 9.2e6, 9.4e6]],
@@ -131,7 +133,8 @@ struct OrderTests {
         #expect(found.strategies.first == "spin", "\(found)")
     }
 
-    @Test func `one slow repeat of five is flagged, is no mode, and leaves a sane interval`() throws {
+    @Test func `one slow repeat of five is flagged, is no mode, and leaves a sane interval`() throws
+    {
         let rates = [6.03e6, 7.23e6, 0.03e6, 6.68e6, 7.37e6]
         let report = ComparisonReport.plain([.lock: [4: rates], .spin: [4: steady(3e6)]])
             .concluded()

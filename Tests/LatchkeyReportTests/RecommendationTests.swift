@@ -196,7 +196,7 @@ struct RecommendationTests {
         #expect(recommendation.strategies == ["lock"])
         #expect(recommendation.notes.contains { $0.hasPrefix("`spin` had two modes") })
         let terminal = TerminalReport(report, style: TerminalStyle(width: 100, usesColor: false))
-        #expect(terminal.text.contains("~10.0 µs"))
+        #expect(terminal.text.contains("~=10.0 µs"))
     }
 
     @Test func `who does not keep up with an open loop's rate is not ranked`() throws {

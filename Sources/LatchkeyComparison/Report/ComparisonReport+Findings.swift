@@ -102,9 +102,7 @@ extension ComparisonReport {
         package var fromOperationsPerSecond: Double
         package var toOperationsPerSecond: Double
 
-        /// - Parameters:
-        ///   - threads: The two neighbouring numbers of threads.
-        ///   - operationsPerSecond: The throughput at each of them.
+        /// A fall between two neighbouring numbers of threads, with the throughput at each.
         package init(
             strategy: String,
             workload: Workload,

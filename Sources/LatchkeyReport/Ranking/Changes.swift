@@ -16,7 +16,8 @@ extension Ranking {
     private var overThreads: [ComparisonReport.Crossover] {
         situations.map(\.workload).uniqued().flatMap { workload in
             neighbours(situations.filter { $0.workload == workload }.map(\.threads)).flatMap {
-                from, to in
+                from,
+                to in
                 overtakings(
                     from: Situation(threads: from, workload: workload),
                     to: Situation(threads: to, workload: workload)
@@ -89,7 +90,8 @@ extension Ranking {
         guard !isRefused, figure == .throughput else { return [] }
         let found = situations.map(\.workload).uniqued().flatMap { workload in
             neighbours(situations.filter { $0.workload == workload }.map(\.threads)).flatMap {
-                from, to in
+                from,
+                to in
                 let top = standings[Situation(threads: from, workload: workload)] ?? []
                 return top.compactMap { before -> ComparisonReport.Cliff? in
                     let bottom = Situation(threads: to, workload: workload)

@@ -75,9 +75,12 @@ enum RankedFigure {
 
     func text(ofSpeed speed: Double) -> String { text(figure(of: speed)) }
 
-    /// The interval of a case: `45.1M–47.0M`.
+    /// The interval of a case: `45.1–47.0M`, or `981k–1.02M`.
     func intervalText(_ spread: ComparisonReport.Spread) -> String {
-        text(spread.intervalLow) + "–" + text(spread.intervalHigh)
+        let ends = [text(spread.intervalLow), text(spread.intervalHigh)]
+        let numbers = ends.map { $0.prefix { $0.isNumber || $0 == "." } }
+        let units = zip(ends, numbers).map { $0.dropFirst($1.count) }
+        return (units[0] == units[1] ? String(numbers[0]) : ends[0]) + "–" + ends[1]
     }
 
     /// A speed, as what one strategy does.

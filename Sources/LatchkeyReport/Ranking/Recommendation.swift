@@ -1,4 +1,5 @@
 package import LatchkeyComparison
+internal import LatchkeyStrategies
 
 extension ComparisonReport {
     /// Decides whether the figures can be ranked, where the order changes, and what to recommend.
@@ -106,18 +107,17 @@ extension ComparisonReport.Recommendation {
         _ others: [String]
     ) -> String {
         var text = "Use `\(best.strategy)`: "
+        var place = WorkloadText.place(of: ranking.situations)
         if !others.isEmpty {
-            text +=
-                "no difference was found between \(FigureText.names([best.strategy] + others)), "
-                + "and of these it " + (headline.reasons.isEmpty
-                    ? "has the interval that begins highest"
-                    : "is " + headline.reasons.joined(separator: " and, of the rest, ")) + ". "
+            let names = FigureText.names([best.strategy] + others)
+            let reason =
+                headline.reasons.isEmpty
+                ? "has the interval that begins highest"
+                : "is " + headline.reasons.joined(separator: " and, of the rest, ")
+            text += "no difference was found between \(names), and of these it \(reason). "
+            place = place.prefix(1).uppercased() + place.dropFirst()
         }
-        let predicate =
-            WorkloadText.place(of: ranking.situations) + " " + ranking.figure.predicate(
-                of: best.speed
-            )
-        text += (others.isEmpty ? predicate : predicate.prefix(1).uppercased() + predicate.dropFirst())
+        text += "\(place) \(ranking.figure.predicate(of: best.speed))"
         text += cases(ranking, best.strategy) + margins(ranking, best, headline) + "."
         for passed in headline.passedOver {
             let speed =

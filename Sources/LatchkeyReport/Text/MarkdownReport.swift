@@ -60,9 +60,9 @@ package struct MarkdownReport {
         }
         let left = rows.count - Self.rowCountMax
         let unit = WorkloadText.threadNoun(workload)
-        let figure = ranking.figure == .throughput ? "Operations per second" : "p99 of the response"
+        let name = ranking.figure == .throughput ? "Operations per second" : "p99 of the response"
         let title =
-            "\(figure) by \(unit)s; other columns: "
+            "\(name) by \(unit)s; other columns: "
             + "\(WorkloadText.countedThreads(threads.last ?? 1, workload)). "
             + "\(WorkloadText.description(workload)). Bold: best, or no difference found to the "
             + "best; ~ two modes; ! one slow repeat."
@@ -85,7 +85,8 @@ package struct MarkdownReport {
         [
             Markdown.escaped(
                 "\(report.day), latchkey \(report.fingerprint.latchkeyVersion), \(report.machine); "
-                    + "least ratio claimed \(FigureText.fixed(report.conditions.leastRatio, 2))."
+                    + "no difference below \(FigureText.excess(report.conditions.leastRatio)) is "
+                    + "claimed."
             ),
             "",
             Markdown.code(report.settings.commandLine),

@@ -1,6 +1,6 @@
 package import LatchkeyComparison
 
-/// The report for a terminal of at most 160 columns; tables need at least 80.
+/// The report for a terminal of at most 180 columns; tables need at least 80.
 ///
 /// One table for each workload: the ranked figure for every number of threads, and the other
 /// figures for the greatest number. A wider terminal shows more columns.
