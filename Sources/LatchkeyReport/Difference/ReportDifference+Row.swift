@@ -58,7 +58,7 @@ extension ReportDifference {
 }
 
 extension ReportDifference.Row {
-    /// The row as it can be judged on a busy machine; `nil` if it cannot.
+    /// The row as it can be judged whatever the conditions were; `nil` if it cannot.
     ///
     /// Other processes still change it by some percent, through caches and the processor's
     /// clock.
