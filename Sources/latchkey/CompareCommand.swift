@@ -72,17 +72,12 @@ enum CompareCommand {
         let settings = try CompareFlags.settings(values)
         try checkOutput(values)
         watchInterrupts()
-        if !settings.isForced {
-            QuietMachine.wait(
-                isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
-                say: { say("latchkey: \(TerminalStyle.withoutControls($0))\n", to: 2) }
-            )
-        }
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let outcome = orFail {
             try ComparisonRun(settings, version: Latchkey.version, executable: program).run(
                 isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+                whenReady: { if !settings.isForced { awaitQuiet() } },
                 progress: { line.show($0) }
             )
         }
@@ -97,6 +92,13 @@ enum CompareCommand {
         if let failure = outcome.failure { fail(failure.message) }
         if report.isInterrupted { exit(130) }
         exit(status(of: report))
+    }
+
+    private static func awaitQuiet() {
+        QuietMachine.wait(
+            isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+            say: { say("latchkey: \(TerminalStyle.withoutControls($0))\n", to: 2) }
+        )
     }
 
     private static func status(of report: ComparisonReport) -> Int32 {
