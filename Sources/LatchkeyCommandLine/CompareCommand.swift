@@ -16,11 +16,13 @@ package enum CompareCommand {
 
         Usage: latchkey compare [--flag value | --flag=value ...]
                latchkey compare --from a.json [--json FILE ...] [--force]
-               latchkey compare --from a.json --against b.json [--force]
+               latchkey compare --from a.json --against b.json [--html FILE ...] [--force]
 
         Prints a table and a recommendation. A flag with a list measures every value
         of it; several lists measure every combination. Ctrl-C ends the run early and
-        prints what is finished.
+        prints what is finished. A run waits up to 30 s for a quiet machine.
+
+        A FILE named - is standard output. The table goes to standard error then.
 
         Examples:
           latchkey compare
@@ -124,6 +126,7 @@ package enum CompareCommand {
                 trace: trace
             ).run(
                 isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+                whenReady: { if !settings.isForced { awaitQuiet() } },
                 progress: { line.show($0) }
             )
         }
@@ -159,6 +162,13 @@ package enum CompareCommand {
                 speed: Double(values.text(CompareFlags.speed.name)) ?? 1
             )
         }
+    }
+
+    private static func awaitQuiet() {
+        QuietMachine.wait(
+            isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+            say: { say("\(programName): \(TerminalStyle.withoutControls($0))\n", to: 2) }
+        )
     }
 
     private static func status(of report: ComparisonReport) -> Int32 {
@@ -205,23 +215,36 @@ package enum CompareCommand {
             exit(status(of: report))
         }
         for flag in CompareFlags.files where values.isGiven(flag.name) {
-            throw UsageError("\(values.source(flag)) has no meaning with --against.")
+            guard CompareFlags.filesOfDifferences.contains(where: { $0.name == flag.name }) else {
+                throw UsageError("\(values.source(flag)) has no meaning with --against.")
+            }
         }
+        try checkOutput(values)
         let later = orFail { try ComparisonReport(file: values.text("against")) }
         let difference = orFail {
             try ReportDifference(from: report, against: later, isForced: isForced)
         }
-        say(difference.text(style: TerminalStyle(descriptor: 1)))
+        write(
+            [
+                ("html", { Array(difference.html.utf8) }),
+                ("markdown", { Array(difference.markdown.utf8) }),
+            ],
+            values
+        ) { difference.text(style: $0) }
         exit(difference.isWorse ? 1 : 0)
     }
+
+    /// The name of standard output among files.
+    private static let standardOutput = "-"
 
     /// Finds out before the run, not after it, that a report cannot be written.
     private static func checkOutput(_ values: FlagValues) throws(UsageError) {
         var sources = reservedFiles(values)
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             let path = values.text(flag.name)
-            orFail { try ReportFile.checkCanWrite(path) }
-            guard let target = ReportFile.target(of: path) else { continue }
+            if path != standardOutput { orFail { try ReportFile.checkCanWrite(path) } }
+            let file = path == standardOutput ? path : ReportFile.target(of: path)
+            guard let target = file else { continue }
             if let other = sources.updateValue(values.source(flag), forKey: target) {
                 throw UsageError("\(other) and \(values.source(flag)) name the same file.")
             }
@@ -240,24 +263,48 @@ package enum CompareCommand {
         return Dictionary(targets, uniquingKeysWith: { $1 })
     }
 
-    /// Writes the files that were asked for, as many as can be written, and prints the report.
-    ///
-    /// The files come first, because standard output that cannot be written ends the program.
     private static func show(_ report: ComparisonReport, _ values: FlagValues) {
+        write(
+            [
+                ("json", { try report.json() }),
+                ("csv", { report.csv() }),
+                ("html", { try ReportPage(report).html() }),
+                ("markdown", { Array(MarkdownReport(report).text.utf8) }),
+            ],
+            values
+        ) { TerminalReport(report, style: $0).text }
+    }
+
+    /// Writes the files that were asked for, as many as can be written, and prints the text.
+    ///
+    /// The files come first, because standard output that cannot be written ends the program. If a
+    /// report goes there, the text goes to standard error.
+    private static func write(
+        _ files: [(name: String, make: () throws -> [UInt8])],
+        _ values: FlagValues,
+        text: (TerminalStyle) -> String
+    ) {
         var isWritten = true
-        func write(_ name: String, _ make: () throws -> [UInt8]) {
-            guard values.isGiven(name) else { return }
+        var printed: [UInt8]?
+        for file in files where values.isGiven(file.name) {
             do {
-                try ReportFile.write(make(), to: values.text(name))
+                let bytes = try file.make()
+                if values.text(file.name) == standardOutput {
+                    printed = bytes
+                } else {
+                    try ReportFile.write(bytes, to: values.text(file.name))
+                }
             } catch {
                 say("\(programName): \(error)\n", to: 2)
                 isWritten = false
             }
         }
-        write("json") { try report.json() }
-        write("csv") { report.csv() }
-        write("html") { try ReportPage(report).html() }
-        say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
+        let descriptor: Int32 = printed == nil ? 1 : 2
+        say(text(TerminalStyle(descriptor: descriptor)), to: descriptor)
+        if let printed {
+            let text = String(decoding: printed, as: UTF8.self)
+            say(text.hasSuffix("\n") ? text : text + "\n")
+        }
         if !isWritten { exit(2) }
     }
 }

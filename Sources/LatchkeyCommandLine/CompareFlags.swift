@@ -52,8 +52,23 @@ package enum CompareFlags {
     static let files = [
         file("json", "Also writes the report as JSON."),
         file("csv", "Also writes every repeat as a line of CSV."),
-        file("html", "Also writes the report as one page with plots."),
+        html,
+        markdown,
     ]
+
+    static let html = file(
+        "html",
+        "Also writes the report as one page with plots. With --against: what changed, as a page."
+    )
+
+    static let markdown = file(
+        "markdown",
+        "Also writes the verdict, a table and the machine as Markdown of fewer than 40 lines, for "
+            + "an issue or a pull request. With --against: what changed."
+    )
+
+    /// What has a meaning with `--against`, too.
+    static let filesOfDifferences = [html, markdown]
 
     static let from = file(
         "from",

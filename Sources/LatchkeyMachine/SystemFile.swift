@@ -7,6 +7,11 @@ package enum SystemFile {
         FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
     }
 
+    /// The names in a folder; none if it cannot be read.
+    package static func names(in folder: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    }
+
     /// The first line.
     package static func line(_ path: String) -> String? {
         text(path)?.split(separator: "\n").first.map { $0.trimmingCharacters(in: .whitespaces) }

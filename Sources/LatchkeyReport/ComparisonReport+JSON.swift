@@ -48,10 +48,7 @@ extension ComparisonReport {
         do {
             let head = try decoder.decode(Head.self, from: data)
             guard head.schema == Self.schemaName else {
-                throw ReportFileError(
-                    message: "\(source) has the schema '\(head.schema)'; this version of latchkey "
-                        + "reads '\(Self.schemaName)'."
-                )
+                throw ReportFileError(message: Self.sentence(schema: head.schema, source: source))
             }
             self = try decoder.decode(Self.self, from: data)
         } catch let error as ReportFileError {
@@ -66,6 +63,27 @@ extension ComparisonReport {
     /// Reads a report from a file.
     package init(file path: String) throws(ReportFileError) {
         try self.init(json: ReportFile.read(path), source: path)
+    }
+
+    private static func sentence(schema: String, source: String) -> String {
+        let (name, number) = version(of: schema)
+        let (ownName, ownNumber) = version(of: schemaName)
+        let origin =
+            if name == ownName, let number, let ownNumber {
+                number < ownNumber
+                    ? "It is of an earlier latchkey: measure again, or read it with that version."
+                    : "It is of a later latchkey: read it with that version."
+            } else {
+                "It is not a report of latchkey compare."
+            }
+        return "\(source) has the schema '\(schema)'; this version of latchkey reads "
+            + "'\(schemaName)'. \(origin)"
+    }
+
+    /// The two sides of `name/number`.
+    private static func version(of schema: String) -> (name: Substring, number: Int?) {
+        let parts = schema.split(separator: "/", maxSplits: 1)
+        return (parts.first ?? "", parts.last.flatMap { Int($0) })
     }
 
     private static func sentence(_ error: DecodingError, source: String) -> String {

@@ -1,5 +1,6 @@
 internal import Foundation
 package import LatchkeyComparison
+internal import LatchkeyStrategies
 
 /// The report as one page of HTML, which loads nothing from anywhere.
 ///
@@ -37,6 +38,8 @@ private struct Content: Encodable {
     /// What the rules say of a case or baseline.
     struct Mark: Encodable {
         var isBest: Bool
+        /// The share of the best speed in the same case.
+        var ofBest: Double?
         var waitsForItself: Bool
         /// Over the repeats, of the figure that strategies are ranked by.
         var ranked: ComparisonReport.Spread?
@@ -51,11 +54,13 @@ private struct Content: Encodable {
     private static let crossoverCountMax = 60
     private static let fitCountMax = 200
 
-    /// Without repeats and crossovers, which the script does not draw from, and with the workloads
+    /// Without repeats, crossovers and cliffs, which the script does not draw from, and with the workloads
     /// that fit.
     var report: ComparisonReport
     /// Strategies and baselines as they stand everywhere.
     let order: [String]
+    /// For each strategy and baseline the number of its look: colour, shape and dashes.
+    let looks: [String: Int]
     /// The names of the workloads in `report`, in their order.
     var workloads: [String] = []
     var workloadsLeft = 0
@@ -75,13 +80,15 @@ private struct Content: Encodable {
         let all = full.cases.map(\.workload).uniqued()
         order = ranking.order
         method = HTTPComparison.method(full.settings.arrival)
+        looks = StrategyLook.numbers((full.cases + full.baselines).map(\.strategy).uniqued())
         commandLine = full.settings.commandLine
-        crossovers = full.crossovers.prefix(Self.crossoverCountMax).map {
-            WorkloadText.crossing($0, namesWorkload: all.count > 1)
-        }
+        crossovers = full.crossovers.filter { $0.touches(ranking.bestThree) }
+            .prefix(Self.crossoverCountMax).map {
+                WorkloadText.crossing($0, namesWorkload: all.count > 1)
+            }
         crossoversLeft = full.crossovers.count - crossovers.count
         report = full
-        report.crossovers = []
+        (report.crossovers, report.cliffs) = ([], [])
         report.fits = Array(full.fits.prefix(Self.fitCountMax))
         fits = report.fits.map {
             Fit(
@@ -107,9 +114,40 @@ private struct Content: Encodable {
         marks = (full.cases + full.baselines).filter { shown.contains($0.workload) }.map { entry in
             Mark(
                 isBest: ranking.isBest(entry),
+                ofBest: ranking.shareOfBest(entry),
                 waitsForItself: entry.waitsForItself,
                 ranked: RankedFigure(entry.workload).spread(entry)
             )
         }
+    }
+}
+
+/// How a strategy looks on all plots of all reports, whatever its rank.
+enum StrategyLook {
+    /// As many as there are combinations of colour, shape and dashes.
+    private static let count = 98
+
+    /// The built-in strategies and the baselines have fixed numbers; any other name has one that
+    /// follows from the name, and the next free one if that is taken.
+    static func numbers(_ names: [String]) -> [String: Int] {
+        let baselines = ComparisonReport.Baseline.allCases.map(\.rawValue)
+        let fixed = StrategyKind.allCases.map(\.rawValue) + baselines
+        var numbers: [String: Int] = [:]
+        var taken = Set(fixed.indices)
+        for name in names {
+            if let index = fixed.firstIndex(of: name) {
+                numbers[name] = index
+                continue
+            }
+            // FNV-1a: the hash of the standard library differs from run to run.
+            let hash = name.utf8.reduce(UInt64(14_695_981_039_346_656_037)) {
+                ($0 ^ UInt64($1)) &* 1_099_511_628_211
+            }
+            var number = Int(hash % UInt64(count))
+            while taken.contains(number), taken.count < count { number = (number + 1) % count }
+            taken.insert(number)
+            numbers[name] = number
+        }
+        return numbers
     }
 }

@@ -78,7 +78,7 @@ import Testing
     @Test(arguments: [
         [100, 101, 99, 102, 98],
         // One repeat alone is a disturbance.
-        [1_000, 1_010, 990, 1_005, 30],
+        [1_000, 1_010, 990, 1_005, 30], [0.03, 6.03, 6.68, 7.23, 7.37],
         // Spread out, and nowhere a gap.
         [100, 150, 220, 330, 480, 700],
         // Too few.
@@ -88,6 +88,61 @@ import Testing
     ])
     func `what is spread otherwise has no modes`(values: [Double]) {
         #expect(Modes(values) == nil)
+    }
+}
+
+@Suite struct SlowRepeatTests {
+    @Test(
+        arguments: [
+            ([0.03, 6.03, 6.68, 7.23, 7.37], 0.03), ([1_000, 1_010, 990, 1_005, 30], 30),
+            ([0, 1e6, 1e6, 1e6, 1e6], 0), ([100, 101, 102, 103, 60], 60),
+        ] as [([Double], Double)]
+    )
+    func `one repeat far below all others is the slow one`(values: [Double], slow: Double) {
+        #expect(SlowRepeat(values)?.value == slow)
+    }
+
+    @Test(arguments: [
+        [100, 101, 99, 102, 98],
+        // Two are a mode.
+        [30, 31, 1_000, 1_010, 990],
+        // As far apart as the others among themselves.
+        [10, 20, 40, 30, 35],
+        // Fast instead of slow.
+        [100, 101, 99, 102, 1_000],
+        // A third of all repeats is no exception.
+        [30, 1_000, 1_001],
+    ])
+    func `anything else has none`(values: [Double]) {
+        #expect(SlowRepeat(values) == nil)
+    }
+
+    @Test func `an interval leaves the slow repeat out at its lower end, and keeps the rest`() {
+        let spread = ComparisonReport.Spread([6.03, 7.23, 0.03, 6.68, 7.37], seed: 1)
+        #expect(spread.intervalLow == 6.03 && spread.intervalHigh == 7.37)
+        #expect(spread.min == 0.03 && spread.median == 6.68)
+        let modes = ComparisonReport.Spread([6.03, 7.23, 0.03, 0.04, 7.37, 7.1, 7, 7, 7], seed: 1)
+        #expect(modes.intervalLow == 0.03, "two modes: nobody knows which comes next")
+    }
+
+    @Test func `an interval never falls when a repeat gets faster`() async {
+        let falls = await TestThread.result {
+            var random = SeededRandom(seed: 3)
+            return (0..<100).count { _ in
+                let slower = (0..<Int.random(in: 3...12, using: &random)).map { _ in
+                    Double.random(in: 1...100, using: &random)
+                }.sorted()
+                let faster = slower.map { $0 * Double.random(in: 1...5, using: &random) }.shuffled(
+                    using: &random
+                )
+                let (one, two) = (
+                    Bootstrap.medianInterval(slower, seed: 7),
+                    Bootstrap.medianInterval(faster, seed: 7)
+                )
+                return two.low < one.low || two.high < one.high
+            }
+        }
+        #expect(falls == 0)
     }
 }
 
@@ -153,7 +208,7 @@ import Testing
         #expect(ScalabilityCurve(single: 1, contention: 0.2, coherency: 0).peakThreads == nil)
     }
 
-    @Test func `an open loop neither scales nor crosses`() {
+    @Test func `an open loop has no fit`() {
         let fast = ScalabilityCurve(single: 1e6, contention: 0.8, coherency: 0.1)
         let steady = ScalabilityCurve(single: 5e5, contention: 0.2, coherency: 0.01)
         var cases = sweep("fast", fast) + sweep("steady", steady)
@@ -161,7 +216,6 @@ import Testing
             cases[index].workload.arrival = .open(operationsPerSecond: 1e5)
         }
         #expect(cases.sweeps.allSatisfy { ComparisonReport.ScalingFit($0, seed: 1) == nil })
-        #expect(Crossovers.among(cases, fits: []).isEmpty)
     }
 
     @Test func `two numbers of threads are too few`() {
@@ -186,63 +240,6 @@ import Testing
         #expect(fit.coherency.low <= 0.02 && 0.02 <= fit.coherency.high)
         #expect(fit.contention.low < fit.contention.high)
         #expect(fit.rSquared > 0.9)
-    }
-
-    @Test func `strategies cross where their curves do`() throws {
-        let fast = ScalabilityCurve(single: 1e6, contention: 0.8, coherency: 0.1)
-        let steady = ScalabilityCurve(single: 5e5, contention: 0.2, coherency: 0.01)
-        let cases = sweep("fast", fast) + sweep("steady", steady)
-        let fits = cases.sweeps.compactMap { ComparisonReport.ScalingFit($0, seed: 1) }
-        let crossovers = Crossovers.among(cases, fits: fits)
-        try #require(crossovers.count == 1)
-        let crossover = crossovers[0]
-        #expect(crossover.fasterBelow == "fast")
-        #expect(crossover.fasterAbove == "steady")
-        #expect(fast.throughput(crossover.at - 0.05) > steady.throughput(crossover.at - 0.05))
-        #expect(fast.throughput(crossover.at + 0.05) < steady.throughput(crossover.at + 0.05))
-    }
-
-    @Test func `a curve that misses a cliff does not say where strategies cross`() throws {
-        func cases(_ name: String, _ rates: [Double]) -> [ComparisonReport.Case] {
-            zip([1, 2, 4, 8], rates).map { measured(name, threads: $0, [$1, $1, $1]) }
-        }
-        let all = cases("cliff", [4e6, 7e6, 7e6, 3e4]) + cases("low", [1e6, 1e5, 7e4, 7e4])
-        let fits = all.sweeps.compactMap { ComparisonReport.ScalingFit($0, seed: 1) }
-        #expect(fits.count == 2)
-        let crossovers = Crossovers.among(all, fits: fits)
-        try #require(crossovers.count == 1)
-        #expect((crossovers[0].from, crossovers[0].to) == (4, 8))
-        // Where the straight line between the logarithms does.
-        let (before, after) = (log(100.0), log(7.0 / 3))
-        let straight = 4 + 4 * before / (before + after)
-        #expect(abs(crossovers[0].at - straight) < 1e-9)
-    }
-
-    @Test func `what lies within the noise crosses nothing`() {
-        let cases =
-            [(1, [100.0, 120, 110]), (2, [100, 120, 110]), (4, [100, 120, 110])].map {
-                measured("one", threads: $0.0, $0.1)
-            }
-            + [(1, [105.0, 125, 115]), (2, [95, 115, 105]), (4, [90, 112, 100])].map {
-                measured("two", threads: $0.0, $0.1)
-            }
-        #expect(Crossovers.among(cases, fits: []).isEmpty)
-    }
-
-    @Test func `strategies cross over the read ratio between measured points`() throws {
-        let points = [(0.0, 200.0, 100.0), (0.5, 150, 150), (1.0, 100, 200)]
-        let cases = points.flatMap { ratio, one, two in
-            [
-                measured("one", threads: 2, [one, one, one], readRatio: ratio),
-                measured("two", threads: 2, [two, two, two], readRatio: ratio),
-            ]
-        }
-        let crossovers = Crossovers.among(cases, fits: [])
-        try #require(crossovers.count == 1)
-        #expect(crossovers[0].axis == .readRatio)
-        #expect(crossovers[0].threads == 2)
-        #expect(abs(crossovers[0].at - 0.5) < 1e-9)
-        #expect(crossovers[0].fasterBelow == "one")
     }
 
     private func sweep(_ name: String, _ curve: ScalabilityCurve) -> [ComparisonReport.Case] {

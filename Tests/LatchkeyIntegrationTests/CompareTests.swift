@@ -10,7 +10,7 @@ import Testing
 /// `latchkey compare` as a process: flags, files, signals and status.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct CompareTests {
-    private static let quick = [
+    static let quick = [
         "compare", "--strategies", "lock,spin", "--threads", "1,2", "--duration", "10ms",
         "--repeats", "3", "--force",
     ]
@@ -241,7 +241,7 @@ struct CompareTests {
         #expect(nowhere.status == 0, "\(nowhere.errors)")
     }
 
-    @Test(arguments: ["json", "csv", "html"])
+    @Test(arguments: ["json", "csv", "html", "markdown"])
     func `what is read, or printed to, is not replaced`(format: String) async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
@@ -277,7 +277,7 @@ struct CompareTests {
         #expect(try await run(["compare", "--from", path]).status == 1)
     }
 
-    @Test(arguments: ["json", "csv", "html"])
+    @Test(arguments: ["json", "csv", "html", "markdown"])
     func `a file that cannot be written whole is status 2, and the older one stays`(
         format: String
     ) async throws {
@@ -307,7 +307,7 @@ struct CompareTests {
 
     @Test func `a report that is truncated or of another schema is status 2`() async throws {
         let folder = try TemporaryFolder()
-        for text in ["{\"schema\": \"latchkey-comparison/1\", ", "{\"schema\": \"other/7\"}", ""] {
+        for text in ["{\"schema\": \"latchkey-comparison/2\", ", "{\"schema\": \"other/7\"}", ""] {
             let path = folder.path + "/a.json"
             try Data(text.utf8).write(to: URL(filePath: path))
             let result = try await run(["compare", "--from", path, "--against", path])
@@ -322,7 +322,7 @@ struct CompareTests {
         let program = try Program([
             "compare", "--strategies", "lock", "--threads", "1", "--duration", "100ms",
             "--repeats", "50", "--json", folder.path + "/a.json", "--csv", folder.path + "/a.csv",
-            "--html", folder.path + "/a.html",
+            "--html", folder.path + "/a.html", "--force",
         ])
         let result = try await offPool {
             try program.awaitErrors(containing: " 10 % ")

@@ -96,7 +96,25 @@ struct ReportDifferenceTests {
         #expect(worse.allSatisfy { $0.figure == .holdMean })
     }
 
-    /// As if another process had taken half of the machine during one of the runs.
+    @Test func `noise widens the least difference that is found`() throws {
+        let before = SampleReport(seed: 1).make()
+        func after(_ speed: Double) -> ComparisonReport {
+            SampleReport(seed: 2, speed: { _, _ in speed }).make()
+        }
+        func found(_ speed: Double, _ leastRatio: Double) throws -> Bool {
+            var after = after(speed)
+            after.conditions.leastRatio = leastRatio
+            after.conditions.disturbances = ["Other processes kept 0.30 processors busy."]
+            let difference = try ReportDifference(from: before, against: after)
+            #expect(difference.notes.contains { $0.contains("kept 0.30 processors busy") })
+            return difference.rows.contains { $0.figure == .throughput && $0.verdict == .worse }
+        }
+        #expect(try found(0.75, 1.04))
+        #expect(try !found(0.75, 1.6))
+        #expect(try found(0.01, 1.6))
+    }
+
+    /// As if the report may not be ranked.
     private func busy(_ sample: SampleReport) -> ComparisonReport {
         var report = sample.make()
         report.conditions.ranking = .refused

@@ -30,18 +30,32 @@ struct ReportFileTests {
         }
     }
 
-    @Test func `another schema is refused by its name`() throws {
+    @Test(arguments: [
+        ("latchkey-comparison/99", "It is of a later latchkey: read it with that version."),
+        (
+            "latchkey-comparison/1",
+            "It is of an earlier latchkey: measure again, or read it with that version."
+        ), ("other/7", "It is not a report of latchkey compare."),
+    ])
+    func `a report of another schema is refused, and it is said what to do`(
+        schema: String,
+        advice: String
+    ) throws {
         var report = report
-        report.schema = "latchkey-comparison/99"
+        report.schema = schema
         let json = try report.json()
         let error = #expect(throws: ReportFileError.self) {
             _ = try ComparisonReport(json: json, source: "a.json")
         }
-        #expect(error?.message.contains("'latchkey-comparison/99'") == true)
+        #expect(
+            error?.message
+                == "a.json has the schema '\(schema)'; this version of latchkey reads "
+                + "'latchkey-comparison/2'. \(advice)"
+        )
     }
 
     @Test(arguments: [
-        "{}", "[]", "3", "{\"schema\": 3}", "{\"schema\": \"latchkey-comparison/1\"}",
+        "{}", "[]", "3", "{\"schema\": 3}", "{\"schema\": \"latchkey-comparison/2\"}",
     ])
     func `JSON that is no report is refused with a sentence`(text: String) {
         let error = #expect(throws: ReportFileError.self) {

@@ -22,11 +22,20 @@ struct ReportPageTests {
         let workloads = (1...40).map { SampleReport.workload(section: $0 * 10) }
         let html = try page(SampleReport(workloads: workloads, repeats: 2).make())
         #expect(html.utf8.count < ReportPage.byteCountMax)
+        let list = try #require(html.firstMatch(of: /"workloads":\[[^\]]*\]/)).output
         let shown = workloads.count {
-            html.contains("section \($0.sectionNanoseconds) ns, outside")
+            list.contains("section \($0.sectionNanoseconds) ns, outside")
         }
         #expect(shown > 1)
         #expect(html.contains("\"workloadsLeft\":\(workloads.count - shown)"))
+    }
+
+    @Test func `a strategy looks the same in every report, and no two look the same`() {
+        let names = StrategyKind.allCases.map(\.rawValue) + ["unsynchronized", "mine", "yours"]
+        let all = StrategyLook.numbers(names)
+        #expect(Set(all.values).count == names.count)
+        for name in names { #expect(StrategyLook.numbers([name])[name] == all[name], "\(name)") }
+        #expect(all["serial-queue"] == 0)
     }
 
     @Test func `text from outside cannot end the data, and no other script runs`() throws {
@@ -127,7 +136,6 @@ struct RenderedPageTests {
                 workload: SampleReport.workload(),
                 from: Double(number),
                 to: Double(number + 1),
-                at: Double(number),
                 fasterBelow: "actor",
                 fasterAbove: "lock"
             )
@@ -138,6 +146,7 @@ struct RenderedPageTests {
         #expect(body.contains("<td>≤100 ns</td>"))
         #expect(body.contains("p50 ≤100 ns"))
         #expect(body.contains("and 1 more"))
+        #expect(body.contains("<details><summary>All figures (4 rows)</summary>"))
     }
 
     /// The elements that the script made; what it complains about is an issue.

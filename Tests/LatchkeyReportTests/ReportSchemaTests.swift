@@ -72,12 +72,25 @@ struct ReportSchemaTests {
                 threads: 2,
                 from: 0.5,
                 to: 0.9,
-                at: 0.7,
                 fasterBelow: "lock",
                 fasterAbove: "spin"
             )
         ]
+        report.cliffs = [
+            ComparisonReport.Cliff(
+                strategy: "mutex",
+                workload: wire,
+                threads: (4, 8),
+                operationsPerSecond: (6.5e6, 39e3)
+            )
+        ]
+        report.cases[0].summary.slowRepeatOperationsPerSecond = 1
+        report.conditions.disturbances = ["Other processes ran."]
         report.recommendation = ComparisonReport.Recommendation(report)
+        report.recommendation?.news = ["News."]
+        report.recommendation?.passedOver = [
+            ComparisonReport.PassedOver(strategy: "spin", reason: "Jain")
+        ]
         return report
     }
 

@@ -3,13 +3,13 @@ import LatchkeyMachine
 extension ComparisonReport.Conditions {
     /// The fewest repeats that show a difference from chance.
     package static let repeatsMin = 3
-    /// The number of processors that other processes may keep busy on average.
+    /// The number of processors that other processes keep busy on average on a quiet machine.
     ///
-    /// A quiet machine stays below; a build or a browser is above.
+    /// A build or a browser is above.
     static let foreignProcessorsMax = 0.15
-    /// The share of the processors' time that other guests may take.
+    /// The share of the processors' time that other guests take normally.
     static let stealRatioMax = 0.02
-    /// The share of the run for which the control group may keep the process from running.
+    /// The share of the run for which a control group keeps the process from running normally.
     static let throttledRatioMax = 0.01
 
     /// Judges the time between two readings.
@@ -37,50 +37,71 @@ extension ComparisonReport.Conditions {
         let processors = Double(fingerprint.processorsOnline)
         let steal = grown(\.stealSeconds).map { $0 / (seconds * processors) }
         let throttled = grown(\.throttledSeconds)
-        var findings: [String] = []
-        if fingerprint.configuration == "debug" {
-            findings.append("This is a debug build. Its figures say nothing about a release build.")
-        }
-        if let foreign {
-            if foreign > Self.foreignProcessorsMax {
-                findings.append(
-                    "Other processes kept "
-                        + Self.fixed(foreign, beyond: Self.foreignProcessorsMax)
-                        + " processors busy; at most \(Self.foreignProcessorsMax) is allowed."
-                )
-            }
-        } else {
-            findings.append(
-                "The load of other processes is unknown: /proc/stat is missing."
-            )
-        }
-        if let steal, steal > Self.stealRatioMax {
-            findings.append(
-                "The hypervisor took "
-                    + Self.fixed(100 * steal, beyond: 100 * Self.stealRatioMax, digits: 1)
-                    + " % of the processors' time; "
-                    + "at most \(Self.percent(Self.stealRatioMax)) is allowed."
-            )
-        }
-        let throttledMax = Self.throttledRatioMax * seconds
-        if let throttled, throttled > throttledMax {
-            findings.append(
-                "The control group kept this process from running for "
-                    + "\(Self.fixed(throttled, beyond: throttledMax)) s of "
-                    + "\(FigureText.fixed(seconds, 2)) s; "
-                    + "at most \(Self.percent(Self.throttledRatioMax)) is allowed."
-            )
-        }
-        findings += others
+        let isDebug = fingerprint.configuration == "debug"
+        let findings =
+            (isDebug
+                ? ["This is a debug build. Its figures say nothing about a release build."] : [])
+            + (foreign == nil
+                ? ["The load of other processes is unknown: /proc/stat is missing."] : []) + others
+        let lostShare = (foreign ?? 0) / processors + (steal ?? 0) + (throttled ?? 0) / seconds
+        let leastRatio = Self.leastRatio(lostShare: lostShare)
         self.init(
             ranking: findings.isEmpty ? .allowed : isForced ? .forced : .refused,
             findings: findings,
+            disturbances: Self.disturbances(foreign, steal, throttled, seconds, leastRatio),
+            leastRatio: leastRatio,
             loadAverageBefore: before.loadAverage,
             loadAverageAfter: after.loadAverage,
             foreignProcessors: foreign,
             stealRatio: steal,
             throttledSeconds: throttled
         )
+    }
+
+    /// The least ratio of two figures that can be claimed when others took this share of the
+    /// processors' time: 1 / (1 − share)².
+    ///
+    /// A figure that bore the whole loss, beside one that bore none of it, is off by 1 / (1 − share).
+    /// The square is for threads that lost their processor while they held the lock, and made the
+    /// others wait.
+    package static func leastRatio(lostShare: Double) -> Double {
+        // JSON has no infinity.
+        let kept = 1 - min(max(0, lostShare), 0.99)
+        return 1 / (kept * kept)
+    }
+
+    /// What is beyond the bounds, and its effect.
+    private static func disturbances(
+        _ foreign: Double?,
+        _ steal: Double?,
+        _ throttled: Double?,
+        _ seconds: Double,
+        _ leastRatio: Double
+    ) -> [String] {
+        var found: [String] = []
+        if let foreign, foreign > foreignProcessorsMax {
+            found.append(
+                "Other processes kept \(fixed(foreign, beyond: foreignProcessorsMax)) processors "
+                    + "busy; up to \(foreignProcessorsMax) is normal."
+            )
+        }
+        if let steal, steal > stealRatioMax {
+            found.append(
+                "The hypervisor took \(fixed(100 * steal, beyond: 100 * stealRatioMax, digits: 1)) "
+                    + "% of the processors' time; up to \(percent(stealRatioMax)) is normal."
+            )
+        }
+        let throttledMax = throttledRatioMax * seconds
+        if let throttled, throttled > throttledMax {
+            found.append(
+                "The control group kept this process from running for "
+                    + "\(fixed(throttled, beyond: throttledMax)) s of "
+                    + "\(FigureText.fixed(seconds, 2)) s; up to \(percent(throttledRatioMax)) is "
+                    + "normal."
+            )
+        }
+        guard !found.isEmpty else { return [] }
+        return found + ["No difference below \(FigureText.excess(leastRatio)) is claimed."]
     }
 
     /// A figure with this many digits, or with more if needed to distinguish it from the bound.

@@ -122,12 +122,16 @@ extension ComparisonReport {
         package var jainIndex: Double?
         /// Whether the repeats fall into two groups.
         ///
-        /// The case is ranked by the worse one then.
+        /// The interval then begins at the slowest repeat.
         package var isBistable: Bool
         /// The medians of the two groups, the worse one first.
         ///
         /// Left out unless bistable.
         package var modesOperationsPerSecond: [Double]?
+        /// The one repeat that is far slower than all others.
+        ///
+        /// The lower end of the interval is that of the others. Left out if there is none.
+        package var slowRepeatOperationsPerSecond: Double?
     }
 
     /// Throughput over the repeats.
@@ -136,6 +140,9 @@ extension ComparisonReport {
         package var median: Double
         package var max: Double
         /// The bootstrap interval of the median, at 95 %.
+        ///
+        /// With two modes it begins at the slowest repeat; one slow repeat is left out of its
+        /// lower end.
         package var intervalLow: Double
         package var intervalHigh: Double
     }

@@ -58,7 +58,8 @@ extension ComparisonReport {
         package var rSquared: Double
     }
 
-    /// Where one strategy overtakes another, beyond the noise on both sides.
+    /// Where one strategy overtakes another: it is ahead at one of two neighbouring points, and
+    /// behind at the other.
     package struct Crossover: Codable, Sendable, Equatable {
         package enum Axis: String, Codable, Sendable, CaseIterable {
             case threads
@@ -72,15 +73,49 @@ extension ComparisonReport {
         package var workload: Workload
         /// For `read-ratio`: on how many threads.
         package var threads: Int?
-        /// The last measured point at which one is ahead.
+        /// The two points, between which nothing was measured.
         package var from: Double
-        /// The first measured point at which the other is ahead.
         package var to: Double
-        /// The place between them, from the fitted curves or a straight line.
-        package var at: Double
-        /// Which is faster below `at`, and which above.
+        /// Which is ahead at `from`, and which at `to`.
         package var fasterBelow: String
         package var fasterAbove: String
+
+        package init(
+            axis: Axis,
+            workload: Workload,
+            threads: Int? = nil,
+            from: Double,
+            to: Double,
+            fasterBelow: String,
+            fasterAbove: String
+        ) {
+            (self.axis, self.workload, self.threads) = (axis, workload, threads)
+            (self.from, self.to) = (from, to)
+            (self.fasterBelow, self.fasterAbove) = (fasterBelow, fasterAbove)
+        }
+    }
+
+    /// Where the throughput of a strategy falls by more than a factor of 3 between two neighbouring
+    /// numbers of threads.
+    package struct Cliff: Codable, Sendable, Equatable {
+        package var strategy: String
+        package var workload: Workload
+        package var fromThreads: Int
+        package var toThreads: Int
+        package var fromOperationsPerSecond: Double
+        package var toOperationsPerSecond: Double
+
+        /// A fall between two neighbouring numbers of threads, with the throughput at each.
+        package init(
+            strategy: String,
+            workload: Workload,
+            threads: (from: Int, to: Int),
+            operationsPerSecond: (from: Double, to: Double)
+        ) {
+            (self.strategy, self.workload) = (strategy, workload)
+            (fromThreads, toThreads) = threads
+            (fromOperationsPerSecond, toOperationsPerSecond) = operationsPerSecond
+        }
     }
 
     /// The recommended strategies, in a sentence, and the condition that changes the
@@ -89,17 +124,21 @@ extension ComparisonReport {
         package enum Outcome: String, Codable, Sendable, CaseIterable {
             /// One strategy is ahead beyond the noise.
             case one
-            /// Several are ahead, and no difference was found between them.
+            /// No difference was found between several; the first of them costs least elsewhere.
             case several
             /// Conditions forbid a ranking, or nothing could be compared.
             case refused
         }
 
         package var outcome = Outcome.refused
-        /// The strategies ahead, the one with the highest figure first.
+        /// The strategy to use, then those between which and it no difference was found.
         ///
         /// Empty if refused.
         package var strategies: [String] = []
+        /// Strategies that nobody is ahead of, and that are not recommended nevertheless.
+        package var passedOver: [PassedOver] = []
+        /// What to know before anything else, a sentence each: where a strategy collapses.
+        package var news: [String] = []
         /// The whole recommendation, to be read by people.
         package var sentence = ""
         /// What would change the recommendation, in a sentence; "nothing in this run" is one too.
@@ -109,5 +148,16 @@ extension ComparisonReport {
 
         /// Refuses to recommend anything.
         package init() {}
+    }
+
+    /// A strategy that is not recommended, although none is ahead of it.
+    package struct PassedOver: Codable, Sendable, Equatable {
+        package var strategy: String
+        /// Such as `Jain's index is 0.57 on 8 threads`.
+        package var reason: String
+
+        package init(strategy: String, reason: String) {
+            (self.strategy, self.reason) = (strategy, reason)
+        }
     }
 }

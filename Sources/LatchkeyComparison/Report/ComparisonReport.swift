@@ -10,7 +10,7 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     /// The name of this form of the report.
     ///
     /// Adding an optional property keeps the name; anything else changes the number.
-    package static let schemaName = "latchkey-comparison/1"
+    package static let schemaName = "latchkey-comparison/2"
 
     package var schema = ComparisonReport.schemaName
     package var startedAt: Date
@@ -31,7 +31,9 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     package var cases: [Case]
     package var verdicts: [Verdict]
     package var fits: [ScalingFit]
-    package var crossovers: [Crossover]
+    /// Decided by ``conclude(isForced:)``, like `cliffs` and `recommendation`.
+    package var crossovers: [Crossover] = []
+    package var cliffs: [Cliff] = []
     package var recommendation: Recommendation?
 }
 
@@ -95,10 +97,16 @@ extension ComparisonReport {
         }
 
         package var ranking: Ranking
-        /// Why the figures cannot be trusted, a sentence each.
+        /// Why the figures cannot be ranked, a sentence each.
         ///
         /// Empty if they can.
         package var findings: [String]
+        /// What disturbed the run more than a quiet machine does, a sentence each, and what is not
+        /// claimed because of it.
+        package var disturbances: [String] = []
+        /// By which factor a strategy has to be ahead at least, because of what took processors
+        /// away from the run.
+        package var leastRatio = 1.0
         /// Of the last 1, 5 and 15 minutes, when the run began and when it ended.
         package var loadAverageBefore: [Double]
         package var loadAverageAfter: [Double]

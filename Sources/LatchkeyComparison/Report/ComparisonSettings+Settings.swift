@@ -52,8 +52,8 @@ extension ComparisonSettings: Configurable {
         .toggle(
             "force",
             \.isForced,
-            "Ranks the figures of a debug build or a busy machine, too, and says so. With "
-                + "--against: compares all figures of such reports."
+            "Begins on a busy machine, too, and ranks the figures of a debug build, and says so. "
+                + "With --against: compares all figures of such reports."
         ),
     ]
 

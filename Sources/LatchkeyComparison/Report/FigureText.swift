@@ -39,6 +39,11 @@ package enum FigureText {
         return fixed(percent, abs(percent) < 9.95 && percent != percent.rounded() ? 1 : 0) + " %"
     }
 
+    /// By how much a ratio above 1 is more: `12 %`, or from 2 on `a factor of 177`.
+    package static func excess(_ ratio: Double) -> String {
+        ratio < 2 ? percent(ratio - 1) : "a factor of " + count(ratio)
+    }
+
     /// `+12 %`, `−8 %`.
     package static func change(_ ratio: Double) -> String {
         (ratio < 0 ? "−" : "+") + percent(abs(ratio))

@@ -46,8 +46,7 @@ extension ComparisonRun {
             baselines: baselines.map { $0.compared(with: unsynchronized) },
             cases: cases.map { $0.compared(with: unsynchronized) },
             verdicts: method.verdicts + measured.verdicts + stuckVerdicts(measured),
-            fits: fits,
-            crossovers: Crossovers.among(cases, fits: fits)
+            fits: fits
         )
     }
 
@@ -184,7 +183,8 @@ extension ComparisonReport.Summary {
                     ? nil : Statistics.jainIndex($0.operationsPerThread.map(Double.init))
             },
             isBistable: modes != nil,
-            modesOperationsPerSecond: modes.map { [$0.worse, $0.better] }
+            modesOperationsPerSecond: modes.map { [$0.worse, $0.better] },
+            slowRepeatOperationsPerSecond: SlowRepeat(rates)?.value
         )
     }
 }

@@ -46,9 +46,12 @@ package enum Bootstrap {
         _ values: [Double],
         seed: UInt64
     ) -> (low: Double, high: Double) {
+        // In order, so that the same draws pick the same ranks of all lists of this length: a list
+        // that is greater at every rank then has the greater interval.
+        let sorted = values.sorted()
         var random = SeededRandom(seed: seed)
         let medians = (0..<resampleCount).map { _ in
-            Statistics.median(resample(values, &random))
+            Statistics.median(resample(sorted, &random))
         }
         return interval(medians)
     }
@@ -70,14 +73,29 @@ package enum Bootstrap {
 }
 
 extension ComparisonReport.Spread {
-    /// The spread of the repeats' throughput.
+    /// The spread of the repeats' speed: more is better.
+    ///
+    /// Of two modes nobody knows which comes next, so the interval begins at the slowest repeat. One
+    /// slow repeat says nothing about the others, so the interval begins where theirs does. The
+    /// upper end counts all repeats.
     package init(_ values: [Double], seed: UInt64) {
-        let interval = Bootstrap.medianInterval(values, seed: seed)
+        let sorted = values.sorted()
+        let median = Statistics.median(sorted: sorted)
+        let interval = Bootstrap.medianInterval(sorted, seed: seed)
+        let others = Array(sorted.dropFirst())
+        let low =
+            if Modes(sorted) != nil {
+                sorted[0]
+            } else if SlowRepeat(sorted) != nil {
+                Bootstrap.medianInterval(others, seed: seed).low
+            } else {
+                interval.low
+            }
         self.init(
-            min: values.min() ?? 0,
-            median: Statistics.median(values),
-            max: values.max() ?? 0,
-            intervalLow: interval.low,
+            min: sorted.first ?? 0,
+            median: median,
+            max: sorted.last ?? 0,
+            intervalLow: Swift.min(low, median),
             intervalHigh: interval.high
         )
     }
@@ -86,47 +104,16 @@ extension ComparisonReport.Spread {
     package func overlaps(_ other: Self) -> Bool {
         intervalLow <= other.intervalHigh && other.intervalLow <= intervalHigh
     }
-}
 
-/// The two groups that repeats of a bistable case fall into.
-///
-/// Locks have modes: the same case runs at full speed or as a convoy, depending on how the threads
-/// happened to meet. The median of such repeats says only which mode came up more often.
-package struct Modes: Sendable, Equatable {
-    package let worse: Double
-    package let better: Double
-
-    /// The least ratio of the better group to the worse one.
-    package static let ratioMin = 1.5
-    /// The fewest repeats of a group: one alone may be a disturbance.
-    package static let groupMin = 2
-    /// Stands in for a repeat in which nothing was done, the slowest of all: half an operation a
-    /// second.
-    package static let valueMin = 0.5
-
-    /// `nil` unless the greatest gap between neighbours divides the values into two groups, the
-    /// medians are far enough apart, and the gap is wider than either group.
-    package init?(_ values: [Double]) {
-        let sorted = values.map { max($0, Self.valueMin) }.sorted()
-        guard sorted.count >= 2 * Self.groupMin else { return nil }
-        let splits = Self.groupMin...(sorted.count - Self.groupMin)
-        guard let split = splits.max(by: { Self.gap(sorted, $0) < Self.gap(sorted, $1) }) else {
-            return nil
-        }
-        let low = sorted[..<split]
-        let high = sorted[split...]
-        let gap = Self.gap(sorted, split)
-        worse = Statistics.median(sorted: Array(low))
-        better = Statistics.median(sorted: Array(high))
-        guard better >= Self.ratioMin * worse, let least = low.first, let lowest = high.first,
-            let most = high.last, let highest = low.last,
-            gap > highest / least, gap > most / lowest
-        else { return nil }
-    }
-
-    /// The value at `index` over the one before it.
-    private static func gap(_ sorted: [Double], _ index: Int) -> Double {
-        sorted[index] / sorted[index - 1]
+    /// Of a figure that falls when this one grows, such as a response of a speed.
+    package func reversed(_ figure: (Double) -> Double) -> Self {
+        Self(
+            min: figure(max),
+            median: figure(median),
+            max: figure(min),
+            intervalLow: figure(intervalHigh),
+            intervalHigh: figure(intervalLow)
+        )
     }
 }
 

@@ -58,7 +58,7 @@ extension ReportDifference {
 }
 
 extension ReportDifference.Row {
-    /// The row as it can be judged on a busy machine; `nil` if it cannot.
+    /// The row as it can be judged whatever the conditions were; `nil` if it cannot.
     ///
     /// Other processes still change it by some percent, through caches and the processor's
     /// clock.
@@ -67,6 +67,17 @@ extension ReportDifference.Row {
         var row = self
         row.leastDifference = log(1.1)
         return row
+    }
+
+    /// Counts only what the noise of the busier run cannot explain.
+    ///
+    /// The processor time of one thread hardly depends on other processes.
+    mutating func widen(to leastRatio: Double) {
+        if let alone = underLoad {
+            leastDifference = max(leastDifference, min(log(leastRatio), alone.leastDifference))
+        } else {
+            leastDifference = max(leastDifference, log(leastRatio))
+        }
     }
 
     /// The figures that both reports have of a case.

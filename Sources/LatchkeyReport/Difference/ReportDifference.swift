@@ -11,9 +11,10 @@ package import LatchkeyComparison
 /// among themselves, because several threads vary by ten times as much. A check that fails and did
 /// not before is worse, too.
 ///
-/// If the machine was busy during one of two runs, their throughput and waits really differ. So if
-/// the conditions of a report forbid a ranking, only the processor time of one thread is compared,
-/// which other processes hardly change, unless the comparison is forced.
+/// If the machine was busy during one of two runs, their throughput and waits really differ. So the
+/// noise of the busier run widens the least difference that is found. If the conditions of a report
+/// forbid a ranking, only the processor time of one thread is compared, which other processes
+/// hardly change, unless the comparison is forced.
 package struct ReportDifference {
     package enum Change: String, Sendable {
         case same = "no difference found"
@@ -25,6 +26,8 @@ package struct ReportDifference {
     static let repeatsMin = 3
 
     let rows: [Row]
+    /// The machine and the build of the later report, and when the two were made.
+    let heading: String
     /// What a reader has to know besides the rows, a sentence each.
     let notes: [String]
     /// Checks that passed before and fail now, a sentence each.
@@ -76,9 +79,13 @@ package struct ReportDifference {
                     + " --force compares them anyway."
             )
         }
+        let leastRatio = max(before.conditions.leastRatio, after.conditions.leastRatio)
+        for index in rows.indices { rows[index].widen(to: leastRatio) }
         rows += Row.pooled(rows)
         Self.judge(&rows)
         self.rows = rows
+        heading =
+            "\(before.day) against \(after.day), on \(after.machine)"
         let oldFailures = after.failures.filter(before.hasFailed).map { verdict in
             "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)' as before."
         }
@@ -119,18 +126,27 @@ package struct ReportDifference {
 
     private static let rowCountMax = 40
 
-    /// The text for a terminal: the differences found, the worst first, and their conditions.
+    /// The differences found, the worst first.
+    var found: [Row] {
+        [Change.worse, .better].flatMap { verdict in
+            rows.filter { $0.verdict == verdict }.sorted { abs($0.change) > abs($1.change) }
+        }
+    }
+
+    /// The first so many of them.
+    func table(_ countMax: Int) -> TextTable {
+        TextTable(
+            headings: ["strategy", "where", "figure", "before", "after", "change", ""],
+            rows: found.prefix(countMax).map(\.cells)
+        )
+    }
+
+    /// The text for a terminal: the differences found and their conditions.
     package func text(style: TerminalStyle) -> String {
         func paragraphs(_ texts: [String], _ emphasis: TextTable.Emphasis = .none) -> String {
             texts.map { style.paragraph($0, emphasis) }.joined()
         }
-        let found = [Change.worse, .better].flatMap { verdict in
-            rows.filter { $0.verdict == verdict }.sorted { abs($0.change) > abs($1.change) }
-        }
-        let table = TextTable(
-            headings: ["strategy", "where", "figure", "before", "after", "change", ""],
-            rows: found.prefix(Self.rowCountMax).map(\.cells)
-        )
+        let table = table(Self.rowCountMax)
         let left = found.count - Self.rowCountMax
         return paragraphs(newFailures.map { "! " + $0 }, .bad)
             + (found.isEmpty ? "" : table.text(style: style))
@@ -138,7 +154,8 @@ package struct ReportDifference {
             + paragraphs(notes) + paragraphs([summary], isWorse ? .bad : .good)
     }
 
-    private var summary: String {
+    /// The last sentence: how many differences, and which could have been found.
+    var summary: String {
         let worse = rows.count { $0.verdict == .worse } + newFailures.count
         let better = rows.count { $0.verdict == .better }
         let count = detectableShares.count
@@ -166,7 +183,7 @@ extension ComparisonReport {
     }
 
     fileprivate func notes(_ name: String) -> [String] {
-        conditions.findings.map { "In the report \(name): \($0)" }
+        (conditions.findings + conditions.disturbances).map { "In the report \(name): \($0)" }
             + (isInterrupted ? ["The run \(name) was interrupted."] : [])
     }
 }

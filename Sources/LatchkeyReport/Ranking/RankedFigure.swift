@@ -9,36 +9,47 @@ enum RankedFigure {
     case throughput
     case responseP99
 
+    /// Responses become speeds by this.
+    private static let nanosecondsPerSecond = 1e9
+
     init(_ workload: ComparisonReport.Workload?) {
         self = workload.map { $0.arrival == .closed } ?? true ? .throughput : .responseP99
     }
 
-    /// Over the repeats; `nil` if it was not measured.
+    /// Over the repeats, as it is shown; `nil` if it was not measured.
     func spread(_ entry: ComparisonReport.Case) -> ComparisonReport.Spread? {
+        guard let speeds = speeds(entry) else { return nil }
+        guard self == .responseP99 else { return speeds }
+        return speeds.reversed { figure(of: $0) }
+    }
+
+    /// Over the repeats, so that more is better: operations or responses per second.
+    func speeds(_ entry: ComparisonReport.Case) -> ComparisonReport.Spread? {
         guard self == .responseP99 else { return entry.summary.operationsPerSecond }
         let values = values(entry)
         return values.isEmpty ? nil : ComparisonReport.Spread(values, seed: 1)
     }
 
-    /// Of each repeat that has it.
+    /// The speed of each repeat that has one.
     private func values(_ entry: ComparisonReport.Case) -> [Double] {
         switch self {
         case .throughput: entry.repeats.map(\.operationsPerSecond)
         case .responseP99:
             entry.repeats.compactMap { $0.responseFromIntendedStart?.p99Nanoseconds }
+                .map(figure)
         }
     }
 
-    /// The worse of the two groups that the repeats fall into: its median and its range; `nil` if
-    /// they are one group.
-    func worseMode(_ entry: ComparisonReport.Case) -> (value: Double, low: Double, high: Double)? {
-        let values = values(entry).map { max($0, Modes.valueMin) }
-        guard let modes = Modes(values) else { return nil }
-        let value = self == .throughput ? modes.worse : modes.better
-        let border = (modes.worse * modes.better).squareRoot()
-        let group = values.filter { ($0 < border) == (value < border) }
-        return (value, group.min() ?? value, group.max() ?? value)
+    /// From a speed to the figure that is shown, or back.
+    func figure(of speed: Double) -> Double {
+        self == .throughput ? speed : Self.nanosecondsPerSecond / max(speed, .leastNormalMagnitude)
     }
+
+    /// Whether the repeats form two groups.
+    func isBistable(_ entry: ComparisonReport.Case) -> Bool { Modes(values(entry)) != nil }
+
+    /// The speed of the one repeat that is far slower than the others.
+    func slowRepeat(_ entry: ComparisonReport.Case) -> Double? { SlowRepeat(values(entry))?.value }
 
     /// The share of the arrivals that have to be completed.
     private static let completedShareMin = 0.9
@@ -51,21 +62,32 @@ enum RankedFigure {
         return entry.summary.operationsPerSecond.median >= completedShareMin * rate
     }
 
+    /// The marks before a figure in a table: `~` for two modes, `!` for a slow repeat, `>` for a
+    /// rate that was not kept up with.
+    func marks(_ entry: ComparisonReport.Case) -> String {
+        (isBistable(entry) ? "~" : "") + (slowRepeat(entry) == nil ? "" : "!")
+            + (Self.keepsUp(entry) ? "" : ">")
+    }
+
     func text(_ value: Double) -> String {
         self == .throughput ? FigureText.count(value) : FigureText.duration(nanoseconds: value)
     }
 
-    /// What one strategy, or several, do at this speed.
-    func predicate(of speed: Double, isOne: Bool) -> String {
+    func text(ofSpeed speed: Double) -> String { text(figure(of: speed)) }
+
+    /// The interval of a case: `45.1–47.0M`, or `981k–1.02M`.
+    func intervalText(_ spread: ComparisonReport.Spread) -> String {
+        let ends = [text(spread.intervalLow), text(spread.intervalHigh)]
+        let numbers = ends.map { $0.prefix { $0.isNumber || $0 == "." } }
+        let units = zip(ends, numbers).map { $0.dropFirst($1.count) }
+        return (units[0] == units[1] ? String(numbers[0]) : ends[0]) + "–" + ends[1]
+    }
+
+    /// A speed, as what one strategy does.
+    func predicate(of speed: Double) -> String {
         switch self {
-        case .throughput:
-            (isOne ? "it completes " : "they complete about ") + text(speed)
-                + " operations per second"
-        case .responseP99:
-            "the p99 of "
-                + (isOne
-                    ? "its response from the due time is "
-                    : "their responses from the due time is about ") + text(1 / speed)
+        case .throughput: "it completes \(text(ofSpeed: speed)) operations per second"
+        case .responseP99: "the p99 of its response from the due time is \(text(ofSpeed: speed))"
         }
     }
 }

@@ -2,24 +2,11 @@ internal import Foundation
 internal import LatchkeyComparison
 internal import LatchkeyStrategies
 
-/// Which strategies are ahead of which, and which cannot be told apart.
+/// Which strategies of a report are ahead of which, by the order of ``Standing``.
 ///
-/// In one case a strategy is ahead of another if its whole interval is better than the other's.
-/// Over several cases its figure is the geometric mean, whose interval is that of a mean of
-/// independent figures. A bistable case counts with its worse mode. A strategy with a failed
-/// check, with a case missing, or that does not keep up with an open loop's rate, is not ranked.
+/// A strategy with a failed check, with a case missing, or that does not keep up with an open
+/// loop's rate, is not ranked.
 struct Ranking {
-    /// The speed of a strategy, with its interval: operations per second, or the inverse of a
-    /// response, so that more is always better.
-    struct Standing: Equatable {
-        var strategy: String
-        var speed: Double
-        var low: Double
-        var high: Double
-
-        func isAhead(of other: Standing) -> Bool { low > other.high }
-    }
-
     /// What stays the same while strategies are compared.
     struct Situation: Hashable {
         var threads: Int
@@ -28,9 +15,15 @@ struct Ranking {
         init(_ entry: ComparisonReport.Case) {
             (threads, workload) = (entry.threads, entry.workload)
         }
+
+        init(threads: Int, workload: ComparisonReport.Workload) {
+            (self.threads, self.workload) = (threads, workload)
+        }
     }
 
     let figure: RankedFigure
+    /// The factor by which a strategy has to be ahead, because of the run's noise.
+    let leastRatio: Double
     /// In the order of the report.
     let situations: [Situation]
     /// For each situation, the best first.
@@ -42,11 +35,12 @@ struct Ranking {
     /// The order in which strategies stand everywhere: the best first, then what is not ranked,
     /// then the baselines; if ranking is refused, the order on the command line.
     let order: [String]
-    private let isRefused: Bool
+    let isRefused: Bool
 
     init(_ report: ComparisonReport) {
         // One run has one kind of arrival.
         figure = RankedFigure(report.cases.first?.workload)
+        leastRatio = max(1, report.conditions.leastRatio)
         var reasons: [String: String] = [:]
         for entry in report.cases where !RankedFigure.keepsUp(entry) {
             let place = WorkloadText.threads(entry.threads, entry.workload)
@@ -79,57 +73,42 @@ struct Ranking {
             .uniqued()
     }
 
+    /// Whether a difference between two strategies can be claimed.
+    func isAhead(_ one: Standing, of other: Standing) -> Bool {
+        one.isAhead(of: other, by: leastRatio)
+    }
+
     /// Those that nobody is ahead of, in the order given.
     ///
     /// The best median may have a wide interval, and fewer strategies may be behind it than behind
     /// a narrower one after it.
-    static func leaders(_ standings: [Standing]) -> [Standing] {
-        standings.filter { standing in !standings.contains { $0.isAhead(of: standing) } }
+    func leaders(_ standings: [Standing]) -> [Standing] {
+        standings.filter { standing in
+            !standings.contains { isAhead($0, of: standing) }
+        }
+    }
+
+    func standing(_ strategy: String, in situation: Situation) -> Standing? {
+        standings[situation]?.first { $0.strategy == strategy }
     }
 
     /// Whether no strategy is ahead of this one in its case.
     func isBest(_ entry: ComparisonReport.Case) -> Bool {
-        let leaders = Self.leaders(standings[Situation(entry)] ?? [])
+        let leaders = leaders(standings[Situation(entry)] ?? [])
         return !isRefused && leaders.contains { $0.strategy == entry.strategy }
     }
 
-    /// By which share the figure of the better one is more, or in an open loop less.
-    func lead(_ better: Double, over other: Double) -> String {
-        FigureText.percent(figure == .throughput ? better / other - 1 : 1 - other / better)
-    }
-}
-
-extension Ranking.Standing {
-    /// `nil` if nothing was completed.
-    init?(_ entry: ComparisonReport.Case) {
-        let figure = RankedFigure(entry.workload)
-        guard let spread = figure.spread(entry), spread.median > 0 else { return nil }
-        let mode = figure.worseMode(entry)
-        self.init(
-            strategy: entry.strategy,
-            speed: mode?.value ?? spread.median,
-            low: mode?.low ?? max(spread.intervalLow, .leastNormalMagnitude),
-            high: mode?.high ?? spread.intervalHigh
-        )
-        if figure == .responseP99 { (speed, low, high) = (1 / speed, 1 / high, 1 / low) }
+    /// The speed of a case in percent of the best of its situation; `nil` if it is not ranked.
+    func shareOfBest(_ entry: ComparisonReport.Case) -> Double? {
+        let situation = Situation(entry)
+        guard !isRefused, let best = standings[situation]?.first,
+            let own = standing(entry.strategy, in: situation)
+        else { return nil }
+        return own.speed / best.speed
     }
 
-    /// The geometric mean.
-    fileprivate init(_ strategy: String, over standings: [Ranking.Standing]) {
-        let count = Double(standings.count)
-        func mean(_ term: (Ranking.Standing) -> Double) -> Double {
-            standings.map(term).reduce(0, +) / count
-        }
-        let center = mean { log($0.speed) }
-        let below = mean { pow(log($0.speed / $0.low), 2) }
-        let above = mean { pow(log($0.high / $0.speed), 2) }
-        self.init(
-            strategy: strategy,
-            speed: exp(center),
-            low: exp(center - (below / count).squareRoot()),
-            high: exp(center + (above / count).squareRoot())
-        )
-    }
+    /// The names of the best three over all situations.
+    var bestThree: [String] { overall.prefix(3).map(\.strategy) }
 }
 
 extension ComparisonReport.Case {

@@ -2,7 +2,7 @@ package import LatchkeyComparison
 internal import LatchkeyStrategies
 
 extension ComparisonReport {
-    /// Decides whether the figures can be ranked, and what they recommend.
+    /// Decides whether the figures can be ranked, where the order changes, and what to recommend.
     ///
     /// Figures of fewer repeats than can be told from chance are not ranked.
     ///
@@ -17,6 +17,9 @@ extension ComparisonReport {
             conditions.ranking = .refused
         }
         if isForced, conditions.ranking == .refused { conditions.ranking = .forced }
+        let ranking = Ranking(self)
+        crossovers = ranking.crossovers
+        cliffs = ranking.cliffs
         recommendation = Recommendation(self)
     }
 }
@@ -26,41 +29,42 @@ extension ComparisonReport.Recommendation {
     package init(_ report: ComparisonReport) {
         self.init()
         let ranking = Ranking(report)
-        let leaders = Ranking.leaders(ranking.overall)
-        guard report.conditions.ranking != .refused, let best = leaders.first,
-            ranking.overall.count > 1
+        let headline = Headline(report, ranking)
+        guard !ranking.isRefused, ranking.overall.count > 1, let name = headline.strategy,
+            let best = ranking.overall.first(where: { $0.strategy == name })
         else {
-            let reason = Self.refusal(report, excluded: ranking.excluded)
+            passedOver = ranking.isRefused ? [] : headline.passedOver
+            let reason = Self.refusal(report, ranking, passedOver)
             sentence = "Nothing is recommended, because \(reason)"
             return
         }
-        strategies = leaders.map(\.strategy)
-        let isOne = strategies.count == 1
-        outcome = isOne ? .one : .several
-        sentence =
-            (isOne
-                ? "Use `\(best.strategy)`: "
-                : "No difference was found between \(FigureText.names(strategies)): ")
-            + WorkloadText.place(of: ranking.situations) + " "
-            + ranking.figure.predicate(of: best.speed, isOne: isOne)
-            + (ranking.situations.count > 1 ? " (geometric mean)" : "")
-            + Self.margin(ranking, leaders) + "."
-        flip = Self.flip(report, ranking, strategies)
-        notes = Self.notes(report, ranking, best: best.strategy)
+        let others = headline.tied.map(\.strategy).filter { $0 != name }
+        strategies = [name] + others
+        outcome = others.isEmpty ? .one : .several
+        passedOver = headline.passedOver
+        news = Self.news(report, ranking)
+        sentence = Self.sentence(ranking, headline, best, others)
+        flip = Self.flip(ranking, best, passedOver)
+        notes = Self.notes(report, ranking, best: name)
     }
 
     private static func refusal(
         _ report: ComparisonReport,
-        excluded: [(strategy: String, reason: String)]
+        _ ranking: Ranking,
+        _ passedOver: [ComparisonReport.PassedOver]
     ) -> String {
-        guard report.conditions.ranking != .refused else {
+        guard !ranking.isRefused else {
             return "these figures cannot be ranked. "
                 + report.conditions.findings.joined(separator: " ")
                 + " --force ranks them anyway, and says so."
         }
+        if ranking.overall.count > 1 {
+            return "no strategy is fit: "
+                + passedOver.map { "`\($0.strategy)`: \($0.reason)" }.joined(separator: "; ") + "."
+        }
         let measured = report.cases.map(\.strategy)
         let missing = report.settings.strategies.map(\.rawValue).filter { !measured.contains($0) }
-        var reasons = excluded.map { "`\($0)` \($1)" }
+        var reasons = ranking.excluded.map { "`\($0.strategy)` \($0.reason)" }
         if !missing.isEmpty {
             let verb = missing.count == 1 ? "was" : "were"
             reasons.append("\(FigureText.names(missing)) \(verb) not measured")
@@ -70,158 +74,123 @@ extension ComparisonReport.Recommendation {
             : "no two strategies can be ranked: " + reasons.joined(separator: ", ") + "."
     }
 
-    /// By how much the leaders are better than the rest.
-    private static func margin(_ ranking: Ranking, _ leaders: [Ranking.Standing]) -> String {
-        let rest = ranking.overall.filter { !leaders.contains($0) }
-        guard let next = rest.first else { return "" }
-        if leaders.count == 1 {
-            let best = leaders[0]
-            return ", \(ranking.lead(best.speed, over: next.speed)) "
-                + "\(ranking.figure == .throughput ? "more" : "less") than the next best, "
-                + "`\(next.strategy)` (interval: \(ranking.lead(best.low, over: next.high)) to "
-                + "\(ranking.lead(best.high, over: next.low)))"
+    // MARK: What comes first
+
+    private static let newsCountMax = 3
+
+    private static func news(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
+        let cliffs = ranking.cliffs
+        let isOneWorkload = ranking.situations.map(\.workload).uniqued().count == 1
+        let sentences = cliffs.prefix(newsCountMax).map { cliff in
+            let noun = WorkloadText.threadNoun(cliff.workload)
+            let count = FigureText.count
+            let place = isOneWorkload ? "" : " (\(WorkloadText.description(cliff.workload)))"
+            return "`\(cliff.strategy)` collapses between \(cliff.fromThreads) and "
+                + "\(cliff.toThreads) \(noun)s\(place): \(count(cliff.fromOperationsPerSecond)) to "
+                + "\(count(cliff.toOperationsPerSecond)) operations per second."
         }
-        let ahead = leaders.filter { $0.isAhead(of: next) }.map(\.strategy)
-        guard ahead.count < leaders.count else {
-            return ", ahead of `\(next.strategy)`" + (rest.count == 1 ? "" : " and the rest")
-        }
-        return "; of these \(FigureText.names(ahead)) \(ahead.count == 1 ? "is" : "are") ahead "
-            + "of `\(next.strategy)`"
+        let others = cliffs.dropFirst(newsCountMax).map(\.strategy).uniqued()
+        guard !others.isEmpty else { return sentences }
+        let factor = FigureText.fixed(Ranking.cliffRatio, 0)
+        return sentences + [
+            "Falls by more than a factor of \(factor) between neighbouring points also: "
+                + "\(FigureText.names(others)) (`cliffs` in the JSON)."
+        ]
     }
 
-    // MARK: What would change the answer
+    // MARK: Which to use, and by how much
 
-    private static let flipCountMax = 3
-
-    private static func flip(
-        _ report: ComparisonReport,
+    private static func sentence(
         _ ranking: Ranking,
-        _ leaders: [String]
+        _ headline: Headline,
+        _ best: Standing,
+        _ others: [String]
     ) -> String {
-        let phrases = ranking.situations.compactMap { situation -> String? in
-            guard let standings = ranking.standings[situation],
-                let best = standings.first(where: { leaders.contains($0.strategy) }),
-                let first = standings.first(where: { $0.isAhead(of: best) })
-            else { return nil }
-            let more = ranking.lead(first.speed, over: best.speed)
-            if let crossing = crossing(report, situation, best.strategy, first.strategy) {
-                let threads = WorkloadText.threads(situation.threads, situation.workload)
-                return "\(crossing) `\(first.strategy)` is ahead (by \(more) \(threads))"
-            }
-            let place = WorkloadText.difference(of: situation, among: ranking.situations)
-            return "\(place) `\(first.strategy)` is ahead (by \(more))"
+        var text = "Use `\(best.strategy)`: "
+        var place = WorkloadText.place(of: ranking.situations)
+        if !others.isEmpty {
+            let names = FigureText.names([best.strategy] + others)
+            let reason =
+                headline.reasons.isEmpty
+                ? "has the interval that begins highest"
+                : "is " + headline.reasons.joined(separator: " and, of the rest, ")
+            text += "no difference was found between \(names), and of these it \(reason). "
+            place = place.prefix(1).uppercased() + place.dropFirst()
         }
-        guard !phrases.isEmpty else {
-            let count = ranking.situations.count
-            return "Nothing in this run changes the answer: "
-                + (count == 1
-                    ? "only one case was measured."
-                    : "no other strategy is ahead beyond the noise in any of the \(count) cases.")
+        text += "\(place) \(ranking.figure.predicate(of: best.speed))"
+        text += cases(ranking, best.strategy) + margins(ranking, best, headline) + "."
+        for passed in headline.passedOver {
+            let speed =
+                ranking.overall.first { $0.strategy == passed.strategy }.map { other in
+                    other.isAhead(of: best, by: ranking.leastRatio)
+                        ? "although it is ahead by "
+                            + FigureText.excess(other.speed / best.speed) + ", " : ""
+                } ?? ""
+            text += " `\(passed.strategy)` is passed over, \(speed)because \(passed.reason)."
         }
-        let left = phrases.count - flipCountMax
-        return "The answer changes: " + phrases.prefix(flipCountMax).joined(separator: "; ")
-            + (left > 0 ? "; and in \(FigureText.counted(left, "more case"))." : ".")
+        return text
     }
 
-    /// Where the two strategies' curves cross, if the report has it and `situation` lies on the
-    /// side on which `other` is ahead.
-    private static func crossing(
-        _ report: ComparisonReport,
-        _ situation: Ranking.Situation,
-        _ recommended: String,
-        _ other: String
-    ) -> String? {
-        let onThreads = report.crossovers.filter {
-            $0.axis == .threads && $0.workload == situation.workload
+    private static let casesShownMax = 8
+
+    /// The figures behind a mean, since a mean over cases can hide a collapse in one of them.
+    private static func cases(_ ranking: Ranking, _ strategy: String) -> String {
+        guard ranking.situations.count > 1 else { return "" }
+        let figures = ranking.situations.compactMap { situation in
+            ranking.standing(strategy, in: situation).map { (situation, $0.speed) }
         }
-        for crossing in onThreads {
-            let isBelow = Double(situation.threads) <= crossing.from
-            let pair = [crossing.fasterBelow, crossing.fasterAbove]
-            if pair == (isBelow ? [other, recommended] : [recommended, other]) {
-                return "\(isBelow ? "below" : "above") about \(FigureText.fixed(crossing.at, 1)) "
-                    + "\(WorkloadText.threadNoun(crossing.workload))s"
-            }
+        func text(_ figure: (Ranking.Situation, Double)) -> String {
+            let place = WorkloadText.difference(of: figure.0, among: ranking.situations)
+            return "\(ranking.figure.text(ofSpeed: figure.1)) \(place)"
         }
-        return nil
+        guard figures.count > casesShownMax else {
+            return " (geometric mean: \(figures.map(text).joined(separator: ", ")))"
+        }
+        let sorted = figures.sorted { $0.1 < $1.1 }
+        let ends = [sorted.first, sorted.last].compactMap { $0.map(text) }
+        return " (geometric mean of \(figures.count) cases, from \(ends.joined(separator: " to ")))"
     }
 
-    // MARK: What throughput does not say
-
-    private static func notes(
-        _ report: ComparisonReport,
+    /// By how much it is better than the next strategy, and than `lock`.
+    private static func margins(
         _ ranking: Ranking,
-        best: String
-    ) -> [String] {
-        var notes: [String] = []
-        if report.conditions.ranking == .forced {
-            let findings = report.conditions.findings
-            let noun = findings.count == 1 ? "Problem" : "Problems"
-            notes.append(
-                "Ranked because of --force. \(noun): \(findings.joined(separator: " "))"
-            )
+        _ best: Standing,
+        _ headline: Headline
+    ) -> String {
+        let passed = headline.passedOver.map(\.strategy)
+        let rest = ranking.overall.filter { standing in
+            !headline.tied.contains(standing) && !passed.contains(standing.strategy)
         }
-        if report.isInterrupted {
-            notes.append("The run was interrupted: only the finished part is shown.")
+        let next = rest.first
+        var text = ""
+        if let next {
+            text = ", " + margin(ranking, best, next, name: "the next best, `\(next.strategy)`")
         }
-        notes += ranking.excluded.map { "`\($0)` \($1) and is not ranked." }
-        let bistable = report.cases.filter { ranking.figure.worseMode($0) != nil }
-        if !bistable.isEmpty {
-            notes.append(
-                "\(FigureText.names(bistable.map(\.strategy).uniqued())) had two modes; such a "
-                    + "case is ranked by its worse mode."
-            )
-        }
-        let greatest = ranking.situations.max { $0.threads < $1.threads }
-        let ranked = ranking.overall.map(\.strategy)
-        let peers = report.cases.filter {
-            Ranking.Situation($0) == greatest && ranked.contains($0.strategy)
-        }
-        guard let own = peers.first(where: { $0.strategy == best }) else { return notes }
-        return notes + tradeOffs(own, peers, isThroughput: ranking.figure == .throughput)
+        let baseline = "lock"
+        guard next?.strategy != baseline, let lock = rest.first(where: { $0.strategy == baseline })
+        else { return text }
+        return text + (text.isEmpty ? ", " : ", and ")
+            + margin(ranking, best, lock, name: "`\(baseline)`")
     }
 
-    private static func tradeOffs(
-        _ own: ComparisonReport.Case,
-        _ peers: [ComparisonReport.Case],
-        isThroughput: Bool
-    ) -> [String] {
-        /// Who has the least of a figure, if that is less than `factor` of the own one.
-        func rival(
-            _ factor: Double,
-            _ figure: (ComparisonReport.Case) -> Double?
-        )
-            -> (name: String, theirs: Double, ours: Double)?
-        {
-            let figures = peers.compactMap { peer in figure(peer).map { (peer.strategy, $0) } }
-            guard let ours = figure(own), let least = figures.min(by: { $0.1 < $1.1 }),
-                least.1 < ours * factor
-            else { return nil }
-            return (least.0, least.1, ours)
+    private static func margin(
+        _ ranking: Ranking,
+        _ best: Standing,
+        _ other: Standing,
+        name: String
+    ) -> String {
+        guard ranking.isAhead(best, of: other) else { return "not distinguishable from \(name)" }
+        let ratios = [
+            best.speed / other.speed, best.low / other.high / ranking.leastRatio,
+            best.high / other.low * ranking.leastRatio,
+        ]
+        if ranking.figure == .throughput, ratios[0] >= 2 {
+            let texts = ratios.map(FigureText.count)
+            return "\(texts[0]) times as many as \(name) (interval: \(texts[1]) to \(texts[2]))"
         }
-        let place = WorkloadText.threads(own.threads, own.workload)
-        var notes: [String] = []
-        if let wait = rival(0.5, { $0.waitsForItself ? nil : $0.summary.wait?.p99Nanoseconds }) {
-            notes.append(
-                "If long waits matter more than \(isThroughput ? "throughput" : "the response"): "
-                    + "`\(wait.name)` has a p99 wait of "
-                    + "\(FigureText.quantile(nanoseconds: wait.theirs)) \(place), "
-                    + "`\(own.strategy)` \(FigureText.quantile(nanoseconds: wait.ours))."
-            )
-        }
-        if let cost = rival(0.8, \.summary.cpuSecondsPerMillionOperations) {
-            notes.append(
-                "If processor time matters more: `\(cost.name)` takes "
-                    + "\(FigureText.duration(nanoseconds: cost.theirs * 1_000)) per operation "
-                    + "\(place), `\(own.strategy)` "
-                    + "\(FigureText.duration(nanoseconds: cost.ours * 1_000))."
-            )
-        }
-        if let jainIndex = own.summary.jainIndex, jainIndex < 0.9 {
-            notes.append(
-                "`\(own.strategy)` is not fair \(place): Jain's index is "
-                    + "\(FigureText.fixed(jainIndex, 2)), and 1 would be fair."
-            )
-        }
-        return notes
+        let isMore = ranking.figure == .throughput
+        let texts = ratios.map { FigureText.percent(isMore ? $0 - 1 : 1 - 1 / $0) }
+        return "\(texts[0]) \(isMore ? "more" : "less") than \(name) "
+            + "(interval: \(texts[1]) to \(texts[2]))"
     }
 }

@@ -2,12 +2,19 @@ internal import LatchkeyComparison
 
 /// A column of the terminal's table beside the ranked figure.
 struct TerminalColumn {
+    typealias Case = ComparisonReport.Case
     typealias Summary = ComparisonReport.Summary
 
     var heading: String
     /// What does not fit is left out, beginning with the greatest number.
     var order: Int
-    var text: (Summary) -> String?
+    var text: (Case) -> String?
+
+    private init(_ heading: String, _ order: Int, of text: @escaping (Case) -> String?) {
+        self.heading = heading
+        self.order = order
+        self.text = text
+    }
 
     private init(
         _ heading: String,
@@ -15,14 +22,19 @@ struct TerminalColumn {
         _ value: @escaping (Summary) -> Double?,
         _ text: @escaping (Double) -> String
     ) {
-        self.heading = heading
-        self.order = order
-        self.text = { value($0).map(text) }
+        self.init(heading, order) { value($0.summary).map(text) }
     }
 
-    /// From left to right: response, throughput in an open loop, wait, hold, and what they cost.
-    static func all(isOpen: Bool) -> [TerminalColumn] {
+    /// From left to right: how the ranked figure compares, response, throughput in an open loop,
+    /// wait, hold, and what they cost.
+    static func all(isOpen: Bool, _ ranking: Ranking) -> [TerminalColumn] {
         let (time, quantile) = (FigureText.duration, FigureText.quantile)
+        let comparison = [
+            Self("of best", -2) { ranking.shareOfBest($0).map(FigureText.percent) },
+            Self("interval", -1) { entry in
+                ranking.figure.spread(entry).map(ranking.figure.intervalText)
+            },
+        ]
         let loop =
             isOpen
             ? Self("ops/s", 3, { $0.operationsPerSecond.median }, FigureText.count)
@@ -47,6 +59,6 @@ struct TerminalColumn {
             Self("vol.sw/s", 13, \.voluntarySwitchesPerSecond, FigureText.count),
             Self("Jain", 6, \.jainIndex) { FigureText.fixed($0, 2) },
         ]
-        return response + (isOpen ? [loop] : []) + contention + (isOpen ? [] : [loop])
+        return comparison + response + (isOpen ? [loop] : []) + contention + (isOpen ? [] : [loop])
     }
 }

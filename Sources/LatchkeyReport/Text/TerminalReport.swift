@@ -1,6 +1,6 @@
 package import LatchkeyComparison
 
-/// The report for a terminal of at most 160 columns; tables need at least 80.
+/// The report for a terminal of at most 180 columns; tables need at least 80.
 ///
 /// One table for each workload: the ranked figure for every number of threads, and the other
 /// figures for the greatest number. A wider terminal shows more columns.
@@ -23,8 +23,8 @@ package struct TerminalReport {
         let method = report.settings.transport == .http
             ? HTTPComparison.method(report.settings.arrival) : ""
         let parts =
-            [heading] + workloads.map(section) + [warnings] + fittedWorkloads.map(fits)
-            + [crossovers, checks, recommendation, paragraphs([method])]
+            [heading] + workloads.map(section)
+            + [warnings, crossovers, checks, recommendation, paragraphs([method])]
         return parts.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
@@ -33,17 +33,11 @@ package struct TerminalReport {
     }
 
     private var heading: String {
-        let print = report.fingerprint
-        let machine = [
-            print.processorModel, FigureText.counted(print.processorsOnline, "processor"),
-            print.kernel.map { "Linux \($0)" }, "Swift \(print.swiftVersionAtLeast) or later",
-            "\(print.configuration) build", "Mutex: \(print.mutex.kind.rawValue)",
-        ]
         let settings = report.settings
         let time = FigureText.duration
         let cost = report.instrument
         return paragraphs([
-            machine.compactMap(\.self).joined(separator: ", "),
+            report.machine,
             "\(FigureText.counted(settings.repeats, "repeat")) of "
                 + "\(time(settings.durationSeconds * 1e9)), seed \(settings.seed), "
                 + (settings.transport == .http ? "over HTTP" : "in process"),
@@ -56,6 +50,7 @@ package struct TerminalReport {
 
     private var warnings: String {
         paragraphs(report.conditions.findings.map { "! " + $0 }, .bad)
+            + paragraphs(report.conditions.disturbances)
             + paragraphs(
                 report.isInterrupted ? ["Interrupted: only the finished part is shown."] : []
             )
@@ -67,9 +62,10 @@ package struct TerminalReport {
         let entries = (report.cases + report.baselines).filter { $0.workload == workload }
         let threads = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
             .sorted()
-        let columns = TerminalColumn.all(isOpen: workload.arrival != .closed).filter { column in
-            entries.contains { $0.threads == threads.last && column.text($0.summary) != nil }
-        }
+        let columns = TerminalColumn.all(isOpen: workload.arrival != .closed, ranking)
+            .filter { column in
+                entries.contains { $0.threads == threads.last && column.text($0) != nil }
+            }
         let tables = columns.map(\.order).uniqued().sorted(by: >).lazy.map { last in
             table(entries, threads, columns.filter { $0.order <= last })
         }
@@ -119,7 +115,7 @@ package struct TerminalReport {
                 [TextTable.Cell(name, emphasis)]
                     + threads.map { count in rankedFigure(own.first { $0.threads == count }) }
                     + columns.map { column in
-                        let text = last.flatMap { column.text($0.summary) }
+                        let text = last.flatMap(column.text)
                         return TextTable.Cell(text ?? "–", text == nil ? .faint : emphasis)
                     }
             )
@@ -133,9 +129,7 @@ package struct TerminalReport {
         }
         let figure = RankedFigure(entry.workload)
         let isBest = ranking.isBest(entry)
-        let text =
-            (figure.worseMode(entry) == nil ? "" : "~") + (RankedFigure.keepsUp(entry) ? "" : ">")
-            + (isBest ? "=" : "") + figure.text(spread.median)
+        let text = figure.marks(entry) + (isBest ? "=" : "") + figure.text(spread.median)
         let isBaseline = ComparisonReport.isBaseline(entry.strategy)
         return TextTable.Cell(text, isBest ? .good : isBaseline ? .faint : .none)
     }
@@ -147,52 +141,27 @@ package struct TerminalReport {
             ? "" : "= best, or no difference found to the best; "
         return switch RankedFigure(workload) {
         case .throughput:
-            "Median operations per second for each number of \(unit)s; \(best)~ has two modes."
+            "Median operations per second for each number of \(unit)s; \(best)~ two modes; ! one "
+                + "slow repeat."
         case .responseP99:
             "Median p99 of the response for each number of \(unit)s, counted from when an "
-                + "operation was due; \(best)~ has two modes; > did not keep up with the rate, and "
-                + "its response grows with the length of the run. \"due\" is the same response; "
+                + "operation was due; \(best)~ two modes; ! one slow repeat; > did not keep up with "
+                + "the rate, and its response grows with the length of the run. \"due\" is the same response; "
                 + "\"resp\" counts from when the operation began and hides stalls."
         }
     }
 
     // MARK: What follows from it
 
-    private var fittedWorkloads: [ComparisonReport.Workload] {
-        report.fits.map(\.workload).uniqued()
-    }
-
-    private func fits(_ workload: ComparisonReport.Workload) -> String {
-        func band(_ estimate: ComparisonReport.Estimate) -> String {
-            let figures = [estimate.value, estimate.low, estimate.high]
-                .map { FigureText.fixed($0, 3) }
-            return "\(figures[0]) [\(figures[1]), \(figures[2])]"
-        }
-        let fits = report.fits.filter { $0.workload == workload }
-        let table = TextTable(
-            headings: ["strategy", "contention σ", "coherency κ", "peak threads", "R²"],
-            rows: fits.map { fit in
-                [
-                    fit.strategy + (report.describesSweep(fit) ? "" : " ?"), band(fit.contention),
-                    band(fit.coherency), report.peakText(fit), FigureText.fixed(fit.rSquared, 2),
-                ].map { TextTable.Cell($0) }
-            }
-        )
-        let title =
-            "Universal Scalability Law"
-            + (fittedWorkloads.count > 1 ? ", " + WorkloadText.description(workload) : "")
-        return style.paragraph(title, .strong) + table.text(style: style)
-            + paragraphs(fits.allSatisfy(report.describesSweep) ? [] : [ComparisonReport.missNote])
-    }
-
     private var crossovers: String {
-        guard !report.crossovers.isEmpty else { return "" }
-        let left = report.crossovers.count - Self.crossoverCountMax
+        let shown = report.crossovers.filter { $0.touches(ranking.bestThree) }
+            .prefix(Self.crossoverCountMax)
+        guard !shown.isEmpty else { return "" }
+        let left = report.crossovers.count - shown.count
         return style.paragraph("Crossovers", .strong)
             + paragraphs(
-                report.crossovers.prefix(Self.crossoverCountMax).map {
-                    WorkloadText.crossing($0, namesWorkload: workloads.count > 1)
-                } + (left > 0 ? ["and \(left) more, in the JSON file and on the page."] : [])
+                shown.map { WorkloadText.crossing($0, namesWorkload: workloads.count > 1) }
+                    + (left > 0 ? ["and \(left) more, in the JSON file."] : [])
             )
     }
 
@@ -214,7 +183,8 @@ package struct TerminalReport {
 
     private var recommendation: String {
         guard let found = report.recommendation else { return "" }
-        return style.paragraph(found.sentence, .strong) + paragraphs([found.flip] + found.notes)
+        return paragraphs(found.news + [found.sentence], .strong)
+            + paragraphs([found.flip] + found.notes)
     }
 }
 

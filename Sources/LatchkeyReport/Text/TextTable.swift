@@ -58,7 +58,7 @@ package struct TerminalStyle: Sendable {
     package var usesColor: Bool
 
     /// On a narrower terminal a line would hold one word.
-    package static let widthRange = 20...160
+    package static let widthRange = 20...180
     private static let tableWidthMin = 80
 
     /// The width of tables, which are not cut for a narrower terminal.

@@ -49,7 +49,7 @@ enum WorkloadText {
 
     /// Where one strategy overtakes another, in a sentence.
     static func crossing(_ crossing: ComparisonReport.Crossover, namesWorkload: Bool) -> String {
-        let (from, to, at) = (crossing.from, crossing.to, crossing.at)
+        let (from, to) = (crossing.from, crossing.to)
         let place: String
         var dimensions = crossing.workload.dimensions
         switch crossing.axis {
@@ -57,14 +57,11 @@ enum WorkloadText {
             place =
                 "\(FigureText.fixed(from, 0)) and \(FigureText.fixed(to, 0)) "
                 + "\(threadNoun(crossing.workload))s"
-                // Between neighbours there is no number of threads to name.
-                + (to - from <= 1 ? "" : ", at about \(FigureText.fixed(at, 1)),")
         case .readRatio:
             dimensions.removeAll { $0.name == Workload.readRatioName }
             place =
                 "\(FigureText.percent(from)) and \(FigureText.percent(to)) reads"
                 + (crossing.threads.map { " " + threads($0, crossing.workload) } ?? "")
-                + ", at about \(FigureText.percent(at)),"
         }
         let phrases = dimensions.compactMap(\.phrase).joined(separator: ", ")
         let workload = namesWorkload ? " (\(phrases))" : ""
@@ -74,6 +71,13 @@ enum WorkloadText {
 
     static func threadNoun(_ workload: Workload) -> String {
         workload.threadMode == nil ? "thread" : "connection"
+    }
+}
+
+extension ComparisonReport.Crossover {
+    /// Whether one of the strategies is among these.
+    func touches(_ strategies: [String]) -> Bool {
+        strategies.contains(fasterBelow) || strategies.contains(fasterAbove)
     }
 }
 

@@ -1,0 +1,19 @@
+internal import Foundation
+internal import LatchkeyComparison
+
+extension ComparisonReport {
+    /// The machine and the build in one line.
+    var machine: String {
+        let facts = [
+            fingerprint.processorModel,
+            FigureText.counted(fingerprint.processorsOnline, "processor"),
+            fingerprint.kernel.map { "Linux \($0)" },
+            "Swift \(fingerprint.swiftVersionAtLeast) or later",
+            "\(fingerprint.configuration) build", "Mutex: \(fingerprint.mutex.kind.rawValue)",
+        ]
+        return facts.compactMap(\.self).joined(separator: ", ")
+    }
+
+    /// The day on which the run began.
+    var day: String { startedAt.formatted(.iso8601.year().month().day()) }
+}

@@ -1,0 +1,149 @@
+internal import Foundation
+package import LatchkeyComparison
+
+/// The report as Markdown for an issue or a pull request: fewer than 40 lines, with the machine.
+///
+/// The verdict comes first, then one table of the first workload, then what is needed to repeat the
+/// run. What does not fit is counted.
+package struct MarkdownReport {
+    package static let lineCountMax = 39
+    /// Lines of the table, without its head.
+    private static let rowCountMax = 17
+    private static let bulletCountMax = 7
+
+    private let report: ComparisonReport
+    private let ranking: Ranking
+
+    package init(_ report: ComparisonReport) {
+        self.report = report
+        ranking = Ranking(report)
+    }
+
+    package var text: String {
+        (verdict + table + footer).joined(separator: "\n") + "\n"
+    }
+
+    private var verdict: [String] {
+        let found = report.recommendation
+        let news = found?.news ?? []
+        let failed = report.verdicts.filter { $0.outcome == .failed }.map { verdict in
+            "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)'. "
+                + (verdict.finding ?? "")
+        }
+        let conditions = ranking.isRefused ? [] : report.conditions.disturbances
+        let notes = failed + [found?.flip ?? ""] + (found?.notes ?? []) + conditions
+        return Markdown.list(news, countMax: news.count)
+            + (found.map { [Markdown.strong($0.sentence), ""] } ?? [])
+            + Markdown.list(
+                notes.filter { !$0.isEmpty },
+                countMax: Self.bulletCountMax - news.count
+            )
+    }
+
+    private var table: [String] {
+        let workloads = report.cases.map(\.workload).uniqued()
+        guard let workload = workloads.first else { return [] }
+        let entries = (report.cases + report.baselines).filter { $0.workload == workload }
+        let threads = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
+            .sorted()
+        let wanted = ["of best", "interval", "wait p99", "cpu/op", "Jain"]
+        let columns = TerminalColumn.all(isOpen: workload.arrival != .closed, ranking).filter {
+            wanted.contains($0.heading)
+        }
+        let rows = ranking.order.compactMap { strategy -> [String]? in
+            let own = entries.filter { $0.strategy == strategy }
+            guard !own.isEmpty else { return nil }
+            let last = own.first { $0.threads == threads.last }
+            return [Markdown.escaped(strategy) + (last?.waitsForItself == true ? " \\*" : "")]
+                + threads.map { count in figure(own.first { $0.threads == count }) }
+                + columns.map { column in Markdown.escaped(last.flatMap(column.text) ?? "–") }
+        }
+        let left = rows.count - Self.rowCountMax
+        let unit = WorkloadText.threadNoun(workload)
+        let name = ranking.figure == .throughput ? "Operations per second" : "p99 of the response"
+        let title =
+            "\(name) by \(unit)s; other columns: "
+            + "\(WorkloadText.countedThreads(threads.last ?? 1, workload)). "
+            + "\(WorkloadText.description(workload)). Bold: best, or no difference found to the "
+            + "best; ~ two modes; ! one slow repeat."
+            + (workloads.count > 1
+                ? " \(FigureText.counted(workloads.count - 1, "more workload")) in the JSON." : "")
+        return [Markdown.escaped(title), ""]
+            + Markdown.table(
+                ["strategy"] + threads.map(String.init) + columns.map(\.heading),
+                Array(rows.prefix(Self.rowCountMax))
+            ) + (left > 0 ? ["", "and \(left) more rows in the JSON."] : []) + [""]
+    }
+
+    private func figure(_ entry: ComparisonReport.Case?) -> String {
+        guard let entry, let spread = ranking.figure.spread(entry) else { return "–" }
+        let text = ranking.figure.marks(entry) + ranking.figure.text(spread.median)
+        return ranking.isBest(entry) ? Markdown.strong(text) : Markdown.escaped(text)
+    }
+
+    private var footer: [String] {
+        [
+            Markdown.escaped(
+                "\(report.day), latchkey \(report.fingerprint.latchkeyVersion), \(report.machine); "
+                    + "no difference below \(FigureText.excess(report.conditions.leastRatio)) is "
+                    + "claimed."
+            ),
+            "",
+            Markdown.code(report.settings.commandLine),
+        ]
+    }
+}
+
+extension ReportDifference {
+    private static let markdownRowCountMax = 18
+    private static let markdownBulletCountMax = 8
+
+    /// The differences as Markdown: fewer than 40 lines.
+    package var markdown: String {
+        let left = found.count - Self.markdownRowCountMax
+        let table = table(Self.markdownRowCountMax)
+        let rows = table.rows.map { $0.map { Markdown.escaped($0.text) } }
+        let lines =
+            ["### latchkey compare: what changed", "", Markdown.strong(summary), ""]
+            + Markdown.list(newFailures + notes, countMax: Self.markdownBulletCountMax)
+            + (rows.isEmpty ? [] : Markdown.table(table.headings, rows) + [""])
+            + (left > 0 ? ["and \(left) more", ""] : []) + [Markdown.escaped(heading)]
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+/// Markdown from text that may hold anything, as a foreign report's does.
+private enum Markdown {
+    /// Text between backquotes stays code; elsewhere nothing is markup.
+    static func escaped(_ text: String) -> String {
+        let parts = TerminalStyle.withoutControls(text).components(separatedBy: "`")
+        return parts.enumerated().map { index, part in
+            let isCode = index % 2 == 1 && index < parts.count - 1
+            guard !isCode else { return "`\(part.replacing("|", with: "\\|"))`" }
+            let marked = part.map { "\\*_[]<>&|#~!".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+            // An odd backquote is a character.
+            return (index % 2 == 1 ? "\\`" : "") + marked
+        }.joined()
+    }
+
+    static func strong(_ text: String) -> String { text.isEmpty ? "" : "**\(escaped(text))**" }
+
+    static func code(_ text: String) -> String {
+        "`\(TerminalStyle.withoutControls(text).replacing("`", with: "'"))`"
+    }
+
+    /// Ends with an empty line, unless it is empty.
+    static func list(_ items: [String], countMax: Int) -> [String] {
+        let left = items.count - countMax
+        let lines =
+            items.prefix(countMax).map { "- \(escaped($0))" }
+            + (left > 0 ? ["- and \(left) more in the JSON"] : [])
+        return lines.isEmpty ? [] : lines + [""]
+    }
+
+    static func table(_ headings: [String], _ rows: [[String]]) -> [String] {
+        func line(_ cells: [String]) -> String { "| " + cells.joined(separator: " | ") + " |" }
+        let rule = headings.indices.map { $0 == 0 ? "---" : "---:" }
+        return [line(headings), line(rule)] + rows.map { line($0) }
+    }
+}

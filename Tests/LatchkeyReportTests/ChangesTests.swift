@@ -1,0 +1,123 @@
+import Foundation
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyComparison
+@testable import LatchkeyReport
+
+/// Crossovers and cliffs along the measured points.
+struct ChangesTests {
+    private func sweep(_ rates: [Double]) -> [Int: [Double]] {
+        Dictionary(uniqueKeysWithValues: zip([1, 2, 4, 8], rates.map(steady)))
+    }
+
+    @Test func `strategies cross between the two neighbours at which the order changes`() {
+        // A straight line from 1 to 8 would put the crossing at 1.4, where nothing crosses.
+        let report = ComparisonReport.plain([
+            .mutex: sweep([50e6, 30e6, 20e6, 1e6]), .monitor: sweep([30e6, 10e6, 8e6, 7e6]),
+        ])
+        #expect(
+            Ranking(report).crossovers == [
+                ComparisonReport.Crossover(
+                    axis: .threads,
+                    workload: SampleReport.workload(),
+                    from: 4,
+                    to: 8,
+                    fasterBelow: "mutex",
+                    fasterAbove: "monitor"
+                )
+            ]
+        )
+    }
+
+    @Test func `a change through a point without a difference has no place, and is not told`() {
+        let report = ComparisonReport.plain([
+            .lock: sweep([50e6, 30e6, 20e6, 10e6]), .spin: sweep([40e6, 30e6, 25e6, 15e6]),
+        ])
+        #expect(Ranking(report).crossovers.isEmpty)
+    }
+
+    @Test func `what the noise does not allow to claim crosses nothing`() {
+        var report = ComparisonReport.plain([
+            .lock: sweep([50e6, 30e6, 20e6, 10e6]), .spin: sweep([40e6, 36e6, 25e6, 15e6]),
+        ])
+        #expect(Ranking(report).crossovers.map(\.from) == [1])
+        report.conditions.leastRatio = 1.3
+        #expect(Ranking(report).crossovers.isEmpty)
+    }
+
+    @Test func `where ranking is refused there are neither crossovers nor cliffs`() {
+        var report = ComparisonReport.plain([
+            .lock: sweep([50e6, 30e6, 20e6, 10e6]), .mutex: sweep([60e6, 36e6, 25e6, 4e4]),
+        ])
+        #expect(report.concluded().crossovers.count == 1)
+        #expect(report.concluded().cliffs.count == 1)
+        report.conditions.ranking = .refused
+        report.conditions.findings = ["This is a debug build."]
+        let refused = report.concluded()
+        #expect(refused.crossovers.isEmpty && refused.cliffs.isEmpty)
+        #expect(refused.recommendation?.news == [])
+    }
+
+    @Test func `strategies cross over the read ratio, too`() {
+        func cases(_ ratio: Double, _ lock: Double, _ other: Double) -> [ComparisonReport.Case] {
+            ComparisonReport.plain(
+                [.lock: [2: steady(lock)], .readWriteLock: [2: steady(other)]],
+                workload: SampleReport.workload(readRatio: ratio)
+            ).cases
+        }
+        var report = ComparisonReport.plain([.lock: [:], .readWriteLock: [:]])
+        report.cases = cases(0, 2e6, 1e6) + cases(0.5, 15e5, 12e5) + cases(1, 1e6, 2e6)
+        let found = Ranking(report).crossovers
+        #expect(found.map(\.axis) == [.readRatio])
+        #expect(found.map(\.from) == [0.5] && found.map(\.to) == [1])
+        #expect(found.map(\.threads) == [2])
+        #expect(found.map(\.fasterAbove) == ["read-write-lock"])
+    }
+
+    @Test func `an open loop has neither crossovers nor cliffs`() {
+        let report = SampleReport(strategies: [.lock, .spin], threads: [1, 2]).open {
+            $0 == .lock ? 20_000 : 10_000
+        }
+        #expect(Ranking(report).crossovers.isEmpty && Ranking(report).cliffs.isEmpty)
+    }
+
+    @Test func `a fall by more than a factor of 3 between neighbours is the first news`() throws {
+        let report = ComparisonReport.plain([
+            .lock: sweep([40e6, 14e6, 13e6, 12e6]), .mutex: sweep([50e6, 6.9e6, 6.5e6, 39e3]),
+        ]).concluded()
+        #expect(report.cliffs.map(\.strategy) == ["mutex", "mutex"])
+        #expect(report.cliffs.map(\.toThreads) == [8, 2], "the deepest first")
+        let news = try #require(report.recommendation?.news)
+        #expect(
+            news.first
+                == "`mutex` collapses between 4 and 8 threads: 6.50M to 39.0k operations per second."
+        )
+        let terminal = TerminalReport(report, style: TerminalStyle(width: 120, usesColor: false))
+        for text in [terminal.text, MarkdownReport(report).text] {
+            let cliff = try #require(text.range(of: "`mutex` collapses between 4 and 8 threads"))
+            let mean = try #require(text.range(of: "geometric mean"))
+            #expect(cliff.lowerBound < mean.lowerBound)
+        }
+    }
+
+    @Test func `many cliffs are counted, and a fall in the noise is none`() {
+        let many = ComparisonReport.plain([
+            .lock: sweep([40e6, 4e6, 4e6, 4e6]), .mutex: sweep([50e6, 5e6, 5e6, 5e6]),
+            .spin: sweep([50e6, 6e6, 6e6, 6e6]), .ticket: sweep([50e6, 7e6, 7e6, 7e6]),
+            .adaptive: sweep([50e6, 8e6, 8e6, 8e6]),
+        ]).concluded()
+        #expect(many.cliffs.count == 5)
+        #expect(many.recommendation?.news.count == 4)
+        #expect(
+            many.recommendation?.news.last
+                == "Falls by more than a factor of 3 between neighbouring points also: `ticket` and "
+                + "`adaptive` (`cliffs` in the JSON)."
+        )
+        let noisy = ComparisonReport.plain([
+            .lock: sweep([1e6, 1e6, 1e6, 1e6]),
+            .mutex: [1: [2e6, 5e6, 10e6, 15e6, 30e6], 2: [1e6, 2e6, 3e6, 4e6, 5e6]],
+        ])
+        #expect(Ranking(noisy).cliffs.isEmpty)
+    }
+}

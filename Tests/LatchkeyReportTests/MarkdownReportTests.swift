@@ -1,0 +1,94 @@
+import Foundation
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyComparison
+@testable import LatchkeyReport
+
+struct MarkdownReportTests {
+    private func text(_ report: ComparisonReport) -> String {
+        MarkdownReport(report.concluded()).text
+    }
+
+    @Test func `the verdict, a table and the machine are fewer than 40 lines`() {
+        var report = SampleReport(
+            workloads: [SampleReport.workload(), SampleReport.workload(readRatio: 0.9)]
+        ).make()
+        report.conditions.disturbances = ["Other processes kept 1.20 processors busy.", "So."]
+        report.isInterrupted = true
+        let lines = text(report).split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= MarkdownReport.lineCountMax + 1, "\(lines.count)")
+        let text = text(report)
+        for part in [
+            "**Use `", "Linux 6.18.0", "2 processors", "Example \\<CPU\\> \\& Co", "release build",
+            "`latchkey compare --transport memory", "| strategy | 1 | 2 | 4 | 8 | of best |",
+            "1 more workload in the JSON.",
+        ] {
+            #expect(text.contains(part), "\(part) in \(text)")
+        }
+    }
+
+    @Test func `a small report looks like this`() {
+        let report = ComparisonReport.plain([
+            .lock: [1: steady(4e6), 8: steady(1e6)], .mutex: [1: steady(8e6), 8: steady(1e4)],
+        ])
+        #expect(
+            text(report) == """
+                - `mutex` collapses between 1 and 8 threads: 8.00M to 10.0k operations per second.
+                - `lock` collapses between 1 and 8 threads: 4.00M to 1.00M operations per second.
+
+                **Use `lock`: on 1 to 8 threads (50 % reads, section 50 ns, outside 200 ns) it \
+                completes 2.00M operations per second (geometric mean: 4.00M on 1 thread, 1.00M on \
+                8 threads), 7.07 times as many as the next best, `mutex` (interval: 6.97 to 7.17).**
+
+                - The answer changes: on 1 thread `mutex` is ahead (by a factor of 2).
+
+                Operations per second by threads; other columns: 8 threads. 50 % reads, section \
+                50 ns, outside 200 ns. Bold: best, or no difference found to the best; \\~ two \
+                modes; \\! one slow repeat.
+
+                | strategy | 1 | 8 | of best | interval | wait p99 | cpu/op | Jain |
+                | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+                | lock | 4.00M | **1.00M** | 100 % | 990k–1.01M | – | – | 1.00 |
+                | mutex | **8.00M** | 10.0k | 1 % | 9.90–10.1k | – | – | 1.00 |
+
+                2025-06-15, latchkey 0.1.0, Example \\<CPU\\> \\& Co, 2 processors, Linux 6.18.0, \
+                Swift 6.3.1 or later, release build, Mutex: priority-inheriting-futex; no \
+                difference below 0 % is claimed.
+
+                `latchkey compare --transport memory --strategies lock,mutex --threads 1,8 \
+                --read-ratio 0.5 --section 50 --outside 200 --keys 1 --skew uniform --stripes 1 \
+                --arrival closed --duration 0.15 --repeats 5 --seed 1`
+
+                """
+        )
+    }
+
+    @Test func `text from a foreign report is no markup`() {
+        var report = ComparisonReport.plain([.lock: [1: steady(2e6)], .spin: [1: steady(1e6)]])
+        report.fingerprint.processorModel = "<img src=x> | **a** `b"
+        report.cases[0].strategy = "a|b`c"
+        let text = text(report)
+        #expect(text.contains("\\<img src=x\\> \\| \\*\\*a\\*\\* \\`b"))
+        #expect(!text.contains(", <img"))
+        #expect(!text.contains("| a|b"))
+    }
+
+    @Test func `what changed between two reports is a page and Markdown, too`() throws {
+        let before = SampleReport(seed: 1).make()
+        var slow = SampleReport(seed: 2)
+        slow.speed = { kind, _ in kind == .spin ? 0.5 : 1 }
+        var after = slow.make()
+        after.fingerprint.processorModel = "<b>"
+        let difference = try ReportDifference(from: before, against: after)
+        #expect(difference.isWorse)
+        let markdown = difference.markdown
+        #expect(markdown.split(separator: "\n", omittingEmptySubsequences: false).count < 40)
+        #expect(markdown.contains("| spin | on 1 thread | throughput |"))
+        let page = difference.html
+        #expect(page.contains("<td>spin</td><td>on 1 thread</td><td>throughput</td>"))
+        #expect(page.contains("&lt;b&gt;") && !page.contains("<b>"))
+        #expect(!page.contains("<script") && !page.contains("http://"))
+        for text in [markdown, page] { #expect(text.contains(" worse, ")) }
+    }
+}
