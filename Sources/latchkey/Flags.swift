@@ -125,7 +125,8 @@ struct FlagValues {
         _ command: String
     ) -> UsageError {
         let name = argument.prefix { $0 != "=" }
-        let nearest = argument.hasPrefix("-")
+        let nearest =
+            argument.hasPrefix("-")
             ? Suggestion.nearest(to: String(name.drop { $0 == "-" }), among: flags.map(\.name))
             : nil
         let suggestion = nearest.map { " Did you mean '--\($0)'?" } ?? ""

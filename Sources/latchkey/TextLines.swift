@@ -90,7 +90,8 @@ enum TextLines {
 
         func lines(_ width: Int) -> String {
             guard !text.isEmpty else { return "" }
-            let indent = isTableLine && first.count > width / Self.columnShareMax
+            let indent =
+                isTableLine && first.count > width / Self.columnShareMax
                 ? first.prefix { $0 == " " }.count + 4 : first.count
             return TextLines.wrapped(text, first: first, indent: indent, width: width)
         }

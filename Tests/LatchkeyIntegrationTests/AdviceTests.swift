@@ -4,13 +4,10 @@ import Testing
 
 /// The advice that follows from planted readings.
 @Suite struct AdviceTests {
-    private static let names = ["lock", "adaptive", "spin"]
-
     /// Ten slices of a second, with 100,000 accesses and a busy processor each.
     ///
-    /// - Parameters:
-    ///   - waits: The mean wait of an access in microseconds, of the serving strategy.
-    ///   - shadows: The same of shadows, and by how much it goes up and down from slice to slice.
+    /// The waits are the means of an access in microseconds; those of a shadow go up and down from
+    /// slice to slice by its noise.
     private func observation(
         wait: Double,
         shadows: [String: (wait: Double, noise: Double)] = [:],

@@ -1,4 +1,5 @@
 import LatchkeyComparison
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -28,7 +29,8 @@ struct CompareFlagTests {
         #expect(timed.sectionNanoseconds == [50, 75, 1_000, 10_000])
         #expect(timed.outside.map(\.rawValue) == ["200", "scaled:1000", "2000000"])
         #expect(timed.durationSeconds == 0.02)
-        #expect(try settings(["--section", "1us..8us"]).sectionNanoseconds == [1000, 2000, 4000, 8000])
+        let range = try settings(["--section", "1us..8us"])
+        #expect(range.sectionNanoseconds == [1_000, 2_000, 4_000, 8_000])
         #expect(try settings(["--duration", "2"]).durationSeconds == 2)
         #expect(try settings(["--duration", "0.5m"]).durationSeconds == 30)
         for bad in ["0.5ns", "1 us", "11ms", "us"] {
@@ -41,9 +43,9 @@ struct CompareFlagTests {
         var long = ComparisonSettings()
         (long.strategies, long.threads, long.repeats) = ([.lock, .spin], [1, 2, 4], 1000)
         long.readRatios = [0, 0.5]
-        let run = try ComparisonRun(long, version: "")
-        #expect(run.announcement(seconds: 300) == nil)
-        let sentence = try #require(run.announcement(seconds: 4_430))
+        let planned = try ComparisonRun(long, version: "")
+        #expect(planned.announcement(seconds: 300) == nil)
+        let sentence = try #require(planned.announcement(seconds: 4_430))
         #expect(
             sentence.hasPrefix(
                 "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 150 ms, warm-up, "

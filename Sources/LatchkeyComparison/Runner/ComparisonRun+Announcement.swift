@@ -3,8 +3,6 @@ extension ComparisonRun {
     private static let announcedSeconds = 300.0
 
     /// How long a long run takes, and why, in a few sentences; `nil` for a shorter run.
-    ///
-    /// - Parameter seconds: The time that the run will take.
     package func announcement(seconds: Double) -> String? {
         guard seconds > Self.announcedSeconds else { return nil }
         let strategies = FigureText.counted(settings.strategies.count, "strategy")

@@ -29,8 +29,10 @@ package struct HTTPServerError: Error, Sendable {
 
         /// The system's message for the number, such as "Address already in use".
         package var reason: String {
-            let text = call == "getaddrinfo" ? unsafe gai_strerror(number) : unsafe strerror(number)
-            return unsafe text.map { unsafe String(cString: $0) } ?? "error \(number)"
+            if call == "getaddrinfo" {
+                return unsafe String(cString: gai_strerror(number))
+            }
+            return unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
         }
     }
 

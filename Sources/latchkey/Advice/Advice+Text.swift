@@ -74,7 +74,9 @@ extension Advice {
                 + "\(FigureText.count(operationsPerSecond)) accesses/s",
             contendedRatio.map { "\(FigureText.percent($0)) contended" },
             waitMeanNanoseconds.map { "wait \(time($0)) on average" },
-            waitP99NanosecondsMax.map { $0.isFinite ? "99 % of the waits at most \(time($0))" : "" },
+            waitP99NanosecondsMax.map { bound in
+                bound.isFinite ? "99 % of the waits at most \(time(bound))" : ""
+            },
             holdMeanNanoseconds.map { "hold \(time($0)) on average" },
             holdShare.map { "\(FigureText.percent($0)) of the busy time" },
             waitShareOfRequests.map { "waiting is \(FigureText.percent($0)) of a request's time" },
