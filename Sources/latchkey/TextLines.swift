@@ -81,18 +81,23 @@ enum TextLines {
         /// Whether this line goes on with the paragraph before it.
         func continues(_ other: Paragraph) -> Bool {
             guard !isTableLine, !text.isEmpty, !other.text.isEmpty else { return false }
-            let isCommand = [self, other].contains {
-                $0.text.hasPrefix("latchkey ") || $0.text.hasPrefix("Usage: ")
-                    || $0.text.hasPrefix("--") || $0.text.hasSuffix(":")
-            }
-            return !isCommand && first.count == other.first.count
+            return !isCommand && !other.isCommand && first.count == other.first.count
+        }
+
+        private static let usage = "Usage: "
+
+        private var isCommand: Bool {
+            ["latchkey ", "latchkey: ", Self.usage, "--"].contains { text.hasPrefix($0) }
         }
 
         func lines(_ width: Int) -> String {
             guard !text.isEmpty else { return "" }
-            let indent =
-                isTableLine && first.count > width / Self.columnShareMax
-                ? first.prefix { $0 == " " }.count + 4 : first.count
+            var indent = first.count
+            if isTableLine, indent > width / Self.columnShareMax {
+                indent = first.prefix { $0 == " " }.count + 4
+            } else if isCommand {
+                indent += 4 + (text.hasPrefix(Self.usage) ? Self.usage.count : 0)
+            }
             return TextLines.wrapped(text, first: first, indent: indent, width: width)
         }
     }
