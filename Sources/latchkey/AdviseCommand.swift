@@ -133,6 +133,7 @@ enum AdviseCommand {
                 seconds: start.duration(to: .now) / .seconds(1),
                 slices: slices,
                 samplingMean: max(1, row.samplingMean),
+                isDebugBuild: report.isOfDebugBuild,
                 clockSeconds: (row.overhead?.clockNanoseconds ?? 0) / 1e9,
                 incomparable: Set(
                     report.rows.filter { $0.traits["asynchronousWrites"] == true }.map(\.strategy)

@@ -15,6 +15,7 @@ extension Advice {
         case .switch:
             "Switch to \(switchTo ?? ""): it would save "
                 + "\(candidates.first { $0.strategy == switchTo }.map(Self.gain) ?? "")."
+        case .undecided: "Your lock costs much, and shadows cannot tell which costs less."
         case .shadowsNeeded: "Your lock costs enough to try other strategies."
         case .incomparable: "\(strategy) cannot be compared with other strategies here."
         case .tooLittleTraffic: "There is too little traffic to tell: keep \(strategy) for now."
@@ -36,6 +37,11 @@ extension Advice {
         case .shadowsNeeded:
             "\(time). Start the service with --shadow \(shadowsToTry) and ask again: shadows get a "
                 + "part of the live operations and show what each strategy would save."
+        case .undecided:
+            "\(time). A wait is \(Self.time(waitMeanNanoseconds)) on average, but "
+                + "\(Self.time(shadowWaitMeanNanoseconds)) in its own shadow: the lock lets "
+                + "operations through one by one, so that no shadow is contended as it is. "
+                + "'latchkey compare' measures the strategies under the same contention."
         case .incomparable:
             "\(time), but its writes are applied later, so that its waits are of another kind. "
                 + "'latchkey compare --transport http' compares all strategies by their answers."
@@ -62,11 +68,11 @@ extension Advice {
         case .keep:
             return "That changes when a strategy saves \(least) of the busy time or more, and its "
                 + "interval does not reach 0."
-        case .shadowsNeeded, .incomparable, .tooLittleTraffic: return ""
+        case .undecided, .shadowsNeeded, .incomparable, .tooLittleTraffic: return ""
         }
     }
 
-    /// What was measured.
+    /// The measured figures.
     var figures: String {
         let time = FigureText.duration
         let parts = [
@@ -85,9 +91,18 @@ extension Advice {
     }
 
     private var note: String {
-        guard verdict != .notBottleneck, !incomparable.isEmpty else { return "" }
-        return "Not compared: \(incomparable.joined(separator: ", ")), because their writes are "
-            + "applied later."
+        let isCompared = verdict != .notBottleneck && !incomparable.isEmpty
+        return [
+            isDebugBuild ? "The service is a debug build: its figures say little." : "",
+            isCompared
+                ? "Not compared, because they apply writes later: "
+                    + incomparable.joined(separator: ", ") + "."
+                : "",
+        ].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    private static func time(_ nanoseconds: Double?) -> String {
+        nanoseconds.map(FigureText.duration) ?? "–"
     }
 
     private var shadowsToTry: String {

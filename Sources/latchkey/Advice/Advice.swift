@@ -7,11 +7,17 @@ internal import LatchkeyReport
 /// for the lock. A strategy that spins waits on the processor, so that its waits are in both, and a
 /// share of 5.3 % reads as 5 %. Only if the share is large enough are other strategies looked at, and
 /// then their shadows, which get the same operations as the shadow of the serving strategy.
+///
+/// A shadow gets an operation after the serving lock has let it through. Where that lock is jammed,
+/// operations come to the shadows one by one, and no shadow is contended. A gain that is found there
+/// is too small rather than too large, but that none is found says nothing.
 struct Advice: Encodable, Equatable {
     enum Verdict: String, Encodable {
         case notBottleneck = "not-bottleneck"
         case keep
         case `switch`
+        /// The lock costs much, and its shadows are not contended as it is.
+        case undecided
         /// The lock costs much, and nothing is known about other strategies.
         case shadowsNeeded = "shadows-needed"
         /// The lock costs much, and its waits say nothing beside those of other strategies.
@@ -44,6 +50,8 @@ struct Advice: Encodable, Equatable {
     /// The part of the time of a request for properties in which it waits for the lock.
     var waitShareOfRequests: Double?
     var waitMeanNanoseconds: Double?
+    /// The same of the serving strategy's shadow.
+    var shadowWaitMeanNanoseconds: Double?
     var holdMeanNanoseconds: Double?
     /// A bound that 99 % of the waits do not exceed.
     var waitP99NanosecondsMax: Double?
@@ -51,6 +59,8 @@ struct Advice: Encodable, Equatable {
     var candidates: [Candidate]
     /// Shadows that are not compared, because their writes are applied later.
     var incomparable: [String]
+    /// Figures of a debug build say nothing about the strategies.
+    var isDebugBuild: Bool
 
     /// Below this share of the busy time, a lock is no bottleneck, and a gain is none.
     static let shareMin = 0.05
@@ -60,6 +70,8 @@ struct Advice: Encodable, Equatable {
     static let sliceCountMin = 5
     /// A strategy is not recommended if its p99 wait is more than this many times as long.
     static let waitP99RatioMax = 10.0
+    /// If the serving lock waits longer than its shadow by more than this, the shadows are too quiet.
+    static let shadowWaitRatioMax = 2.0
 
     init(_ seen: Observation) {
         let whole = seen.whole
@@ -70,6 +82,7 @@ struct Advice: Encodable, Equatable {
         strategy = seen.strategy
         seconds = seen.seconds
         operationsPerSecond = serving.operations / seen.seconds
+        isDebugBuild = seen.isDebugBuild
         incomparable = whole.shadows.keys.filter { seen.incomparable.contains($0) }.sorted()
         candidates = []
         verdict = .tooLittleTraffic
@@ -82,6 +95,9 @@ struct Advice: Encodable, Equatable {
         holdShare = serving.hold.count > 0 ? serving.hold.seconds / busySeconds : nil
         waitShareOfRequests = share(waitSeconds, of: whole.requests.seconds).map { min(1, $0) }
         waitMeanNanoseconds = waitSeconds / serving.wait.count * 1e9
+        shadowWaitMeanNanoseconds = whole.shadows[strategy]?.wait.mean.map {
+            max(0, $0 - seen.clockSeconds) * 1e9
+        }
         holdMeanNanoseconds = serving.hold.mean.map { $0 * 1e9 }
         waitP99NanosecondsMax = serving.waitBound(0.99).map { $0 * 1e9 }
         let scale = serving.operations / busySeconds
@@ -104,7 +120,8 @@ struct Advice: Encodable, Equatable {
             verdict = .switch
             switchTo = best.strategy
         } else {
-            verdict = .keep
+            let ratio = (serving.wait.mean ?? 0) / (whole.shadows[strategy]?.wait.mean ?? .infinity)
+            verdict = ratio > Self.shadowWaitRatioMax ? .undecided : .keep
         }
     }
 

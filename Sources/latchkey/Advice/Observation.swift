@@ -16,6 +16,7 @@ struct Observation: Equatable {
     var slices: [Slice]
     /// One access in so many was timed on average.
     var samplingMean = 1
+    var isDebugBuild = false
     /// What a timed wait has besides the wait: a reading of the clock.
     var clockSeconds = 0.0
     /// Strategies whose waits cannot be compared with those of others, because their writes are
