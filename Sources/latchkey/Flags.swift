@@ -3,10 +3,10 @@ internal import LatchkeySettings
 
 /// Command-line flags: their table, their help text and their values.
 ///
-/// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice; a flag
-/// that is not given has the value of the environment variable `LATCHKEY_FLAG`, or else the default;
-/// every value is checked against its bounds; each error is a sentence, with the name that was
-/// probably meant.
+/// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice; a
+/// flag that is not given has the value of the environment variable `LATCHKEY_FLAG`, or else the
+/// default; every value is checked against its bounds; each error is a sentence, with the name that
+/// was probably meant.
 struct Flag {
     typealias Value = SettingValues
 

@@ -112,8 +112,8 @@ enum Latchkey {
         """
 }
 
-/// Writes an error to standard error: one line, which is broken between words where the width of the
-/// terminal is known.
+/// Writes an error to standard error: one line, which is broken between words where the width of
+/// the terminal is known.
 func complain(_ message: String) {
     let isKnown = isatty(2) == 1 || ProcessInfo.processInfo.environment["COLUMNS"] != nil
     let text = "latchkey: \(message)"

@@ -156,7 +156,7 @@ struct CommandLineTests {
             #expect(bodyBytes?.text(in: configuration) == "\(count)")
         }
         for flag in [
-            "--drain-seconds=0.5s", "--drain-seconds=500ms", "--drain-seconds=1.5",
+            "--drain-seconds=0.5s", "--drain-seconds=500ms", "--drain-seconds=90.0",
             "--drain-seconds=2d", "--drain-seconds=s", "--drain-seconds=2h30m",
             "--drain-seconds=25h", "--max-body-bytes=1.0001KiB", "--max-body-bytes=2GiB",
             "--max-body-bytes=1kib", "--port=8kB", "--port=80s", "--max-body-bytes=99999999999TiB",

@@ -35,7 +35,8 @@ package enum HealthProbe {
     /// Sends the request and returns the status and the body of the answer, which ends with the
     /// connection.
     ///
-    /// The host can be a name. Resolving the name may block, and connecting, sending and receiving for the given time each.
+    /// The host can be a name. Resolving it may block, and so may connecting, sending and
+    /// receiving, for the given time each.
     package static func answer(
         host: String,
         port: UInt16,

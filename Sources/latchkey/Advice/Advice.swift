@@ -5,12 +5,12 @@ internal import LatchkeyReport
 /// The question behind all figures is what a lock that costs nothing would give. That is the share
 /// of the *busy time*, which is the service's processor time and the time in which its threads wait
 /// for the lock. A strategy that spins waits on the processor, so that its waits are in both, and a
-/// share of 5.3 % reads as 5 %. Only if the share is large enough are other strategies looked at, and
-/// then their shadows, which get the same operations as the shadow of the serving strategy.
+/// share of 5.3 % reads as 5 %. Only if the share is large enough are other strategies looked at:
+/// their shadows, which get the same operations as the shadow of the serving strategy.
 ///
 /// A shadow gets an operation after the serving lock has let it through. Where that lock is jammed,
-/// operations come to the shadows one by one, and no shadow is contended. A gain that is found there
-/// is too small rather than too large, but that none is found says nothing.
+/// operations come to the shadows one by one, and no shadow is contended. A gain that is found
+/// there is too small rather than too large, but that none is found says nothing.
 struct Advice: Encodable, Equatable {
     enum Verdict: String, Encodable {
         case notBottleneck = "not-bottleneck"
@@ -70,7 +70,7 @@ struct Advice: Encodable, Equatable {
     static let sliceCountMin = 5
     /// A strategy is not recommended if its p99 wait is more than this many times as long.
     static let waitP99RatioMax = 10.0
-    /// If the serving lock waits longer than its shadow by more than this, the shadows are too quiet.
+    /// If the serving lock waits longer than its shadow by more than this, shadows are too quiet.
     static let shadowWaitRatioMax = 2.0
 
     init(_ seen: Observation) {
