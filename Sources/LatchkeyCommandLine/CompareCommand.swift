@@ -28,6 +28,7 @@ package enum CompareCommand {
           latchkey compare
           latchkey compare --preset cache --threads 1..16 --html cache.html
           latchkey compare --strategies lock,spin,mutex --read-ratio 0,0.5,0.99
+          latchkey compare --section 50ns,1us,10us --json - | jq .recommendation
 
         Status:
           0    finished; with --against, nothing is worse beyond the noise
@@ -91,7 +92,7 @@ package enum CompareCommand {
 
     /// Prints an error, which may quote a file, and ends the program.
     private static func fail(_ message: String) -> Never {
-        say("\(programName): \(TerminalStyle.withoutControls(message))\n", to: 2)
+        complain(TerminalStyle.withoutControls(message))
         exit(2)
     }
 
@@ -117,23 +118,33 @@ package enum CompareCommand {
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
-        let outcome = orFail {
+        let run = orFail {
             try ComparisonRun(
                 settings,
                 version: latchkeyVersion,
                 executable: program,
                 catalogue: catalogue,
                 trace: trace
-            ).run(
+            )
+        }
+        var isAnnounced = false
+        let outcome = orFail {
+            try run.run(
                 isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
                 whenReady: { if !settings.isForced { awaitQuiet() } },
-                progress: { line.show($0) }
+                progress: { progress in
+                    if !isAnnounced, let seconds = progress.remainingSeconds {
+                        run.announcement(seconds: seconds).map { complain($0) }
+                    }
+                    isAnnounced = true
+                    line.show(progress)
+                }
             )
         }
         line.finish()
         var report = outcome.report
         guard !report.cases.isEmpty || status(of: report) != 0 else {
-            say("\(programName): interrupted before anything was finished.\n", to: 2)
+            complain("interrupted before anything was finished.")
             exit(130)
         }
         report.conclude(isForced: settings.isForced)
@@ -167,7 +178,7 @@ package enum CompareCommand {
     private static func awaitQuiet() {
         QuietMachine.wait(
             isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
-            say: { say("\(programName): \(TerminalStyle.withoutControls($0))\n", to: 2) }
+            say: { complain(TerminalStyle.withoutControls($0)) }
         )
     }
 
@@ -295,7 +306,7 @@ package enum CompareCommand {
                     try ReportFile.write(bytes, to: values.text(file.name))
                 }
             } catch {
-                say("\(programName): \(error)\n", to: 2)
+                complain("\(error)")
                 isWritten = false
             }
         }

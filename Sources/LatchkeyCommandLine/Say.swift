@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyReport
 
 /// The version of the package.
 package let latchkeyVersion = "0.1.0"
@@ -6,6 +7,15 @@ package let latchkeyVersion = "0.1.0"
 /// The name under which the program was started, for messages.
 package let programName = (CommandLine.arguments.first ?? "").split(separator: "/").last
     .map(String.init) ?? "latchkey"
+
+/// Writes an error to standard error: one line, which is broken between words where the width of
+/// the terminal is known.
+package func complain(_ message: String) {
+    let isKnown = isatty(2) == 1 || ProcessInfo.processInfo.environment["COLUMNS"] != nil
+    let text = "\(programName): \(message)"
+    let width = TerminalStyle(descriptor: 2).width
+    say((isKnown ? TextLines.wrapped(text, indent: 2, width: width) : text) + "\n", to: 2)
+}
 
 /// Writes text to a file descriptor.
 ///

@@ -91,7 +91,7 @@ enum ContentionFamilies {
             .count(UInt64($0.reading.waiters))
         },
         byMeter(
-            "latchkey_lock_owner_changes_total",
+            "latchkey_lock_hand_offs_total",
             "Exclusive entries that followed an entry of another thread."
         ) { .count($0.reading.handOffs) },
         byMeter(
@@ -161,12 +161,15 @@ struct MeterReading {
 
     var labels: Labels { labels(nil) }
 
-    /// A named lock has its name as a label, and whatever is not the serving strategy its role.
+    /// A named lock has its name as a label.
+    ///
+    /// A strategy of the service has its role, the serving one too, so that a sum over one role
+    /// does not count the operations of shadows twice.
     func labels(_ mode: AccessMode?) -> Labels {
         var pairs = [(name: "strategy", value: meter.strategy)]
         if let lock = meter.lock { pairs.insert(("lock", lock), at: 0) }
         if let mode { pairs.append(("mode", mode.rawValue)) }
-        if meter.role != .serving { pairs.append(("role", meter.role.rawValue)) }
+        if meter.lock == nil { pairs.append(("role", meter.role.rawValue)) }
         return Labels(pairs)
     }
 }

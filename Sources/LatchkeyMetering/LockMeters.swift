@@ -86,7 +86,8 @@ public final class LockMeters: Sendable {
 
     /// The figures since each meter was made, in Prometheus' text format, version 0.0.4.
     ///
-    /// The names and labels are those of the service's `/metrics`, with the label `lock` in front.
+    /// The names and labels are those of the service's `/metrics`, with the label `lock` in front
+    /// and without `role`.
     /// Serve it as `text/plain; version=0.0.4; charset=utf-8`.
     public var prometheus: String { ContentionMeters.text(sorted) }
 

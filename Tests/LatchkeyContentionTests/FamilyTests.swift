@@ -44,15 +44,19 @@ import Testing
         let lines = Set(
             String(decoding: registry.text(.text), as: UTF8.self).split(separator: "\n")
         )
+        func bucket(_ bound: String, _ count: Int) -> String {
+            "latchkey_lock_wait_seconds_bucket"
+                + #"{strategy="lock",mode="write",role="serving",le="\#(bound)"} \#(count)"#
+        }
         for line in [
-            #"latchkey_lock_acquisitions_total{strategy="lock",mode="write"} 2"#,
-            #"latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",le="1e-07"} 0"#,
-            #"latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",le="2e-07"} 1"#,
-            #"latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",le="4e-07"} 2"#,
-            #"latchkey_lock_wait_seconds_sum{strategy="lock",mode="write"} 4e-07"#,
-            #"latchkey_lock_wait_seconds_count{strategy="lock",mode="write"} 2"#,
-            #"latchkey_lock_hold_seconds_count{strategy="lock",mode="write"} 2"#,
-            #"latchkey_lock_wait_max_seconds{strategy="lock",mode="write"} 2.5e-07"#,
+            #"latchkey_lock_acquisitions_total{strategy="lock",mode="write",role="serving"} 2"#,
+            bucket("1e-07", 0),
+            bucket("2e-07", 1),
+            bucket("4e-07", 2),
+            #"latchkey_lock_wait_seconds_sum{strategy="lock",mode="write",role="serving"} 4e-07"#,
+            #"latchkey_lock_wait_seconds_count{strategy="lock",mode="write",role="serving"} 2"#,
+            #"latchkey_lock_hold_seconds_count{strategy="lock",mode="write",role="serving"} 2"#,
+            #"latchkey_lock_wait_max_seconds{strategy="lock",mode="write",role="serving"} 2.5e-07"#,
         ] {
             #expect(lines.contains(Substring(line)))
         }
@@ -61,8 +65,8 @@ import Testing
     /// All samples of an empty histogram in every mode of both meters.
     private static func emptyHistogram(_ name: String) -> String {
         let modes = [
-            #"strategy="serial-queue",mode="read""#,
-            #"strategy="serial-queue",mode="write""#,
+            #"strategy="serial-queue",mode="read",role="serving""#,
+            #"strategy="serial-queue",mode="write",role="serving""#,
             #"strategy="spin",mode="read",role="shadow""#,
             #"strategy="spin",mode="write",role="shadow""#,
         ]
@@ -87,14 +91,14 @@ import Testing
     private static let golden = """
         # HELP latchkey_lock_acquisitions Entries into the guarded section.
         # TYPE latchkey_lock_acquisitions counter
-        latchkey_lock_acquisitions_total{strategy="serial-queue",mode="read"} 0
-        latchkey_lock_acquisitions_total{strategy="serial-queue",mode="write"} 0
+        latchkey_lock_acquisitions_total{strategy="serial-queue",mode="read",role="serving"} 0
+        latchkey_lock_acquisitions_total{strategy="serial-queue",mode="write",role="serving"} 0
         latchkey_lock_acquisitions_total{strategy="spin",mode="read",role="shadow"} 0
         latchkey_lock_acquisitions_total{strategy="spin",mode="write",role="shadow"} 0
         # HELP latchkey_lock_contended Entries that were not possible at once. Estimated for mutex.
         # TYPE latchkey_lock_contended counter
-        latchkey_lock_contended_total{strategy="serial-queue",mode="read"} 0
-        latchkey_lock_contended_total{strategy="serial-queue",mode="write"} 0
+        latchkey_lock_contended_total{strategy="serial-queue",mode="read",role="serving"} 0
+        latchkey_lock_contended_total{strategy="serial-queue",mode="write",role="serving"} 0
         latchkey_lock_contended_total{strategy="spin",mode="read",role="shadow"} 0
         latchkey_lock_contended_total{strategy="spin",mode="write",role="shadow"} 0
         # HELP latchkey_lock_wait_seconds Time from request to entry, scaled up from the timed \
@@ -110,33 +114,32 @@ import Testing
         # HELP latchkey_lock_wait_max_seconds Longest timed wait of this minute and the last.
         # TYPE latchkey_lock_wait_max_seconds gauge
         # UNIT latchkey_lock_wait_max_seconds seconds
-        latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="read"} 0.0
-        latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="write"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="read",role="serving"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="write",role="serving"} 0.0
         latchkey_lock_wait_max_seconds{strategy="spin",mode="read",role="shadow"} 0.0
         latchkey_lock_wait_max_seconds{strategy="spin",mode="write",role="shadow"} 0.0
         # HELP latchkey_lock_waiters Entries that are blocked now.
         # TYPE latchkey_lock_waiters gauge
-        latchkey_lock_waiters{strategy="serial-queue"} 0
+        latchkey_lock_waiters{strategy="serial-queue",role="serving"} 0
         latchkey_lock_waiters{strategy="spin",role="shadow"} 0
-        # HELP latchkey_lock_owner_changes Exclusive entries that followed an entry of another \
-        thread.
-        # TYPE latchkey_lock_owner_changes counter
-        latchkey_lock_owner_changes_total{strategy="serial-queue"} 0
-        latchkey_lock_owner_changes_total{strategy="spin",role="shadow"} 0
+        # HELP latchkey_lock_hand_offs Exclusive entries that followed an entry of another thread.
+        # TYPE latchkey_lock_hand_offs counter
+        latchkey_lock_hand_offs_total{strategy="serial-queue",role="serving"} 0
+        latchkey_lock_hand_offs_total{strategy="spin",role="shadow"} 0
         # HELP latchkey_lock_sampling_ratio Share of the entries that is timed, 0 if only contended.
         # TYPE latchkey_lock_sampling_ratio gauge
         # UNIT latchkey_lock_sampling_ratio ratio
-        latchkey_lock_sampling_ratio{strategy="serial-queue"} 1.0
+        latchkey_lock_sampling_ratio{strategy="serial-queue",role="serving"} 1.0
         latchkey_lock_sampling_ratio{strategy="spin",role="shadow"} 0.25
         # HELP latchkey_strategy_backlog_operations Accepted writes that are not yet applied.
         # TYPE latchkey_strategy_backlog_operations gauge
         # UNIT latchkey_strategy_backlog_operations operations
-        latchkey_strategy_backlog_operations{strategy="serial-queue"} 5
+        latchkey_strategy_backlog_operations{strategy="serial-queue",role="serving"} 5
         latchkey_strategy_backlog_operations{strategy="spin",role="shadow"} 0
         # HELP latchkey_lock_metering_overhead_seconds Cost of metering for an uncontended entry.
         # TYPE latchkey_lock_metering_overhead_seconds gauge
         # UNIT latchkey_lock_metering_overhead_seconds seconds
-        latchkey_lock_metering_overhead_seconds{strategy="serial-queue"} 2e-09
+        latchkey_lock_metering_overhead_seconds{strategy="serial-queue",role="serving"} 2e-09
         # HELP latchkey_shadow_sampling_ratio Share of the operations that a shadow gets.
         # TYPE latchkey_shadow_sampling_ratio gauge
         # UNIT latchkey_shadow_sampling_ratio ratio

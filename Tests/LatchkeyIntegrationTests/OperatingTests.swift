@@ -82,14 +82,17 @@ struct OperatingTests {
                 #"latchkey_http_requests_total{method="\#(method)",route="\#(route)","#
                     + #"status="\#(status)"} 1"#
             }
+            func acquisitions(_ mode: String, _ count: Int) -> String {
+                "latchkey_lock_acquisitions_total"
+                    + #"{strategy="lock",mode="\#(mode)",role="serving"} \#(count)"#
+            }
             for line in [
                 requests("PUT", "/v1/properties/{name}", 201),
                 requests("GET", "/v1/properties/{name}", 200),
                 requests("HEAD", "/v1/properties/{name}", 200),
                 requests("GET", "/v1/properties/{name}", 404),
                 requests("GET", "none", 404),
-                #"latchkey_lock_acquisitions_total{strategy="lock",mode="read"} 3"#,
-                #"latchkey_lock_acquisitions_total{strategy="lock",mode="write"} 1"#,
+                acquisitions("read", 3), acquisitions("write", 1),
                 "latchkey_http_request_body_bytes_total 1", "latchkey_store_properties 1",
                 "latchkey_store_bytes 12", "latchkey_store_revision 1",
                 "latchkey_http_suspended_requests 0",

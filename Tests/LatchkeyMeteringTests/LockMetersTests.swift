@@ -193,10 +193,10 @@ extension LockMetersTests {
         # HELP latchkey_lock_waiters Entries that are blocked now.
         # TYPE latchkey_lock_waiters gauge
         \(byMeter("latchkey_lock_waiters", "0"))
-        # HELP latchkey_lock_owner_changes_total Exclusive entries that followed an entry of \
-        another thread.
-        # TYPE latchkey_lock_owner_changes_total counter
-        \(byMeter("latchkey_lock_owner_changes_total", "0"))
+        # HELP latchkey_lock_hand_offs_total Exclusive entries that followed an entry of another \
+        thread.
+        # TYPE latchkey_lock_hand_offs_total counter
+        \(byMeter("latchkey_lock_hand_offs_total", "0"))
         # HELP latchkey_lock_sampling_ratio Share of the entries that is timed, 0 if only contended.
         # TYPE latchkey_lock_sampling_ratio gauge
         \(byMeter("latchkey_lock_sampling_ratio", "0.0"))

@@ -104,13 +104,13 @@ const contention = {
 };
 
 /// The cumulative buckets of the waits: for each strategy and role, from the upper bound to the
-/// count. Only the serving strategy has no label for its role.
+/// count.
 function bucketsOf(metrics) {
   const result = new Map();
   for (const [, labels, value] of metrics.matchAll(
       /^latchkey_lock_wait_seconds_bucket\{(.*)\} (\S+)$/gm)) {
     const label = name => labels.match(`(?:^|,)${name}="([^"]*)"`)?.[1];
-    const key = `${label("strategy")} ${label("role") ?? "serving"}`;
+    const key = `${label("strategy")} ${label("role")}`;
     const bound = label("le");
     if (!result.has(key)) result.set(key, new Map());
     const buckets = result.get(key);

@@ -40,7 +40,7 @@ extension RecordingSettings: Configurable {
             "record-bytes",
             \.byteCountMax,
             4096...1 << 40,
-            unit: "bytes",
+            unit: .bytes,
             "The size at which the recording ends. One operation takes 16 bytes."
         ),
     ]
