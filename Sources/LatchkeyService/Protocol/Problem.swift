@@ -54,6 +54,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case compareNotAvailable = "compare-not-available"
     case compareFailed = "compare-failed"
     case tooManyExports = "too-many-exports"
+    case profilingOff = "profiling-off"
 
     package var status: Int {
         switch self {
@@ -82,7 +83,7 @@ package enum Problem: String, CaseIterable, Sendable {
             503
         case .storeFull: 507
         case .invalidLine: 400
-        case .operationNotFound: 404
+        case .operationNotFound, .profilingOff: 404
         case .operationExists, .dependencyCycle: 409
         case .unknownDependency, .fetchNotAllowed, .compareNotAvailable: 422
         case .dependencyFailed: 424
@@ -144,6 +145,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareNotAvailable: "This program makes no comparisons."
         case .compareFailed: "The comparison did not succeed."
         case .tooManyExports: "There are too many exports."
+        case .profilingOff: "The service does not profile."
         }
     }
 
@@ -273,6 +275,8 @@ package enum Problem: String, CaseIterable, Sendable {
             "The detail says what went wrong."
         case .tooManyExports:
             "Try again after the time in Retry-After, or raise --max-exports."
+        case .profilingOff:
+            "Start the service with --profile, or with LATCHKEY_PROFILE=true."
         }
     }
 

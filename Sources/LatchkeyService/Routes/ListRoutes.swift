@@ -35,7 +35,8 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
             limit: limit,
             byteCountMax: includesValues ? Self.byteCountMax : .max
         )
-        store.list(page, observer: TimingObserver(timing: request.timing)) { page in
+        let observer = TimingObserver(timing: request.timing).here()
+        store.list(page, observer: observer) { page in
             request.respond(json: page.json(includesValues: includesValues))
         }
     }
