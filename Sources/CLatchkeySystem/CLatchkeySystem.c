@@ -181,8 +181,8 @@ void latchkey_system_stack_prepare(void) {
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 // The sanitizers do not know that another frame's words may be read.
-__attribute__((noinline, no_sanitize("address", "thread")))
-uint32_t latchkey_system_stack(uint64_t *addresses, uint32_t count) {
+__attribute__((noinline, no_sanitize("address", "thread"))) uint32_t
+latchkey_system_stack(uint64_t *addresses, uint32_t count) {
     // Swift marks the frames of asynchronous functions in this bit of the saved pointer.
     const uintptr_t mark = (uintptr_t)1 << 60;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);

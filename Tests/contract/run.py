@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import curls
+import profiles
 import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -49,6 +50,8 @@ def main():
                 step("promtool accepts the configuration", check_configuration)
                 step("OpenMetrics and text parse, and agree", check_formats, service)
                 step("the service is still up", still_up, service)
+            step("a profile of contention blames the planted holder",
+                 profiles.hot, arguments.binary, log, profiles.check_file)
         except Failure as failure:
             print(f"FAILED: {failure}\n\nThe end of the service's log:")
             log.seek(0)

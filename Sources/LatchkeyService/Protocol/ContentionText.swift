@@ -59,10 +59,9 @@ struct ContentionText: CustomStringConvertible {
             ]
         }
         let lost = profile.lostCount == 0 ? "" : ", \(profile.lostCount) not recorded"
-        return [
-            "Who blocks whom, by the wait since the start (1 contended access in "
-                + "\(profile.interval)\(lost)):"
-        ].map { String($0.prefix(80)) }
+        let title =
+            "Who blocks whom, since the start (1 wait in \(profile.interval)\(lost)):"
+        return [title]
             + Self.table([["holder", "waiter", "share", "wait"]] + cells, textColumns: 2)
     }
 

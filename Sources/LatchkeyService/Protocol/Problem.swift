@@ -55,6 +55,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case compareFailed = "compare-failed"
     case tooManyExports = "too-many-exports"
     case profilingOff = "profiling-off"
+    case tooManyProfiles = "too-many-profiles"
 
     package var status: Int {
         switch self {
@@ -90,7 +91,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareFailed: 500
         case .fetchFailed: 502
         case .tooManyOperations: 503
-        case .tooManyExports: 503
+        case .tooManyExports, .tooManyProfiles: 503
         }
     }
 
@@ -146,6 +147,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareFailed: "The comparison did not succeed."
         case .tooManyExports: "There are too many exports."
         case .profilingOff: "The service does not profile."
+        case .tooManyProfiles: "There are too many profiles."
         }
     }
 
@@ -277,6 +279,8 @@ package enum Problem: String, CaseIterable, Sendable {
             "Try again after the time in Retry-After, or raise --max-exports."
         case .profilingOff:
             "Start the service with --profile, or with LATCHKEY_PROFILE=true."
+        case .tooManyProfiles:
+            "Try again after the time in Retry-After. At most 8 profiles are taken at once."
         }
     }
 
@@ -287,7 +291,7 @@ package enum Problem: String, CaseIterable, Sendable {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
             .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
-            .tooManyExports:
+            .tooManyExports, .tooManyProfiles:
             1
         default: nil
         }

@@ -38,7 +38,7 @@ struct ProfileRoutes: Sendable {
             }
         }
         guard isAccepted else {
-            throw RequestFailure(.tooManyWatchers, "At most 8 profiles are taken at once.")
+            throw RequestFailure(.tooManyProfiles)
         }
     }
 
