@@ -159,12 +159,12 @@ int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds) {
 }
 #endif
 
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 // The calling thread's stack, from `low` up to `high`; 0 before it is known.
 static _Thread_local uintptr_t stack_low = 0;
 static _Thread_local uintptr_t stack_high = 0;
 
 void latchkey_system_stack_prepare(void) {
-#if defined(__linux__)
     pthread_attr_t attributes;
     if (stack_high != 0 || pthread_getattr_np(pthread_self(), &attributes) != 0) {
         return;
@@ -176,10 +176,8 @@ void latchkey_system_stack_prepare(void) {
         stack_high = (uintptr_t)low + size;
     }
     pthread_attr_destroy(&attributes);
-#endif
 }
 
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 // The sanitizers do not know that another frame's words may be read.
 __attribute__((noinline, no_sanitize("address", "thread"))) uint32_t
 latchkey_system_stack(uint64_t *addresses, uint32_t count) {
@@ -204,6 +202,9 @@ latchkey_system_stack(uint64_t *addresses, uint32_t count) {
     return found;
 }
 #else
+void latchkey_system_stack_prepare(void) {
+}
+
 uint32_t latchkey_system_stack(uint64_t *addresses, uint32_t count) {
     (void)addresses;
     (void)count;
@@ -211,10 +212,17 @@ uint32_t latchkey_system_stack(uint64_t *addresses, uint32_t count) {
 }
 #endif
 
-// In the runtime of Swift (swift/Demangling/Demangle.h): allocates the result if it gets no buffer.
-extern char *swift_demangle(const char *symbol, size_t length, char *buffer, size_t *buffer_size,
-                            uint32_t flags);
+// In the runtime of Swift (swift/Demangling/Demangle.h), where it is called swift_demangle:
+// allocates the result if it gets no buffer.
+#if defined(__APPLE__)
+#define SWIFT_DEMANGLE "_swift_demangle"
+#else
+#define SWIFT_DEMANGLE "swift_demangle"
+#endif
+extern char *latchkey_system_swift_demangle(const char *symbol, size_t length, char *buffer,
+                                            size_t *buffer_size,
+                                            uint32_t flags) __asm__(SWIFT_DEMANGLE);
 
 char *latchkey_system_demangle(const char *symbol) {
-    return swift_demangle(symbol, strlen(symbol), NULL, NULL, 0);
+    return latchkey_system_swift_demangle(symbol, strlen(symbol), NULL, NULL, 0);
 }

@@ -37,12 +37,16 @@ extension ContentionProbe {
         guard let profile = meter.profile, isWrite || !meter.traits.readsDuringWrites else {
             return
         }
-        profile.waits.blame(
+        let satisfied = profile.waits.blame(
             watch.load(ordering: .relaxed),
             probe: identity,
             sharesWithReaders: !isWrite && !readersExclude,
             at: site
         )
+        if satisfied != 0 {
+            // A new wait that has got one of the slots meanwhile is not looked at: a rare loss.
+            watch.bitwiseAnd(~satisfied, ordering: .relaxed)
+        }
     }
 
     private var identity: UInt64 { UInt64(UInt(bitPattern: ObjectIdentifier(self))) }

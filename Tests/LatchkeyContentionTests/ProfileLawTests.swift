@@ -86,14 +86,17 @@ private struct OneIsSlow: StrategyVisitor {
             if index == 0 {
                 for _ in 0..<60 {
                     value.write(fileID: "Shop/Slow.swift", line: 1) { _ in
+                        // Sleeps because it holds the lock for long without a processor.
                         Thread.sleep(forTimeInterval: 2e-3)
                     }
+                    // Sleeps because others get the lock then.
                     Thread.sleep(forTimeInterval: 1e-4)
                 }
                 ending.isReached.store(true, ordering: .relaxed)
             }
             while !ending.isReached.load(ordering: .relaxed) {
                 value.write(fileID: "Shop/Fast.swift", line: UInt(index)) { $0 += 1 }
+                // Sleeps because it has nothing to do without the lock.
                 Thread.sleep(forTimeInterval: 2e-5)
             }
         }

@@ -4,7 +4,9 @@ import Synchronization
 
 /// The places of two accesses, of which one waits for the other, in words that several threads use.
 ///
-/// The same words are in the slot of a wait and in the table of what was recorded.
+/// **Design.** The same words are in the slot of a wait and in the table of what was recorded, so
+/// that one is compared with and copied to the other word by word. A record orders nothing: the
+/// slot's state and the entry's mark do, which their owners describe.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the words are atomic, and belong to a
 /// ``ProfileTable`` or to ``ProfileWaits``, which give out records only while they live.

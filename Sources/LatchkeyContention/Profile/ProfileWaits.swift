@@ -11,6 +11,10 @@ import Synchronization
 /// that over many waits each place gets the delay that it caused. To blame the last holder instead
 /// would blame whoever stands before the waiter in the queue, and not the one that all wait for.
 ///
+/// *Cost.* Under an unfair lock thousands of accesses can leave during one wait. The first
+/// ``looksMax`` of them are looked at, and stand for the later ones: an access begins to wait while
+/// somebody is inside, and most likely somebody who stays for long.
+///
 /// *Who writes a slot.* The thread that moved its state with an exchange: `open` → `active` by the
 /// waiter, `active` → `busy` and back by one that leaves, `active` → `ended` by the waiter when it
 /// has entered. Each exchange that takes the slot acquires, each that hands it on releases. Nobody
@@ -26,6 +30,8 @@ import Synchronization
 final class ProfileWaits: @unchecked Sendable {
     /// As many sampled waits at once as a word has bits.
     static let countMax = 64
+    /// How many accesses that leave during one wait are looked at.
+    static let looksMax = 32
 
     private enum State {
         static let open: UInt64 = 0
@@ -43,7 +49,8 @@ final class ProfileWaits: @unchecked Sendable {
     private static let shared = 4
     private static let random = 5
     private static let weight = 6
-    private static let record = 7
+    private static let looks = 7
+    private static let record = 8
     // A whole number of cache lines.
     private static let stride = (record + ProfileRecord.wordCount + 7) / 8 * 8
 
@@ -87,6 +94,7 @@ final class ProfileWaits: @unchecked Sendable {
         slot[Self.since] = now
         slot[Self.lastLook] = now
         slot[Self.shared] = 0
+        slot[Self.looks] = 0
         slot[Self.random] = now &* 0x9E37_79B9_7F4A_7C15 | 1
         slot[Self.weight] = weight
         move(slot, to: State.active)
@@ -100,9 +108,16 @@ final class ProfileWaits: @unchecked Sendable {
     ///   - probe: Identifies the guard.
     ///   - sharesWithReaders: Whether the calling thread does not keep readers out.
     ///   - site: Where it entered.
-    func blame(_ slots: UInt64, probe: UInt64, sharesWithReaders: Bool, at site: CallSite) {
+    /// - Returns: A bit for each slot that has looked at enough.
+    func blame(
+        _ slots: UInt64,
+        probe: UInt64,
+        sharesWithReaders: Bool,
+        at site: CallSite
+    ) -> UInt64 {
         let now = latchkey_system_nanoseconds()
         var rest = slots
+        var satisfied: UInt64 = 0
         while rest != 0 {
             let index = rest.trailingZeroBitCount
             rest &= rest &- 1
@@ -110,11 +125,16 @@ final class ProfileWaits: @unchecked Sendable {
             guard exchange(slot, State.active, State.busy) else { continue }
             if slot[Self.probe] == probe, record.waitsToWrite || !sharesWithReaders {
                 blame(slot, record, now, site)
+                slot[Self.looks] += 1
+                if slot[Self.looks] >= Self.looksMax {
+                    satisfied |= 1 << UInt64(index)
+                }
             }
             if !exchange(slot, State.busy, State.active) {
                 free(index, slot)
             }
         }
+        return satisfied
     }
 
     private func blame(_ slot: Slot, _ record: ProfileRecord, _ now: UInt64, _ site: CallSite) {

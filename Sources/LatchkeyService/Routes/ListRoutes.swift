@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyHTTP
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// The route of the sorted list of properties.
 struct ListRoutes<Store: CommittingStore>: Sendable {
