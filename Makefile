@@ -152,9 +152,10 @@ dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLD
 	Tests/dashboard/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: clients
-clients: build ## curl, a client library and a browser follow watches that are cut
+clients: build ## curl, a client library and a browser follow cut watches; go tool pprof
 	scripts/require test
 	scripts/require dashboard
+	scripts/require pprof
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: hostile

@@ -17,6 +17,9 @@ case "--peers":
 case "--memory":
     try measureMemory()
     exit(0)
+case "--profiling":
+    try measure(profiling(), rounds: 15)
+    exit(0)
 default: break
 }
 
@@ -57,6 +60,8 @@ for (name, least, subject, reads) in [
         rounds: 9
     )
 }
+
+try measure(profiling(), rounds: 15)
 
 // More on one thread, whose target is the narrower one.
 for (threads, rounds) in [(1, 60), (2, 15)] {

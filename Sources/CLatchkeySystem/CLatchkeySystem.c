@@ -7,13 +7,14 @@
 // write before the new owner's first read. Changes of the bitmap are sequentially consistent: what
 // a thread does in that order after it got an index comes after its bits there.
 
-#define _GNU_SOURCE  // pthread_rwlock_clockwrlock
+#define _GNU_SOURCE  // pthread_rwlock_clockwrlock, pthread_getattr_np
 
 #include "CLatchkeySystem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 // ThreadSanitizer does not see the order that membarrier(2) makes and would report races.
 #if defined(__linux__) && !__has_feature(thread_sanitizer)
@@ -157,3 +158,71 @@ int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds) {
     return RWLOCK_READ(rwlock, &until);
 }
 #endif
+
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+// The calling thread's stack, from `low` up to `high`; 0 before it is known.
+static _Thread_local uintptr_t stack_low = 0;
+static _Thread_local uintptr_t stack_high = 0;
+
+void latchkey_system_stack_prepare(void) {
+    pthread_attr_t attributes;
+    if (stack_high != 0 || pthread_getattr_np(pthread_self(), &attributes) != 0) {
+        return;
+    }
+    void *low = NULL;
+    size_t size = 0;
+    if (pthread_attr_getstack(&attributes, &low, &size) == 0) {
+        stack_low = (uintptr_t)low;
+        stack_high = (uintptr_t)low + size;
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+// The sanitizers do not know that another frame's words may be read.
+__attribute__((noinline, no_sanitize("address", "thread"))) uint32_t
+latchkey_system_stack(uint64_t *addresses, uint32_t count) {
+    // Swift marks the frames of asynchronous functions in this bit of the saved pointer.
+    const uintptr_t mark = (uintptr_t)1 << 60;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    uint32_t found = 0;
+    while (found < count && frame >= stack_low && frame % sizeof(uintptr_t) == 0 &&
+           frame + 2 * sizeof(uintptr_t) <= stack_high) {
+        // Both processors save the caller's frame pointer and the return address next to it.
+        const uintptr_t *words = (const uintptr_t *)frame;
+        uintptr_t outer = words[0] & ~mark;
+        if (words[1] == 0) {
+            break;
+        }
+        addresses[found++] = words[1] - 1;
+        if (outer <= frame) {
+            break;
+        }
+        frame = outer;
+    }
+    return found;
+}
+#else
+void latchkey_system_stack_prepare(void) {
+}
+
+uint32_t latchkey_system_stack(uint64_t *addresses, uint32_t count) {
+    (void)addresses;
+    (void)count;
+    return 0;
+}
+#endif
+
+// In the runtime of Swift (swift/Demangling/Demangle.h), where it is called swift_demangle:
+// allocates the result if it gets no buffer.
+#if defined(__APPLE__)
+#define SWIFT_DEMANGLE "_swift_demangle"
+#else
+#define SWIFT_DEMANGLE "swift_demangle"
+#endif
+extern char *latchkey_system_swift_demangle(const char *symbol, size_t length, char *buffer,
+                                            size_t *buffer_size,
+                                            uint32_t flags) __asm__(SWIFT_DEMANGLE);
+
+char *latchkey_system_demangle(const char *symbol) {
+    return latchkey_system_swift_demangle(symbol, strlen(symbol), NULL, NULL, 0);
+}

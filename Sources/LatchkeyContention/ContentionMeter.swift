@@ -30,6 +30,10 @@ import Synchronization
     ///
     /// 1 for `full`, 0 where not every acquisition has a chance to be timed.
     package let samplingMean: Int
+    /// Records who waits for whom, if the program wants that.
+    package let profile: ContentionProfile?
+    /// The meter's lock in the profile.
+    let profiledLock: Int
 
     @usableFromInline let words = PerThreadCounters(wordCount: MeterLayout.count)
     private let resets = Atomic<UInt64>(0)
@@ -70,7 +74,8 @@ import Synchronization
         traits: StrategyTraits,
         role: MeterRole = .serving,
         level: MeteringLevel,
-        samplingMean: Int = MeteringLevel.samplingMeanDefault
+        samplingMean: Int = MeteringLevel.samplingMeanDefault,
+        profile: ContentionProfile? = nil
     ) {
         precondition(level != .off, "A strategy that is not metered has no meter.")
         precondition((1...(1 << 30)).contains(samplingMean), "The sampling mean is from 1 to 2^30.")
@@ -85,6 +90,8 @@ import Synchronization
             case .sampled: samplingMean
             case .full: 1
             }
+        self.profile = profile
+        profiledLock = profile?.add(lock: lock, strategy: strategy) ?? 0
         baseline = Synchronized(Baseline())
     }
 
@@ -93,7 +100,8 @@ import Synchronization
         lock: String? = nil,
         role: MeterRole = .serving,
         level: MeteringLevel,
-        samplingMean: Int = MeteringLevel.samplingMeanDefault
+        samplingMean: Int = MeteringLevel.samplingMeanDefault,
+        profile: ContentionProfile? = nil
     ) {
         self.init(
             strategy: Base.name,
@@ -101,7 +109,8 @@ import Synchronization
             traits: Base.traits,
             role: role,
             level: level,
-            samplingMean: samplingMean
+            samplingMean: samplingMean,
+            profile: profile
         )
     }
 

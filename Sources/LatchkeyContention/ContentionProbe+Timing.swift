@@ -1,6 +1,6 @@
 import CLatchkeySystem
 import LatchkeyMetrics
-import LatchkeySync
+public import LatchkeySync
 import Synchronization
 
 // The slow paths of a probe, out of line: for accesses that are timed or blocked. `ContentionProbe`
@@ -15,7 +15,10 @@ extension ContentionProbe {
 
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
     @usableFromInline @inline(never)
-    func asksTimed(_ isWrite: Bool) -> Timing {
+    func asksTimed(_ isWrite: Bool, _ site: CallSite) -> Timing {
+        if meter.profile != nil {
+            latchkey_system_stack_prepare()
+        }
         let weight =
             if let cell = words.firstVisit() {
                 count(isWrite, in: cell)
@@ -29,7 +32,7 @@ extension ContentionProbe {
             timing.time = latchkey_system_nanoseconds()
         }
         if !meter.countsContendedExactly, holder.load(ordering: .relaxed) & 1 == 1 {
-            timing = blocked(isWrite, timing)
+            timing = blocked(isWrite, timing, site)
         }
         return timing
     }
@@ -49,14 +52,14 @@ extension ContentionProbe {
         let mode = MeterLayout.Mode(isWrite)
         let weight = count &- cell[mode.lastTimed]
         cell[mode.lastTimed] = count
-        cell[MeterLayout.nextTimed(isWrite)] = count &+ gap(in: cell)
+        cell[MeterLayout.nextTimed(isWrite)] = count &+ Self.gap(mean: meter.samplingMean, in: cell)
         return UInt32(min(weight, UInt64(UInt32.max >> 1)))
     }
 
     /// A random number of acquisitions from 1 to twice the mean less 1, uniform, so that it cannot
     /// follow a rhythm of the workload.
-    private func gap(in cell: PerThreadCounters.ThreadCell) -> UInt64 {
-        let span = 2 * UInt64(meter.samplingMean) - 1
+    static func gap(mean: Int, in cell: PerThreadCounters.ThreadCell) -> UInt64 {
+        let span = 2 * UInt64(mean) - 1
         guard span > 1 else { return 1 }
         // Xorshift, and a seed that differs by thread: good enough to break a rhythm.
         var random = cell[MeterLayout.random]
@@ -96,7 +99,7 @@ extension ContentionProbe {
 
     /// Notes that the access has to wait.
     @usableFromInline @inline(never)
-    func blocked(_ isWrite: Bool, _ timing: Timing) -> Timing {
+    func blocked(_ isWrite: Bool, _ timing: Timing, _ site: CallSite) -> Timing {
         var timing = timing
         timing.isBlocked = true
         if meter.level == .counts {
@@ -106,7 +109,7 @@ extension ContentionProbe {
         let weight = blockedWeight(timing)
         words.add(weight, at: MeterLayout.Mode(isWrite).contended)
         words.add(weight, at: MeterLayout.waiting)
-        return timing
+        return meter.profile == nil ? timing : profiles(isWrite, timing, at: site)
     }
 
     /// Ends the wait of an access that does not take place.
@@ -115,11 +118,12 @@ extension ContentionProbe {
     public func givesUp(_ entry: MeteredEntry) {
         if entry.timing.isBlocked {
             words.add(0 &- blockedWeight(entry.timing), at: MeterLayout.waiting)
+            endProfiling(entry.timing)
         }
     }
 
     /// The number of contended acquisitions that a blocked one stands for.
-    private func blockedWeight(_ timing: Timing) -> UInt64 {
+    func blockedWeight(_ timing: Timing) -> UInt64 {
         meter.countsContendedExactly ? 1 : UInt64(timing.weight)
     }
 
@@ -137,6 +141,7 @@ extension ContentionProbe {
         let now = timing.weight > 0 ? latchkey_system_nanoseconds() : 0
         if timing.isBlocked {
             words.add(0 &- blockedWeight(timing), at: MeterLayout.waiting)
+            endProfiling(timing)
         }
         if timing.weight > 0 {
             if !meter.countsContendedExactly, !timing.isBlocked,

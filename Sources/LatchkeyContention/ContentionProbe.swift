@@ -32,21 +32,28 @@ public import Synchronization
 /// enters or leaves between the look and the attempt makes the figure wrong in either direction;
 /// it is printed as an estimate.
 ///
+/// *The profile.* An access that waits and is recorded by a ``ContentionProfile`` has a bit in
+/// `watch` meanwhile, and whoever leaves looks at that word. It is in a line that is written for
+/// recorded waits only, so that readers that share the guard do not contend for it. Relaxed is
+/// enough: the slot that the bit leads to has an order of its own.
+///
 /// *Threads without an index* (more than 4095 at once) share a cell and add atomically; one in
 /// exactly `samplingMean` of them is timed. They have one mark for the holder: hand-offs between
 /// them and their re-entry are not seen.
 public final class ContentionProbe: EntryObserver {
     /// The probe's memory of one access.
     ///
-    /// On the uncontended path that is nothing: `mode` is a constant there, and the rest is two
-    /// zeros in registers.
+    /// On the uncontended path that is nothing: mode and site are constants there, and the rest is
+    /// two zeros in registers.
     public struct MeteredEntry: BitwiseCopyable, Sendable {
         @usableFromInline let isWrite: Bool
+        @usableFromInline let site: CallSite
         @usableFromInline var timing: Timing
 
         @inlinable
-        init(isWrite: Bool, timing: Timing = Timing()) {
+        init(isWrite: Bool, site: CallSite, timing: Timing = Timing()) {
             self.isWrite = isWrite
+            self.site = site
             self.timing = timing
         }
     }
@@ -56,8 +63,9 @@ public final class ContentionProbe: EntryObserver {
     struct Timing: BitwiseCopyable, Sendable {
         /// When it asked and then, once it is inside, when it entered.
         @usableFromInline var time: UInt64
-        /// Twice the number of acquisitions that the times stand for, plus 1 if it was blocked.
-        @usableFromInline var bits: UInt32
+        /// Bit 0 if it was blocked, then 31 bits for the number of acquisitions that the times
+        /// stand for, then one more than the slot of a wait that is profiled.
+        @usableFromInline var bits: UInt64
 
         @inlinable
         init() {
@@ -70,13 +78,19 @@ public final class ContentionProbe: EntryObserver {
 
         /// The number of acquisitions that the times stand for; 0 if they are not taken.
         var weight: UInt32 {
-            get { bits >> 1 }
-            set { bits = newValue << 1 | bits & 1 }
+            get { UInt32(truncatingIfNeeded: bits) >> 1 }
+            set { bits = bits & ~0xFFFF_FFFE | UInt64(newValue << 1) }
         }
 
         var isBlocked: Bool {
             get { bits & 1 == 1 }
             set { bits = bits & ~1 | (newValue ? 1 : 0) }
+        }
+
+        /// The slot of the wait, if it is profiled.
+        var profiledWait: Int? {
+            get { bits >> 32 == 0 ? nil : Int(bits >> 32) - 1 }
+            set { bits = bits & 0xFFFF_FFFF | UInt64((newValue ?? -1) + 1) << 32 }
         }
     }
 
@@ -90,6 +104,8 @@ public final class ContentionProbe: EntryObserver {
     @usableFromInline let readersExclude: Bool
     @usableFromInline let runsReadsLater: Bool
     @usableFromInline let runsWritesLater: Bool
+    /// A bit for each wait at this guard that is profiled.
+    @usableFromInline let watch = Atomic<UInt64>(0)
 
     // A cache line's distance on both sides: the word is written at every exclusive entry.
     private let before = InlineArray<8, UInt64>(repeating: 0)
@@ -114,23 +130,28 @@ public final class ContentionProbe: EntryObserver {
     /// Counts the access, and notes the time if it is one of those that are timed.
     @inlinable
     @inline(__always)
-    public func asks(_ mode: AccessMode) -> MeteredEntry {
+    public func asks(_ mode: AccessMode) -> MeteredEntry { asks(mode, at: .unknown) }
+
+    /// Counts the access, and notes the time if it is one of those that are timed.
+    @inlinable
+    @inline(__always)
+    public func asks(_ mode: AccessMode, at site: CallSite) -> MeteredEntry {
         let isWrite = mode == .write
         if let cell = table.ownCell {
             let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
             if count < cell[MeterLayout.nextTimed(isWrite)] {
                 cell[MeterLayout.acquisitions(isWrite)] = count
-                return MeteredEntry(isWrite: isWrite)
+                return MeteredEntry(isWrite: isWrite, site: site)
             }
         }
-        return MeteredEntry(isWrite: isWrite, timing: asksTimed(isWrite))
+        return MeteredEntry(isWrite: isWrite, site: site, timing: asksTimed(isWrite, site))
     }
 
     /// Counts the access as contended.
     @inlinable
     public func isBlocked(_ entry: inout MeteredEntry) {
         stopIfInside()
-        entry.timing = blocked(entry.isWrite, entry.timing)
+        entry.timing = blocked(entry.isWrite, entry.timing, entry.site)
     }
 
     /// As `isBlocked`, for an access that was submitted.
@@ -141,7 +162,7 @@ public final class ContentionProbe: EntryObserver {
         if entry.isWrite ? !runsWritesLater : !runsReadsLater {
             stopIfInside()
         }
-        entry.timing = blocked(entry.isWrite, entry.timing)
+        entry.timing = blocked(entry.isWrite, entry.timing, entry.site)
     }
 
     /// Ends the wait.
@@ -167,6 +188,9 @@ public final class ContentionProbe: EntryObserver {
     public func leaves(_ entry: MeteredEntry) {
         if entry.timing.isNeeded {
             leavesTimed(entry.isWrite, entry.timing)
+        }
+        if watch.load(ordering: .relaxed) != 0 {
+            leavesWatched(entry.isWrite, entry.site)
         }
         if entry.isWrite || readersExclude {
             // Its own store of before: nobody else is inside.

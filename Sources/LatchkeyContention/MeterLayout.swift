@@ -15,6 +15,8 @@ enum MeterLayout {
     /// number of waiters.
     static let waiting = 5
     static let random = 6
+    /// The contended entries up to the next one that a profile records; 0 before the first one.
+    static let untilProfiled = 7
 
     /// The words of one mode.
     struct Mode {

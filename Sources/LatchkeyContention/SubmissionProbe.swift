@@ -16,6 +16,12 @@ public struct SubmissionProbe: EntryObserver {
     @inlinable
     public func asks(_ mode: AccessMode) -> ContentionProbe.MeteredEntry { probe.asks(mode) }
 
+    /// Counts the access, and notes the time if it is one of those that are timed.
+    @inlinable
+    public func asks(_ mode: AccessMode, at site: CallSite) -> ContentionProbe.MeteredEntry {
+        probe.asks(mode, at: site)
+    }
+
     /// Counts the access as contended.
     @inlinable
     public func isBlocked(_ entry: inout ContentionProbe.MeteredEntry) {

@@ -35,15 +35,19 @@ public final class LockMeters: Sendable {
     private static let nameLengthMax = 64
 
     private let level: MeteringLevel
+    /// Records who waits for whom, if the program wants that.
+    private let profile: ContentionProfile?
     private let meters = Guarded<[ContentionMeter]>([])
 
     /// Begins without meters.
     ///
-    /// - Parameter level: What is measured of each access; not `off`, for which a value needs no
-    ///   meter.
-    public init(level: MeteringLevel = .sampled) {
+    /// - Parameters:
+    ///   - level: What is measured of each access; not `off`, for which a value needs no meter.
+    ///   - profile: Records which places in the code wait for which others; nil for none.
+    public init(level: MeteringLevel = .sampled, profile: ContentionProfile? = nil) {
         precondition(level != .off, "A lock that is not metered needs no LockMeters.")
         self.level = level
+        self.profile = profile
     }
 
     /// A value under a metered strategy.
@@ -108,7 +112,7 @@ public final class LockMeters: Sendable {
             if let meter = found(name) { return meter }
             let name = meters.count < Self.lockCountMax ? name : Self.otherName
             if let meter = found(name) { return meter }
-            let meter = ContentionMeter(base, lock: name, level: level)
+            let meter = ContentionMeter(base, lock: name, level: level, profile: profile)
             meters.append(meter)
             return meter
         }

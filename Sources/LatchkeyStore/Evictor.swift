@@ -88,7 +88,7 @@ package final class Evictor: Sendable {
         let users = Users(
             commit: { change, completion in
                 do throws(BacklogFull) {
-                    try store.commit(change, observer: NoObserver(), completion: completion)
+                    try store.commit(change, observer: NoObserver().here(), completion: completion)
                     return true
                 } catch {
                     return false

@@ -80,7 +80,7 @@ package final class ExpiryQueue: Sendable {
     package func start(_ store: some CommittingStore) {
         let users = Users(
             commit: { (change, completion) throws(BacklogFull) in
-                try store.commit(change, observer: NoObserver()) { _ in completion() }
+                try store.commit(change, observer: NoObserver().here()) { _ in completion() }
             },
             snapshot: { store.snapshot(completion: $0) }
         )

@@ -94,7 +94,11 @@ struct PublicationObserver<Base: EntryObserver>: EntryObserver {
         self.context = context
     }
 
+    @inlinable var site: CallSite { base.site }
     @inlinable func asks(_ mode: AccessMode) -> Base.Entry { base.asks(mode) }
+
+    @inlinable
+    func asks(_ mode: AccessMode, at site: CallSite) -> Base.Entry { base.asks(mode, at: site) }
     @inlinable func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
     @inlinable func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
 

@@ -32,7 +32,7 @@ public struct BlockingAccess<Value: Sendable>: Sendable {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try checking(.read, Caller(fileID, line)) { () throws(Failure) -> Result in
+        try checking(.read, CallSite(fileID, line)) { () throws(Failure) -> Result in
             if let snapshot {
                 return try snapshot.read(guarded, observer: NoObserver(), body)
             }
@@ -53,7 +53,7 @@ public struct BlockingAccess<Value: Sendable>: Sendable {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try checking(.write, Caller(fileID, line)) { () throws(Failure) -> Result in
+        try checking(.write, CallSite(fileID, line)) { () throws(Failure) -> Result in
             if let snapshot {
                 return try snapshot.write(guarded, observer: NoObserver(), body)
             }
@@ -81,7 +81,7 @@ public struct BlockingAccess<Value: Sendable>: Sendable {
     @inline(__always)
     func checking<Result, Failure: Error>(
         _ access: Reentry.Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED

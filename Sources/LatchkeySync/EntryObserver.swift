@@ -25,7 +25,13 @@ public protocol EntryObserver: Sendable {
     /// A constant, so the question costs nothing.
     static var isActive: Bool { get }
 
+    /// Where the access function was called; ``CallSite/unknown`` if this observer does not know.
+    var site: CallSite { get }
+
     func asks(_ mode: AccessMode) -> Entry
+
+    /// Called instead of ``asks(_:)`` where the place of the call is known.
+    func asks(_ mode: AccessMode, at site: CallSite) -> Entry
     func isBlocked(_ entry: inout Entry)
     func enters(_ entry: inout Entry)
     func leaves(_ entry: Entry)
@@ -35,6 +41,14 @@ public protocol EntryObserver: Sendable {
 }
 
 extension EntryObserver {
+    /// Unknown.
+    @inlinable public var site: CallSite { .unknown }
+
+    /// The same without the place.
+    @inlinable
+    @inline(__always)
+    public func asks(_ mode: AccessMode, at site: CallSite) -> Entry { asks(mode) }
+
     /// Does nothing.
     @inlinable public func givesUp(_ entry: Entry) {}
 }

@@ -46,10 +46,11 @@ extension Striped where ChosenStrategy: BlockingStrategy {
             ChosenStrategy.self,
             guarded,
             .readAll,
-            Caller(fileID, line)
+            CallSite(fileID, line)
         ) {
             () throws(Failure) -> Result in
-            try ChosenStrategy.readAll(strategies, guarded, observers: oneEach(observer), body)
+            let observers = oneEach(observer.here(fileID, line))
+            return try ChosenStrategy.readAll(strategies, guarded, observers: observers, body)
         }
     }
 
@@ -77,7 +78,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         line: UInt = #line,
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try write(several: stripes, as: .writeSeveral, Caller(fileID, line), observer, body)
+        try write(several: stripes, as: .writeSeveral, CallSite(fileID, line), observer, body)
     }
 
     /// Writes in the name of one of the access functions.
@@ -85,12 +86,12 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     func write<Observer: EntryObserver, Result, Failure: Error>(
         several stripes: [Int],
         as access: Reentry.Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ observer: Observer,
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let (strategies, guarded) = several(stripes)
-        let observers = Array(repeating: observer, count: guarded.count)
+        let observers = Array(repeating: observer.at(caller), count: guarded.count)
         return try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
             () throws(Failure) -> Result in
             try ChosenStrategy.writeAll(strategies, guarded, observers: observers, body)
@@ -156,7 +157,7 @@ extension Striped {
         completion: @escaping @Sendable (Result) -> Void
     ) {
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         if ChosenStrategy.traits.blocksCaller {
             Reentry.checking(ChosenStrategy.self, guarded, .submitReadAll, caller) {}
         }
@@ -169,7 +170,7 @@ extension Striped {
         ChosenStrategy.submitReadAll(
             strategies,
             guarded,
-            observers: oneEach(observer),
+            observers: oneEach(observer.here(fileID, line)),
             body,
             completion: completion
         )
@@ -194,7 +195,7 @@ extension Striped {
     ) throws(BacklogFull) {
         let (strategies, guarded) = several(stripes)
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
             Reentry.checking(ChosenStrategy.self, guarded, .submitWriteSeveral, caller) {}
         }
@@ -207,7 +208,7 @@ extension Striped {
         try ChosenStrategy.submitWriteAll(
             strategies,
             guarded,
-            observers: Array(repeating: observer, count: guarded.count),
+            observers: Array(repeating: observer.here(fileID, line), count: guarded.count),
             body,
             completion: completion
         )

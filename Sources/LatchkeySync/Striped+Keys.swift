@@ -26,7 +26,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try with(index(of: key)) { (stripe) throws(Failure) -> Result in
-            try stripe.read(as: .readKey, Caller(fileID, line), observer, body)
+            try stripe.read(as: .readKey, CallSite(fileID, line), observer, body)
         }
     }
 
@@ -44,7 +44,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try with(index(of: key)) { (stripe) throws(Failure) -> Result in
-            try stripe.write(as: .writeKey, Caller(fileID, line), observer, body)
+            try stripe.write(as: .writeKey, CallSite(fileID, line), observer, body)
         }
     }
 
@@ -73,8 +73,8 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         let (stripes, places) = places(of: keys)
         let strategies = stripes.map { self.strategies[$0] }
         let guarded = stripes.map { self.guarded[$0] }
-        let observers = Array(repeating: observer, count: guarded.count)
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
+        let observers = Array(repeating: observer.at(caller), count: guarded.count)
         return try Reentry.checking(ChosenStrategy.self, guarded, .readKeys, caller) {
             () throws(Failure) -> Result in
             try ChosenStrategy.readAll(strategies, guarded, observers: observers) {
@@ -116,7 +116,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         _ body: (inout ValuesByKey<Key, Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let (stripes, places) = places(of: keys)
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         return try write(several: stripes, as: .writeKeys, caller, observer) {
             (values) throws(Failure) -> Result in
             // Moved out and back: a copy of the array would make each change of a value copy it.

@@ -83,8 +83,9 @@ extension Synchronized where Value: Sendable {
             _ body: @Sendable (Value) -> Result
         ) async throws(AccessRefused) -> Result
     {
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         checkBeforeBlocking(.asyncRead, caller)
+        let observer = observer.at(caller)
         return try await strategy.asyncRead(guarded, observer: observer, whenFull: whenFull) {
             value in
             Reentry.checking(ChosenStrategy.self, guarded, .asyncRead, caller) { body(value) }
@@ -116,8 +117,9 @@ extension Synchronized where Value: Sendable {
             _ body: @Sendable (inout Value) -> Result
         ) async throws(AccessRefused) -> Result
     {
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         checkBeforeBlocking(.asyncWrite, caller)
+        let observer = observer.at(caller)
         return try await strategy.asyncWrite(guarded, observer: observer, whenFull: whenFull) {
             value in
             Reentry.checking(ChosenStrategy.self, guarded, .asyncWrite, caller) { body(&value) }
@@ -127,7 +129,7 @@ extension Synchronized where Value: Sendable {
     /// Stops a thread that is inside and would wait for itself.
     @inlinable
     @inline(__always)
-    func checkBeforeBlocking(_ access: Reentry.Access, _ caller: Caller) {
+    func checkBeforeBlocking(_ access: Reentry.Access, _ caller: CallSite) {
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
             Reentry.checking(ChosenStrategy.self, guarded, access, caller) {}
         }

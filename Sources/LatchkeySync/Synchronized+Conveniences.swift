@@ -31,7 +31,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         line: UInt = #line
     ) {
         var value = newValue
-        write(as: .writeNewValue, Caller(fileID, line), NoObserver()) { swap(&$0, &value) }
+        write(as: .writeNewValue, CallSite(fileID, line), NoObserver()) { swap(&$0, &value) }
     }
 
     /// Replaces the value and returns the one before.
@@ -45,7 +45,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         line: UInt = #line
     ) -> Value {
         var value = newValue
-        write(as: .exchange, Caller(fileID, line), NoObserver()) { swap(&$0, &value) }
+        write(as: .exchange, CallSite(fileID, line), NoObserver()) { swap(&$0, &value) }
         return value
     }
 }

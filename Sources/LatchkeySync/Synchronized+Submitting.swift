@@ -27,7 +27,7 @@ extension Synchronized where Value: Sendable {
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         if ChosenStrategy.traits.blocksCaller {
             Reentry.checking(ChosenStrategy.self, guarded, .submitRead, caller) {}
         }
@@ -35,7 +35,12 @@ extension Synchronized where Value: Sendable {
             Reentry.checking(ChosenStrategy.self, guarded, .submitRead, caller) { body(value) }
         }
         #endif
-        try strategy.submitRead(guarded, observer: observer, body, completion: completion)
+        try strategy.submitRead(
+            guarded,
+            observer: observer.here(fileID, line),
+            body,
+            completion: completion
+        )
     }
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
@@ -64,7 +69,7 @@ extension Synchronized where Value: Sendable {
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
             Reentry.checking(ChosenStrategy.self, guarded, .submitWrite, caller) {}
         }
@@ -72,6 +77,11 @@ extension Synchronized where Value: Sendable {
             Reentry.checking(ChosenStrategy.self, guarded, .submitWrite, caller) { body(&value) }
         }
         #endif
-        try strategy.submitWrite(guarded, observer: observer, body, completion: completion)
+        try strategy.submitWrite(
+            guarded,
+            observer: observer.here(fileID, line),
+            body,
+            completion: completion
+        )
     }
 }

@@ -19,10 +19,15 @@ extension Synchronized where Value: Sendable, ChosenStrategy: TimedStrategy {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         return try Reentry.checking(ChosenStrategy.self, guarded, .readDeadline, caller) {
             () throws(Failure) -> Result? in
-            try strategy.read(guarded, before: deadline, observer: observer, body)
+            try strategy.read(
+                guarded,
+                before: deadline,
+                observer: observer.at(caller),
+                body
+            )
         }
     }
 
@@ -43,10 +48,15 @@ extension Synchronized where Value: Sendable, ChosenStrategy: TimedStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         return try Reentry.checking(ChosenStrategy.self, guarded, .writeDeadline, caller) {
             () throws(Failure) -> Result? in
-            try strategy.write(guarded, before: deadline, observer: observer, body)
+            try strategy.write(
+                guarded,
+                before: deadline,
+                observer: observer.at(caller),
+                body
+            )
         }
     }
 }
@@ -80,7 +90,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: ConditionStrategy 
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let caller = Caller(fileID, line)
+        let caller = CallSite(fileID, line)
         guard
             let result = try write(condition, before: nil, observer, caller, body)
         else {
@@ -105,7 +115,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: ConditionStrategy 
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try write(condition, before: deadline, observer, Caller(fileID, line), body)
+        try write(condition, before: deadline, observer, CallSite(fileID, line), body)
     }
 
     @inlinable
@@ -113,7 +123,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: ConditionStrategy 
         _ condition: (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ observer: Observer,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         try Reentry.checking(ChosenStrategy.self, guarded, .writeWhen, caller) {
@@ -122,7 +132,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: ConditionStrategy 
                 guarded,
                 when: condition,
                 before: deadline,
-                observer: observer,
+                observer: observer.at(caller),
                 body
             )
         }

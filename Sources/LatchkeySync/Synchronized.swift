@@ -110,7 +110,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try read(as: .read, Caller(fileID, line), observer, body)
+        try read(as: .read, CallSite(fileID, line), observer, body)
     }
 
     /// Runs `body` with exclusive access to the value and returns its result.
@@ -141,7 +141,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try write(as: .write, Caller(fileID, line), observer, body)
+        try write(as: .write, CallSite(fileID, line), observer, body)
     }
 
     /// Runs `body` with shared access to the value while no write takes effect.
@@ -160,10 +160,14 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
             ChosenStrategy.self,
             guarded,
             .readHoldingWriters,
-            Caller(fileID, line)
+            CallSite(fileID, line)
         ) {
             () throws(Failure) -> Result in
-            try strategy.readHoldingWriters(guarded, observer: observer, body)
+            try strategy.readHoldingWriters(
+                guarded,
+                observer: observer.here(fileID, line),
+                body
+            )
         }
     }
 
@@ -172,13 +176,13 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     @inline(__always)
     func read<Observer: EntryObserver, Result, Failure: Error>(
         as access: Reentry.Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
             () throws(Failure) -> Result in
-            try strategy.read(guarded, observer: observer, body)
+            try strategy.read(guarded, observer: observer.at(caller), body)
         }
     }
 
@@ -187,13 +191,13 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     @inline(__always)
     func write<Observer: EntryObserver, Result, Failure: Error>(
         as access: Reentry.Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
             () throws(Failure) -> Result in
-            try strategy.write(guarded, observer: observer, body)
+            try strategy.write(guarded, observer: observer.at(caller), body)
         }
     }
 }
@@ -213,9 +217,9 @@ extension Synchronized where Value: Sendable, ChosenStrategy: TryingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try Reentry.checking(ChosenStrategy.self, guarded, .tryWrite, Caller(fileID, line)) {
+        try Reentry.checking(ChosenStrategy.self, guarded, .tryWrite, CallSite(fileID, line)) {
             () throws(Failure) -> Result? in
-            try strategy.tryWrite(guarded, observer: observer, body)
+            try strategy.tryWrite(guarded, observer: observer.here(fileID, line), body)
         }
     }
 }
@@ -232,9 +236,9 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, .withLock, Caller(fileID, line)) {
+        try Reentry.checking(ChosenStrategy.self, guarded, .withLock, CallSite(fileID, line)) {
             () throws(Failure) -> Disconnected<Result> in
-            try strategy.access(.write, observer: NoObserver()) {
+            try strategy.access(.write, observer: NoObserver().here(fileID, line)) {
                 () throws(Failure) -> Disconnected<Result> in
                 Disconnected(try guarded.write(body))
             }
@@ -259,9 +263,9 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy &
             ChosenStrategy.self,
             guarded,
             .withLockIfAvailable,
-            Caller(fileID, line)
+            CallSite(fileID, line)
         ) { () throws(Failure) -> Disconnected<Result>? in
-            try strategy.tryAccess(observer: NoObserver()) {
+            try strategy.tryAccess(observer: NoObserver().here(fileID, line)) {
                 () throws(Failure) -> Disconnected<Result> in
                 Disconnected(try guarded.write(body))
             }

@@ -48,6 +48,9 @@ enum ServeCommand {
         configuration.version = Latchkey.version
         configuration.compare = ComparisonStep.run
         try values.set(in: &configuration)
+        guard !configuration.isProfiling || configuration.metering != .off else {
+            throw UsageError("--profile has no meaning with --metering off: nothing would be seen.")
+        }
         if configuration.shadows.isEmpty {
             guard !values.isGiven("shadow-sample") else {
                 throw UsageError("--shadow-sample has no meaning without --shadow.")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tries the watches of a running service with clients that others wrote.
+"""Tries a running service with clients that others wrote: its watches, and its profiles.
 
     Tests/clients/run.py --binary .build-release/release/latchkey
 
 These are curl, a client library from PyPI, and the EventSource of headless Chromium. Connections
-are cut, the service is restarted, and a reader is slow. Needs what `scripts/require test` and
-`scripts/require dashboard` install.
+are cut, the service is restarted, and a reader is slow. `go tool pprof` reads a profile. Needs what
+`scripts/require test`, `scripts/require dashboard` and `scripts/require pprof` install.
 """
 
 import argparse
@@ -23,11 +23,13 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 sys.path.insert(0, str(TOP / "Tests" / "dashboard"))
+sys.path.insert(0, str(TOP / "Tests" / "contract"))
 
 from process import Failure, Latchkey  # noqa: E402
 
 from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
+import profiles  # noqa: E402
 
 TRIES_SECONDS_MAX = 30
 
@@ -41,6 +43,8 @@ def main():
     random.seed(arguments.seed)
     with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile("w+") as log:
         try:
+            step("go tool pprof blames the planted holder of a hot lock",
+                 profiles.hot, arguments.binary, log, profiles.check_with_go)
             step("curl -N shows each event when it happens, and the last one at the end",
                  try_curl, arguments.binary, log)
             step("a client library misses nothing when it is cut, and starts anew after a restart",

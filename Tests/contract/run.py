@@ -15,6 +15,7 @@ import tempfile
 
 import curls
 import monitoring
+import profiles
 import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -53,6 +54,8 @@ def main():
                 step("a Prometheus has data for each query", check_queries, service)
                 step("OpenMetrics and text parse, and agree", check_formats, service)
                 step("the service is still up", still_up, service)
+            step("a profile of contention blames the planted holder",
+                 profiles.hot, arguments.binary, log, profiles.check_file)
         except Failure as failure:
             print(f"FAILED: {failure}\n\nThe end of the service's log:")
             log.seek(0)

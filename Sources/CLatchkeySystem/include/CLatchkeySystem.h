@@ -169,6 +169,21 @@ static inline uint64_t latchkey_system_thread_group(uint32_t group) {
     return __atomic_load_n(&latchkey_system_thread_group_taken[group], __ATOMIC_SEQ_CST);
 }
 
+// Finds out where the calling thread's stack is, once for each thread, so that
+// latchkey_system_stack() can walk it. May allocate, so call it outside of guarded sections.
+void latchkey_system_stack_prepare(void);
+
+// Writes at most `count` return addresses of the calling thread, innermost first and each one byte
+// back, so that it is in the call; returns how many. It follows the chain of frame pointers and
+// reads nothing outside of the thread's stack, so that code without frame pointers can end the
+// walk early or add a wrong address, and no more. 0 on a thread that was not prepared and on
+// processors whose frames it does not know. Swift cannot read its frame pointer.
+uint32_t latchkey_system_stack(uint64_t *addresses, uint32_t count);
+
+// The name of a mangled Swift symbol, as a string to free(); NULL for any other symbol. The
+// runtime's function has no declaration that Swift can import.
+char *latchkey_system_demangle(const char *symbol);
+
 // The innermost of the guarded sections that this thread is in, as the caller keeps them: a list
 // on the thread's stack. NULL outside. Swift has no thread-local variables.
 extern _Thread_local void *latchkey_system_thread_held;

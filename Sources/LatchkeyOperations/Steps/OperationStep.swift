@@ -76,7 +76,7 @@ package struct OperationEnvironment: Sendable {
         self.describe = describe
         commit = { change, completion in
             do {
-                try store.commit(change, observer: NoObserver()) { decision in
+                try store.commit(change, observer: NoObserver().here()) { decision in
                     completion(decision.mapError { .refused($0) })
                 }
             } catch {
@@ -85,7 +85,7 @@ package struct OperationEnvironment: Sendable {
         }
         look = { name, completion in
             do {
-                try store.look(name, observer: NoObserver()) { completion(.success($0)) }
+                try store.look(name, observer: NoObserver().here()) { completion(.success($0)) }
             } catch {
                 completion(.failure(.backlogFull))
             }

@@ -20,6 +20,7 @@ package final class RunningService: Sendable {
     private let server: HTTPServer
     private let watches: WatchHub
     private let operations: Operations
+    private let profiles: ProfileWindows
     private let drainTime: Duration
 
     /// The port that the service listens on.
@@ -44,6 +45,7 @@ package final class RunningService: Sendable {
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
+        let profile = configuration.isProfiling ? ContentionProfile() : nil
         let watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
@@ -55,6 +57,7 @@ package final class RunningService: Sendable {
             StoreRouteMaker(
                 configuration: limited,
                 meters: meters,
+                profile: profile,
                 journal: journal,
                 expiries: expiries,
                 evictor: evictor,
@@ -66,9 +69,12 @@ package final class RunningService: Sendable {
                 )
             )
         )
+        let profiles = ProfileWindows()
+        ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
         OperatingRoutes(
             strategy: configuration.strategy,
             meters: meters,
+            profile: profile,
             registry: registry,
             version: configuration.version
         ).add(to: &table)
@@ -92,6 +98,7 @@ package final class RunningService: Sendable {
         )
         WatchMetrics.register(journal: journal, watches: watches, in: registry)
         self.operations = operations
+        self.profiles = profiles
         OperationMetrics.register(operations, in: registry)
         ProcessMetrics.register(in: registry)
     }
@@ -104,6 +111,7 @@ package final class RunningService: Sendable {
     /// - Returns: How many requests and how many answers were cut off because the time was over.
     package func drain() -> (requestCount: Int, answerCount: Int) {
         watches.drain()
+        profiles.drain()
         defer { watches.stop() }
         // Before the server stops, so that streams of events still get the last one.
         operations.drain(within: min(drainTime, .milliseconds(200)))
@@ -115,6 +123,7 @@ package final class RunningService: Sendable {
 private struct StoreRouteMaker: StrategyVisitor {
     let configuration: ServiceConfiguration
     let meters: ContentionMeters
+    let profile: ContentionProfile?
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor: Evictor
@@ -146,7 +155,7 @@ private struct StoreRouteMaker: StrategyVisitor {
         guard configuration.metering != .off else {
             return serve(store { ChosenStrategy(backlogMax: backlogMax) })
         }
-        let meter = ContentionMeter(strategy, level: configuration.metering)
+        let meter = ContentionMeter(strategy, level: configuration.metering, profile: profile)
         meter.overhead = overhead
         let store = store { meter.metered(ChosenStrategy(backlogMax: backlogMax)) }
         meter.observeBacklog { store.backlogCount }
@@ -181,7 +190,7 @@ private struct StoreRouteMaker: StrategyVisitor {
             journal: journal,
             usage: { store.usage },
             look: { (name, completion) throws(BacklogFull) in
-                try journaled.look(name, observer: NoObserver(), completion: completion)
+                try journaled.look(name, observer: NoObserver().here(), completion: completion)
             },
             snapshot: { journaled.snapshot(completion: $0) }
         )

@@ -12,6 +12,10 @@ package struct ServiceConfiguration: Sendable {
     /// How many writes of one stripe an asynchronous strategy accepts before it applies them.
     package var backlogMax = BacklogBound.standard
     package var metering = MeteringLevel.sampled
+    /// Whether contended accesses are recorded with their places in the code.
+    ///
+    /// Needs metering.
+    package var isProfiling = false
     /// The strategies that get a share of the operations beside the serving one.
     ///
     /// They need metering.
@@ -87,6 +91,12 @@ extension ServiceConfiguration: Configurable {
             \.metering,
             "How contention is measured: not at all, by counting, by timing a sample of the "
                 + "accesses, or by timing all."
+        ),
+        .toggle(
+            "profile",
+            \.isProfiling,
+            "Records where in the code accesses wait, and for whom: one contended access in 100. "
+                + "/debug/pprof/mutex has the profile. Needs metering."
         ),
         Setting(
             "shadow",

@@ -34,6 +34,26 @@ package enum MediaType {
             && isJSON("application/json" + text.drop { $0 != ";" })
     }
 
+    /// Whether an `Accept` header asks for plain text rather than JSON.
+    ///
+    /// JSON is the default: text must be named, with a higher quality than JSON if that is named
+    /// too, and not below that of `*/*`.
+    package static func prefersText(_ accept: (some Collection<UInt8>)?) -> Bool {
+        var qualities: [String: Double] = [:]
+        for element in accept?.split(separator: UInt8(ascii: ",")) ?? [] {
+            let parts = String(decoding: element, as: UTF8.self).lowercased()
+                .split(separator: ";").map { String($0).trimmingSpaces() }
+            let quality = parts.dropFirst().first { $0.hasPrefix("q=") }
+                .map { Double($0.dropFirst(2)) ?? 0 }
+            if let type = parts.first {
+                qualities[type] = max(qualities[type] ?? 0, quality ?? 1)
+            }
+        }
+        let text = max(qualities["text/plain"] ?? 0, qualities["text/*"] ?? 0)
+        let json = max(qualities["application/json"] ?? 0, qualities["application/*"] ?? 0)
+        return text > json && text >= qualities["*/*"] ?? 0
+    }
+
     package static func isJSON(_ field: String) -> Bool {
         let parameters = field.split(separator: ";").dropFirst().map {
             String($0).trimmingSpaces().lowercased()

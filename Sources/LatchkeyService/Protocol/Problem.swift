@@ -54,6 +54,8 @@ package enum Problem: String, CaseIterable, Sendable {
     case compareNotAvailable = "compare-not-available"
     case compareFailed = "compare-failed"
     case tooManyExports = "too-many-exports"
+    case profilingOff = "profiling-off"
+    case tooManyProfiles = "too-many-profiles"
 
     package var status: Int {
         switch self {
@@ -82,14 +84,14 @@ package enum Problem: String, CaseIterable, Sendable {
             503
         case .storeFull: 507
         case .invalidLine: 400
-        case .operationNotFound: 404
+        case .operationNotFound, .profilingOff: 404
         case .operationExists, .dependencyCycle: 409
         case .unknownDependency, .fetchNotAllowed, .compareNotAvailable: 422
         case .dependencyFailed: 424
         case .compareFailed: 500
         case .fetchFailed: 502
         case .tooManyOperations: 503
-        case .tooManyExports: 503
+        case .tooManyExports, .tooManyProfiles: 503
         }
     }
 
@@ -144,6 +146,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareNotAvailable: "This program makes no comparisons."
         case .compareFailed: "The comparison did not succeed."
         case .tooManyExports: "There are too many exports."
+        case .profilingOff: "The service does not profile."
+        case .tooManyProfiles: "There are too many profiles."
         }
     }
 
@@ -273,6 +277,10 @@ package enum Problem: String, CaseIterable, Sendable {
             "The detail says what went wrong."
         case .tooManyExports:
             "Try again after the time in Retry-After, or raise --max-exports."
+        case .profilingOff:
+            "Start the service with --profile, or with LATCHKEY_PROFILE=true."
+        case .tooManyProfiles:
+            "Try again after the time in Retry-After. At most 8 profiles are taken at once."
         }
     }
 
@@ -283,7 +291,7 @@ package enum Problem: String, CaseIterable, Sendable {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
             .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
-            .tooManyExports:
+            .tooManyExports, .tooManyProfiles:
             1
         default: nil
         }

@@ -176,7 +176,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     private func submit(_ change: Change, attempt: Int) {
         do {
-            try store.commit(change, observer: NoObserver()) { [self] decision in
+            try store.commit(change, observer: NoObserver().here()) { [self] decision in
                 queue.async { self.take(decision) }
             }
         } catch {

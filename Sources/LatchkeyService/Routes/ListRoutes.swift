@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyHTTP
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// The route of the sorted list of properties.
 struct ListRoutes<Store: CommittingStore>: Sendable {
@@ -35,7 +36,8 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
             limit: limit,
             byteCountMax: includesValues ? Self.byteCountMax : .max
         )
-        store.list(page, observer: TimingObserver(timing: request.timing)) { page in
+        let observer = TimingObserver(timing: request.timing).here()
+        store.list(page, observer: observer) { page in
             request.respond(json: page.json(includesValues: includesValues))
         }
     }

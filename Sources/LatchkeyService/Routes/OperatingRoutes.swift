@@ -9,6 +9,8 @@ internal import LatchkeyStrategies
 struct OperatingRoutes: Sendable {
     let strategy: StrategyKind
     let meters: ContentionMeters
+    /// Nil unless the service profiles.
+    let profile: ContentionProfile?
     let registry: MetricRegistry
     let version: String
 
@@ -82,10 +84,24 @@ struct OperatingRoutes: Sendable {
 
     private func contention(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
-        guard let json = try? meters.report().json() else {
+        let report = meters.report()
+        if MediaType.prefersText(request.exchange.headers(named: "accept")) {
+            let text = ContentionText(report: report, profile: profile?.reading())
+            request.respond(.ok, body: .bytes(Array(text.description.utf8))) { answer in
+                answer.add("Content-Type", "text/plain; charset=utf-8")
+                answer.add("Vary", "Accept")
+                answer.mustBeRevalidated()
+            }
+            return
+        }
+        guard let json = try? report.json() else {
             preconditionFailure("A report of numbers and names can be written as JSON.")
         }
-        request.respond(json: Array(json))
+        request.respond(.ok, body: .bytes(Array(json))) { answer in
+            answer.add("Content-Type", "application/json")
+            answer.add("Vary", "Accept")
+            answer.mustBeRevalidated()
+        }
     }
 
     private func metrics(_ request: ServiceRequest) throws(RequestFailure) {

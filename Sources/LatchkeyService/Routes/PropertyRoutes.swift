@@ -52,7 +52,8 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
         do throws(BacklogFull) {
-            try store.look(name, observer: TimingObserver(timing: request.timing)) { property in
+            let observer = TimingObserver(timing: request.timing).here()
+            try store.look(name, observer: observer) { property in
                 request.answer(property, conditions)
             }
         } catch {
@@ -123,15 +124,20 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
 
 extension ServiceRequest {
     /// Commits a change and calls `completion` with the decision.
+    ///
+    /// A profile of contention names the place of this call.
+    @inline(__always)
     func commit(
         _ change: Change,
         to store: some CommittingStore,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(RequestFailure) {
         do {
             try store.commit(
                 change,
-                observer: TimingObserver(timing: timing),
+                observer: TimingObserver(timing: timing).here(fileID, line),
                 completion: completion
             )
         } catch {

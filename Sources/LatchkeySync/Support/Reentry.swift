@@ -71,7 +71,7 @@ enum Reentry {
         _ strategy: any Strategy.Type,
         _ guarded: GuardedValue<Value>,
         _ access: Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
@@ -88,7 +88,7 @@ enum Reentry {
         _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
         _ access: Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
@@ -103,7 +103,7 @@ enum Reentry {
         _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
         _ access: Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let head = unsafe latchkey_system_held_accesses()
@@ -130,7 +130,7 @@ enum Reentry {
         _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
         _ access: Access,
-        _ caller: Caller,
+        _ caller: CallSite,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var held = HeldAccess(strategy, value, access, caller)
@@ -148,8 +148,8 @@ enum Reentry {
         _ access: Access,
         inside outer: Access,
         _ name: String,
-        _ caller: Caller? = nil,
-        _ outerCaller: Caller? = nil
+        _ caller: CallSite? = nil,
+        _ outerCaller: CallSite? = nil
     ) -> Never {
         let location = caller?.location ?? ""
         let outerLocation = outerCaller?.location ?? ""
@@ -162,24 +162,6 @@ enum Reentry {
     }
 }
 
-/// Where an access function was called.
-@usableFromInline
-struct Caller: Sendable {
-    let fileID: StaticString
-    let line: UInt
-
-    @usableFromInline
-    init(_ fileID: StaticString, _ line: UInt) {
-        self.fileID = fileID
-        self.line = line
-    }
-
-    /// Somewhere: a property does not learn where it is used.
-    @usableFromInline static var unknown: Caller { Caller("", 0) }
-
-    var location: String { line == 0 ? "" : " at \(fileID):\(line)" }
-}
-
 /// One access of the calling thread, and the one that it is nested in.
 ///
 /// SAFETY: `@safe` because `outer` belongs to a call of the same thread that encloses this one's.
@@ -187,7 +169,7 @@ struct Caller: Sendable {
 private struct HeldAccess {
     let value: ObjectIdentifier
     let access: Reentry.Access
-    let caller: Caller
+    let caller: CallSite
     let outer: UnsafeMutableRawPointer?
 
     /// Stops if the thread must not enter the value now.
@@ -195,7 +177,7 @@ private struct HeldAccess {
         _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
         _ access: Reentry.Access,
-        _ caller: Caller
+        _ caller: CallSite
     ) {
         self.value = value
         self.access = access

@@ -1,0 +1,53 @@
+public import LatchkeySync
+import Synchronization
+
+// What a probe does for a profile, out of line: for contended accesses that are recorded, and for
+// whoever keeps them waiting. ``ProfileWaits`` describes the design.
+
+extension ContentionProbe {
+    /// Begins the record of a wait, if this is one of those that are recorded.
+    func profiles(_ isWrite: Bool, _ timing: Timing, at site: CallSite) -> Timing {
+        guard let profile = meter.profile, profile.isDrawn(words) else { return timing }
+        var timing = timing
+        let slot = profile.waits.begin(
+            lock: meter.profiledLock,
+            probe: identity,
+            isWrite: isWrite,
+            at: site,
+            weight: blockedWeight(timing) &* UInt64(profile.interval)
+        )
+        if let slot {
+            timing.profiledWait = slot
+            watch.bitwiseOr(1 << UInt64(slot), ordering: .relaxed)
+        }
+        return timing
+    }
+
+    /// Ends the record of a wait.
+    func endProfiling(_ timing: Timing) {
+        guard let profile = meter.profile, let slot = timing.profiledWait else { return }
+        watch.bitwiseAnd(~(1 << UInt64(slot)), ordering: .relaxed)
+        profile.waits.end(slot)
+    }
+
+    /// Lets the recorded waits at this guard blame the calling thread, which leaves it.
+    @usableFromInline @inline(never)
+    func leavesWatched(_ isWrite: Bool, _ site: CallSite) {
+        // Readers that never keep a writer out are not to blame.
+        guard let profile = meter.profile, isWrite || !meter.traits.readsDuringWrites else {
+            return
+        }
+        let satisfied = profile.waits.blame(
+            watch.load(ordering: .relaxed),
+            probe: identity,
+            sharesWithReaders: !isWrite && !readersExclude,
+            at: site
+        )
+        if satisfied != 0 {
+            // A new wait that has got one of the slots meanwhile is not looked at: a rare loss.
+            watch.bitwiseAnd(~satisfied, ordering: .relaxed)
+        }
+    }
+
+    private var identity: UInt64 { UInt64(UInt(bitPattern: ObjectIdentifier(self))) }
+}

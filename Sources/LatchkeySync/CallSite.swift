@@ -1,0 +1,119 @@
+/// Where an access function was called.
+///
+/// Two words, so that an observer can remember it.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because `start` leads to the bytes of a literal, which
+/// live as long as the program and do not change.
+@safe
+public struct CallSite: BitwiseCopyable, @unchecked Sendable {
+    @usableFromInline let start: UnsafePointer<UInt8>
+    @usableFromInline let byteCount: UInt32
+    /// The line; 0 if the place is not known.
+    public let line: UInt32
+
+    /// A place in the source.
+    @inlinable
+    public init(_ fileID: StaticString = #fileID, _ line: UInt = #line) {
+        unsafe start = fileID.utf8Start
+        byteCount = UInt32(truncatingIfNeeded: fileID.utf8CodeUnitCount)
+        self.line = UInt32(truncatingIfNeeded: line)
+    }
+
+    /// Somewhere: a property does not learn where it is used.
+    @inlinable public static var unknown: CallSite { CallSite("", 0) }
+
+    /// Whether the place is known.
+    @inlinable public var isKnown: Bool { line != 0 }
+
+    /// The file as `#fileID` has it: `Module/File.swift`.
+    public var fileID: String {
+        unsafe String(
+            decoding: UnsafeBufferPointer(start: start, count: Int(byteCount)),
+            as: UTF8.self
+        )
+    }
+
+    var location: String { isKnown ? " at \(fileID):\(line)" : "" }
+}
+
+extension CallSite {
+    /// The place as two words, for memory that several threads use.
+    package var words: (UInt64, UInt64) {
+        unsafe (UInt64(UInt(bitPattern: start)), UInt64(byteCount) << 32 | UInt64(line))
+    }
+
+    /// The place that ``words`` were made of; unknown for two zeros.
+    package init(words: (UInt64, UInt64)) {
+        // SAFETY: only `words` makes such words, from the address of a literal.
+        guard let start = unsafe UnsafePointer<UInt8>(bitPattern: UInt(words.0)) else {
+            self = .unknown
+            return
+        }
+        unsafe self.start = start
+        byteCount = UInt32(truncatingIfNeeded: words.1 >> 32)
+        line = UInt32(truncatingIfNeeded: words.1)
+    }
+}
+
+/// An observer that also knows where the access function was called.
+///
+/// If the base knows a place already, that one is meant: a caller further out has named it.
+public struct SiteObserver<Base: EntryObserver>: EntryObserver {
+    @usableFromInline let base: Base
+    @usableFromInline let place: CallSite
+
+    /// Whether the base is.
+    @inlinable public static var isActive: Bool { Base.isActive }
+
+    /// The place.
+    @inlinable public var site: CallSite { base.site.isKnown ? base.site : place }
+
+    @inlinable
+    init(_ base: Base, _ place: CallSite) {
+        self.base = base
+        self.place = place
+    }
+
+    /// Tells the base, with the place.
+    @inlinable
+    @inline(__always)
+    public func asks(_ mode: AccessMode) -> Base.Entry { base.asks(mode, at: site) }
+
+    /// Tells the base.
+    @inlinable
+    @inline(__always)
+    public func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
+
+    /// Tells the base.
+    @inlinable
+    @inline(__always)
+    public func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
+
+    /// Tells the base.
+    @inlinable
+    @inline(__always)
+    public func leaves(_ entry: Base.Entry) { base.leaves(entry) }
+
+    /// Tells the base.
+    @inlinable
+    public func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
+}
+
+extension EntryObserver {
+    /// This observer, with the place of this call.
+    ///
+    /// For a function between the program and an access function: what it passes on as `observer:`
+    /// names the place that matters.
+    @inlinable
+    @inline(__always)
+    public func here(
+        _ fileID: StaticString = #fileID,
+        _ line: UInt = #line
+    ) -> SiteObserver<Self> {
+        SiteObserver(self, CallSite(fileID, line))
+    }
+
+    @inlinable
+    @inline(__always)
+    func at(_ site: CallSite) -> SiteObserver<Self> { SiteObserver(self, site) }
+}

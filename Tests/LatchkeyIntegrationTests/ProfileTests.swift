@@ -1,0 +1,89 @@
+import Foundation
+import LatchkeyService
+import LatchkeyTestSupport
+import Testing
+
+/// Profiles of contention, and its text, over HTTP.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct ProfileTests {
+    private static let path = "/debug/pprof/mutex"
+
+    @Test(arguments: Deployment.allCases)
+    func `without the flag there is no profile, and the answer names the flag`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
+            let answer = try site.ask("GET", Self.path)
+            #expect(answer.status == 404)
+            #expect(answer.text.contains("/problems/profiling-off"))
+            #expect(answer.text.contains("--profile"))
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `a profile is a gzip file, at once or in the end`(deployment: Deployment) async throws {
+        try await deployment.serve(["--profile"]) { site in
+            for query in ["", "?seconds=1"] {
+                let start = ContinuousClock.now
+                let answer = try site.ask("GET", Self.path + query)
+                #expect(answer.status == 200)
+                #expect(answer.headers["content-type"] == "application/octet-stream")
+                #expect(answer.body.starts(with: [0x1F, 0x8B, 8]))
+                let isLong = start.duration(to: .now) >= .seconds(1)
+                #expect(isLong == !query.isEmpty)
+            }
+        }
+    }
+
+    @Test(arguments: ["0", "61", "-1", "1.5", "", "x", "99999999999999999999", "1&seconds=2"])
+    func `other times are refused`(seconds: String) async throws {
+        for flags in [[], ["--profile"]] {
+            try await Deployment.inProcess.serve(flags) { site in
+                let answer = try site.ask("GET", "\(Self.path)?seconds=\(seconds)")
+                #expect(answer.status == 400)
+            }
+        }
+    }
+
+    @Test func `the ninth profile at once is refused, and a drain ends the others`() async throws {
+        let program = try Program([
+            "serve", "--port", "0", "--profile", "--drain-seconds", "30", "--http-threads", "1",
+        ])
+        let site = Site(port: try program.awaitPort())
+        let clients = try (0..<8).map { _ in
+            let client = try site.client()
+            try client.send("GET \(Self.path)?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return client
+        }
+        // One thread serves: the answer shows that it is free, and has seen the others.
+        try site.awaitMetric("latchkey_http_suspended_requests", 8)
+        let refused = try site.ask("GET", "\(Self.path)?seconds=60")
+        #expect(refused.status == 503)
+        #expect(refused.text.contains("/problems/too-many-profiles"))
+        kill(program.processIdentifier, SIGTERM)
+        for client in clients {
+            #expect(try client.answer().status == 200)
+        }
+        #expect(try await offPool { program.finish() }.status == 0)
+    }
+
+    @Test func `a profile without metering is a mistake`() async throws {
+        let result = try await Program.result(of: ["serve", "--profile", "--metering", "off"])
+        #expect(result.status == 2)
+        #expect(result.errors.contains("--profile"))
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `contention is text for those who want it`(deployment: Deployment) async throws {
+        try await deployment.serve(["--strategy", "spin", "--profile"]) { site in
+            let text = try site.ask("GET", "/v1/contention", headers: ["Accept: text/plain"])
+            #expect(text.headers["content-type"] == "text/plain; charset=utf-8")
+            #expect(text.headers["vary"] == "Accept")
+            #expect(text.text.contains("spin      serving"))
+            #expect(text.text.contains("no contended access was recorded yet"))
+            let json = try site.ask("GET", "/v1/contention", headers: ["Accept: */*"])
+            #expect(json.headers["content-type"] == "application/json")
+            #expect(json.headers["vary"] == "Accept")
+        }
+    }
+}

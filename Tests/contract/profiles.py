@@ -1,0 +1,106 @@
+"""A service with `--profile` and a planted hot lock, and what its profile says of it."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pprof
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
+
+from process import Failure, Latchkey  # noqa: E402
+
+# One lock for everything, held long by transactions of many steps and short by everything else.
+OPTIONS = ("--profile", "--stripes", "1", "--http-threads", "8", "--metering", "full")
+SLOW = "LatchkeyService/TransactionRoutes.swift"
+FAST = "LatchkeyService/PropertyRoutes.swift"
+STEPS = 128
+ROUNDS_MAX = 20
+GO_SECONDS_MAX = 60
+
+
+def hot(binary, log, check):
+    """Calls `check` with the service and the bytes of a profile that has samples."""
+    with Latchkey(binary, *OPTIONS, log=log) as service:
+        value = "x" * 3000
+        change = json.dumps({"then": [{"put": f"hot/{n}", "value": value} for n in range(STEPS)]})
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            for _ in range(ROUNDS_MAX):
+                window = threads.submit(
+                    service.ask, "GET", "/debug/pprof/mutex?seconds=2")
+                slow = [threads.submit(repeat, service, window, "POST", "/v1/transactions", change)
+                        for _ in range(3)]
+                fast = [threads.submit(repeat, service, window, "PUT", "/v1/properties/a", "1")
+                        for _ in range(3)]
+                for each in slow + fast:
+                    each.result()
+                _, headers, file = window.result()
+                if len(pprof.read(file).samples) >= 2:
+                    break
+            else:
+                raise Failure("no contention was recorded")
+        if headers["Content-Type"] != "application/octet-stream":
+            raise Failure(f"the profile is {headers['Content-Type']}")
+        check(service, file)
+
+
+def repeat(service, window, *request):
+    while not window.done():
+        service.ask(*request)
+
+
+def check_file(service, file):
+    """Decodes the file, and compares it with what was planted."""
+    profile = pprof.read(file)
+    if profile.types != [("contentions", "count"), ("delay", "nanoseconds")]:
+        raise Failure(f"the sample types are {profile.types}")
+    if profile.period != 100 or not 1.9 < profile.seconds < 10:
+        raise Failure(f"period {profile.period}, {profile.seconds} s")
+    for sample in profile.samples:
+        if not sample.stack or sample.count % profile.period or sample.delay <= 0:
+            raise Failure(f"a sample is {sample}")
+        if sample.labels["strategy"] != "lock" or sample.labels["mode"] not in ("read", "write"):
+            raise Failure(f"the labels are {sample.labels}")
+    text = service.ask("GET", "/v1/contention", headers={"Accept": "text/plain"})[2].decode()
+    if "Who blocks whom" not in text or max(map(len, text.splitlines())) > 80:
+        raise Failure(f"the text is\n{text}")
+    # Of the whole time, since few seconds have few samples.
+    everything = pprof.read(service.ask("GET", "/debug/pprof/mutex")[2])
+    delays = {"slow": 0, "fast": 0}
+    for sample in everything.samples:
+        kind = "slow" if sample.stack[0].startswith(SLOW) else "fast"
+        delays[kind] += sample.delay
+    if delays["slow"] < delays["fast"]:
+        raise Failure(f"not those that hold the lock long are blamed: {delays}\n{text}")
+
+
+def check_with_go(_, file):
+    """`go tool pprof` reads the file, and its first line is what holds the lock long."""
+    go = shutil.which("go")
+    if go is None:
+        raise Failure("no go; run scripts/require pprof")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "mutex.pb.gz")
+        path.write_bytes(file)
+
+        def show(*options):
+            result = subprocess.run(
+                [go, "tool", "pprof", *options, path], capture_output=True, text=True,
+                timeout=GO_SECONDS_MAX, env={**os.environ, "HOME": folder}, check=False)
+            if result.returncode != 0:
+                raise Failure(f"go tool pprof {options} failed:\n{result.stderr}")
+            return result.stdout
+
+        top = show("-top", "-sample_index=delay")
+        lines = top.splitlines()
+        head = next(n for n, line in enumerate(lines) if "flat%" in line)
+        if SLOW not in lines[head + 1]:
+            raise Failure(f"go tool pprof -top does not blame the holder:\n{top}")
+        tags = show("-tags", "-sample_index=contentions")
+        if "waiter" not in tags or FAST not in tags:
+            raise Failure(f"go tool pprof -tags does not show the waiter:\n{tags}")
