@@ -103,12 +103,16 @@ struct ReplayTests {
         let noted: Collected<[ResponseTiming]>
         var stall: () -> Void = {}
 
-        mutating func perform(_ operation: PlannedOperation) -> UInt64 {
+        mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
             stall()
             return 0
         }
 
-        mutating func perform(_ operation: PlannedOperation, timing: ResponseTiming) -> UInt64 {
+        mutating func perform(
+            _ operation: PlannedOperation,
+            number: Int,
+            timing: ResponseTiming
+        ) -> UInt64 {
             noted.with { $0.append(timing) }
             stall()
             timing.end()
@@ -134,7 +138,9 @@ struct ReplayTests {
         let replayed = ReplayedTrace(bursts, file: "a", speed: 1)
         let noted = Collected<[ResponseTiming]>([])
         let result = try await TestThread.result {
-            Result { try Self.slice(replayed).run { NotingOperator(noted: noted) } }
+            Result {
+                try Self.slice(replayed).run { _, _ in AnyOperator(NotingOperator(noted: noted)) }
+            }
         }.get()
         let timings = noted.with { $0 }
         #expect(timings.allSatisfy { $0.startedAt >= $0.intendedAt })
@@ -150,15 +156,14 @@ struct ReplayTests {
         let replayed = ReplayedTrace(try Self.steady(milliseconds: 200), file: "a", speed: 1)
         let result = try await TestThread.result {
             Result {
-                let slice = Self.slice(replayed)
-                return try slice.run { thread, clock in
-                    let stalling = NotingOperator(noted: Collected([])) {
-                        while clock.isStill(.measuring) {
-                            sched_yield()
+                try Self.slice(replayed).run { _, clock in
+                    AnyOperator(
+                        NotingOperator(noted: Collected([])) {
+                            while clock.isStill(.measuring) {
+                                sched_yield()
+                            }
                         }
-                    }
-                    var worker = Worker(slice, thread: thread, stalling)
-                    return worker.run(clock)
+                    )
                 }
             }
         }.get()

@@ -10,7 +10,7 @@ extension ComparisonReport {
         workload: Workload = SampleReport.workload()
     ) -> ComparisonReport {
         var report = ComparisonReport.empty
-        report.settings.strategies = rates.map(\.key)
+        report.settings.strategies = rates.map { StrategyName($0.key) }
         report.cases = rates.flatMap { kind, points in
             points.sorted { $0.key < $1.key }.map { threads, values in
                 Case.plain(kind.rawValue, threads, values, workload)
