@@ -4,7 +4,8 @@ internal import Foundation
 package let latchkeyVersion = "0.1.0"
 
 /// The name under which the program was started, for messages.
-package let programName = (CommandLine.arguments.first ?? "").split(separator: "/").last
+package let programName =
+    (CommandLine.arguments.first ?? "").split(separator: "/").last
     .map(String.init) ?? "latchkey"
 
 /// Writes text to a file descriptor.

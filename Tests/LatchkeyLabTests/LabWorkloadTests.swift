@@ -142,7 +142,10 @@ struct LabWorkloadTests {
 
     /// In a process of its own, since it counts the allocations of all threads.
     @Test func `the allocations of an operation are counted`() async throws {
-        await #expect(processExitsWith: .success) {
+        let result = await #expect(
+            processExitsWith: .success,
+            observing: [\.standardErrorContent]
+        ) {
             final class Box: Sendable {}
             let workload = Workload("boxes", value: Box?.none) { _, _ in
             } write: { box, _ in
@@ -162,6 +165,8 @@ struct LabWorkloadTests {
                 .text
             precondition(text.contains("Allocations per operation: 1.00 with `lock`"), text)
         }
+        let errors = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(errors.isEmpty, "\(errors)")
     }
 
     @Test func `flags of the built-in section are none of a workload's`() throws {
@@ -174,7 +179,11 @@ struct LabWorkloadTests {
 
     @Test(arguments: ["", "a\u{1B}[2J", String(repeating: "x", count: 61)])
     func `a workload's name is short and printable`(name: String) {
-        let lab = Lab(Workload(name, value: 0) { _, _ in } write: { _, _ in })
+        let lab = Lab(
+            Workload(name, value: 0) { _, _ in
+            } write: { _, _ in
+            }
+        )
         #expect(throws: ComparisonError.self) { try lab.catalogue.validate() }
     }
 }
