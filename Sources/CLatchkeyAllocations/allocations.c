@@ -81,10 +81,15 @@ void latchkey_allocations_end(void) {
 
 #else
 
-bool latchkey_allocations_begin(void) { return false; }
+bool latchkey_allocations_begin(void) {
+    return false;
+}
 
-uint64_t latchkey_allocations_now(void) { return 0; }
+uint64_t latchkey_allocations_now(void) {
+    return 0;
+}
 
-void latchkey_allocations_end(void) {}
+void latchkey_allocations_end(void) {
+}
 
 #endif

@@ -5,7 +5,8 @@ internal import LatchkeyReport
 package let latchkeyVersion = "0.1.0"
 
 /// The name under which the program was started, for messages.
-package let programName = (CommandLine.arguments.first ?? "").split(separator: "/").last
+package let programName =
+    (CommandLine.arguments.first ?? "").split(separator: "/").last
     .map(String.init) ?? "latchkey"
 
 /// Writes an error to standard error: one line, which is broken between words where the width of

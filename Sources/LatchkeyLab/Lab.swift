@@ -1,13 +1,13 @@
 internal import CLatchkeyAllocations
 internal import Foundation
 internal import LatchkeyCommandLine
+public import LatchkeyComparison
 // Whoever writes a lab names strategies, values and operations without another import.
 @_exported public import LatchkeyStrategies
 
 @_exported public import struct LatchkeyComparison.Workload
 @_exported public import struct LatchkeyComparison.WorkloadCounts
 @_exported public import struct LatchkeyComparison.WorkloadOperation
-public import LatchkeyComparison
 
 /// Locks and critical sections of one's own, measured as `latchkey compare` measures ours.
 ///

@@ -1,7 +1,6 @@
 internal import LatchkeyComparison
 internal import LatchkeyOperations
 internal import LatchkeyReport
-internal import LatchkeyStrategies
 
 /// The comparison that an operation of the service asks for.
 ///
@@ -14,7 +13,8 @@ enum ComparisonStep {
         progress: @escaping @Sendable (Double) -> Void
     ) -> Result<[UInt8], ComparisonFailure> {
         var settings = ComparisonSettings()
-        let chosen = request.strategies.compactMap { StrategyKind(rawValue: $0) }.map(StrategyName.init)
+        let chosen = request.strategies.map { StrategyName(rawValue: $0) }
+            .filter { $0.kind != nil }
         if !chosen.isEmpty { settings.strategies = chosen }
         settings.threads = [request.threads]
         settings.durationSeconds = request.seconds / Double(settings.repeats)

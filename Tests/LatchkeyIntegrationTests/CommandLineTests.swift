@@ -5,6 +5,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyCommandLine
 @testable import latchkey
 
 /// The program's flags, output, status and signals.

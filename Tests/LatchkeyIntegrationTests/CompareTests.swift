@@ -5,6 +5,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyCommandLine
 @testable import latchkey
 
 /// `latchkey compare` as a process: flags, files, signals and status.
@@ -78,7 +79,11 @@ struct CompareTests {
     }
 
     private func settings(_ arguments: [String]) throws -> ComparisonSettings {
-        let values = try FlagValues(CompareFlags.all, command: "compare", arguments: arguments) {
+        let values = try FlagValues(
+            CompareFlags.all,
+            command: "latchkey compare",
+            arguments: arguments
+        ) {
             _ in nil
         }
         return try CompareFlags.settings(values)

@@ -1,6 +1,7 @@
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyCommandLine
 @testable import latchkey
 
 /// The hosts that are served, which limits the pages whose own name leads here (DNS rebinding).

@@ -3,6 +3,7 @@ import LatchkeyService
 import LatchkeySettings
 import Testing
 
+@testable import LatchkeyCommandLine
 @testable import latchkey
 
 /// The tables of settings, as flags, environment variables and help.
@@ -64,7 +65,7 @@ import Testing
         try CompareFlags.settings(
             FlagValues(
                 CompareFlags.all,
-                command: "compare",
+                command: "latchkey compare",
                 arguments: arguments,
                 environment: environment
             )

@@ -13,12 +13,13 @@ final class SemaphoreAsLock: RawLock {
     func unlock() { free.signal() }
 }
 
-/// Is never released, so that the second thread waits for ever.
-final class ForgetfulLock: RawLock {
-    private let free = DispatchSemaphore(value: 1)
+/// Is never released, so that the second access waits for ever.
+struct ForgetfulLock: RawLock {
+    // One for all, since a semaphore that is held cannot be freed.
+    private static let free = DispatchSemaphore(value: 1)
 
-    func lock() { free.wait() }
-    func tryLock() -> Bool { free.wait(timeout: .now()) == .success }
+    func lock() { Self.free.wait() }
+    func tryLock() -> Bool { Self.free.wait(timeout: .now()) == .success }
     func unlock() {}
 }
 

@@ -157,7 +157,8 @@ extension ComparisonSettings: Configurable {
     /// The command that repeats the run.
     package var commandLine: String {
         let flags = Self.settings.filter { hasMeaning($0.name) && $0.name != "force" }
-        return (program ?? "latchkey compare") + flags.map { " --\($0.name) \($0.text(in: self))" }.joined()
+        return (program ?? "latchkey compare")
+            + flags.map { " --\($0.name) \($0.text(in: self))" }.joined()
             + (isForced ? " --force" : "")
     }
 

@@ -70,7 +70,10 @@ struct CaseSlice: Sendable {
         _ meter: ContentionMeter?,
         _ performer: @escaping @Sendable (_ thread: Int) -> AnyOperator
     ) throws(MeasurementFailure) -> SliceResult {
-        try slice.run(whenMeasuring: { meter?.reset() }) { thread, _ in performer(thread) }
+        try slice.run(
+            whenMeasuring: { meter?.reset() },
+            performer: { thread, _ in performer(thread) }
+        )
     }
 }
 
@@ -155,7 +158,7 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> CaseSlice.Output {
         let section = section
-        guard slice.stripes == 1 else {
+        if Guarded.canBeStriped, slice.stripes > 1 {
             let striped = striped(make)
             let result = try slice.threads(meter) { thread in
                 AnyOperator(BlockingOperator(striped, section.used(by: thread)))

@@ -43,6 +43,7 @@ struct MemoryComparison: ComparisonMethod {
     private static let meteredShare = 0.3
     /// How long allocations are counted.
     private static let countingNanoseconds: UInt64 = 5_000_000
+    private static let countedOperationsMin = 200
 
     init(
         _ settings: ComparisonSettings,
@@ -199,13 +200,17 @@ struct MemoryComparison: ComparisonMethod {
         alone.workload.arrival = .closed
         var slice = slice(alone, repeatIndex: 0, isMetered: false)
         slice.allocationCounter = counter
-        slice.measuredNanoseconds = Self.countingNanoseconds
-        let found = try run(alone, slice, isMetered: false)
-        note(found, planned)
-        let tally = found.result.tallies[0]
-        guard let count = tally.allocations, tally.operations > 0 else { return }
-        // What the slice itself allocates is less than a hundredth of an operation.
-        allocations[key] = (Double(count) / Double(tally.operations) * 100).rounded() / 100
+        // On a busy machine the thread may hardly get a processor, so there are longer tries.
+        for doublings in 0..<6 {
+            slice.measuredNanoseconds = Self.countingNanoseconds << UInt64(doublings)
+            let found = try run(alone, slice, isMetered: false)
+            note(found, planned)
+            let tally = found.result.tallies[0]
+            guard let count = tally.allocations, tally.operations > 0 else { continue }
+            // What the slice itself allocates is less than a hundredth of an operation.
+            allocations[key] = (Double(count) / Double(tally.operations) * 100).rounded() / 100
+            if tally.operations >= Self.countedOperationsMin { return }
+        }
     }
 
     private func slice(

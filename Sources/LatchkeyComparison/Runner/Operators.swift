@@ -24,8 +24,7 @@ protocol Operator: SendableMetatype {
     /// Does the operation and returns its result, or 0 if the result comes later.
     ///
     /// The outside work begins with the result, so that the processor cannot overlap the two.
-    ///
-    /// - Parameter number: The operation's number among those of its thread, from 0.
+    /// The number is the operation's among those of its thread, from 0.
     mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64
 
     /// As `perform`, and records how long it took from both starts.

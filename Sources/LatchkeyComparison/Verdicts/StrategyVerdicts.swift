@@ -17,6 +17,8 @@ package enum StrategyVerdicts {
     static let operationsMax = 6_000
     /// After how many seconds a thread stops even if it has recorded fewer.
     static let secondsMax = 0.4
+    /// The fewest operations of a thread, which a busy machine may let begin late.
+    static let operationsMin = 50
     /// The time of a check, with the search, on average over the strategies.
     static let estimatedSeconds = 0.3
 
@@ -136,7 +138,9 @@ package enum StrategyVerdicts {
             left.enter()
             Thread.detachNewThread {
                 var record = ClientRecord(client: client, seed: seed)
-                while record.history.count < operationsMax, latchkey_system_nanoseconds() < end {
+                while record.history.count < operationsMax,
+                    record.history.count < operationsMin || latchkey_system_nanoseconds() < end
+                {
                     record.add(clock, perform)
                 }
                 records.write { [record] in $0.append(record) }

@@ -165,8 +165,7 @@ package struct RegisteredStrategy: Sendable {
 @usableFromInline
 package struct OwnWorkload: Sendable {
     package let name: String
-    let slice:
-        @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
+    let slice: @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
     let unsynchronized: RegisteredStrategy.Measuring
 
     /// - Parameter workload: What the program describes.

@@ -8,6 +8,9 @@
 protocol Section: Sendable {
     associatedtype Value: Sendable
 
+    /// Whether there can be several stripes; if not, the code for them is left out.
+    static var canBeStriped: Bool { get }
+
     /// The value that a stripe with this many keys begins with.
     func value(keys: Int) -> Value
 
@@ -16,7 +19,7 @@ protocol Section: Sendable {
 
     /// Reads, and returns something that the work outside depends on.
     ///
-    /// - Parameter number: The operation's number among those of its thread, from 0.
+    /// The number is the operation's among those of its thread, from 0.
     func read(_ value: Value, _ operation: PlannedOperation, number: Int) -> UInt64
 
     /// Changes the value, and returns something that the work outside depends on.
@@ -41,6 +44,8 @@ struct SyntheticSection<Values: GuardedValues>: Section {
         work = cost.work
         steps = cost.sectionSteps
     }
+
+    @inlinable static var canBeStriped: Bool { true }
 
     @inlinable
     func value(keys: Int) -> Values { Values(count: keys) }

@@ -161,6 +161,8 @@ struct OwnSection<Value: Sendable>: Section {
         self.thread = thread
     }
 
+    @inlinable static var canBeStriped: Bool { false }
+
     @inlinable
     func value(keys: Int) -> Value { bodies.value() }
 

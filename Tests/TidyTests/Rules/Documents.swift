@@ -98,7 +98,8 @@ extension Rule {
             ]),
             Tree([
                 "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
-                "Sources/latchkey/Latchkey.swift": "    static let version = \"1.1.0\"\n",
+                "Sources/LatchkeyCommandLine/Say.swift":
+                    "package let latchkeyVersion = \"1.1.0\"\n",
             ]),
         ],
         kept: [
@@ -150,7 +151,7 @@ extension Rule {
     private static func versions(in tree: Tree) -> [Substring] {
         let places = [
             ("openapi.yaml", "  version: "),
-            ("Sources/latchkey/Latchkey.swift", "    static let version = \""),
+            ("Sources/LatchkeyCommandLine/Say.swift", "package let latchkeyVersion = \""),
         ]
         return places.compactMap { path, opening in
             let line = tree.file(path)?.lines.first { $0.hasPrefix(opening) }
