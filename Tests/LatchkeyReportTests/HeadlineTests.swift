@@ -98,7 +98,7 @@ struct HeadlineTests {
         #expect(
             found(fair).sentence.hasPrefix(
                 "Use `lock`: no difference was found between `lock`, `spin` and `adaptive`, and of "
-                    + "these it is the fairest (Jain's index 0.97; `spin` Jain's index 0.85). On 8 "
+                    + "these it is the fairest (Jain's index 0.97, `spin` 0.85). On 8 "
             ),
             "\(found(fair).sentence)"
         )
@@ -106,7 +106,7 @@ struct HeadlineTests {
             .with(.spin) { $0.wait = .sample(p50: 900) }
             .with(.adaptive) { $0.wait = .sample(p50: 100) }
         #expect(found(quick).strategies.first == "adaptive")
-        #expect(found(quick).sentence.contains("is the one with the shortest p99 wait (2.00 µs; "))
+        #expect(found(quick).sentence.contains("is the one with the shortest p99 wait (2.00 µs, "))
         let stalls = tie.with(.lock) { $0.wait = .sample(p50: 300) }
             .with(.spin) { $0.wait = .sample(p50: 300) }
             .with(.adaptive) {
@@ -114,7 +114,7 @@ struct HeadlineTests {
                 $0.wait?.maxNanoseconds = 10_000
             }
         #expect(found(stalls).sentence.contains("`adaptive`: no"))
-        #expect(found(stalls).sentence.contains("the shortest longest wait (10.0 µs; "))
+        #expect(found(stalls).sentence.contains("the shortest longest wait (10.0 µs, "))
         let cheap = tie.with(.lock) { $0.cpuSecondsPerMillionOperations = 2 }
             .with(.spin) { $0.cpuSecondsPerMillionOperations = 1 }
             .with(.adaptive) { $0.cpuSecondsPerMillionOperations = 1.2 }

@@ -71,8 +71,8 @@ struct Headline {
             wait.value >= Self.waitRatioMax * best
         else { return nil }
         let own = FigureText.quantile(nanoseconds: wait.value)
-        return "it starves threads: its p99 wait is \(own) \(wait.place), and the best of those "
-            + "tied has at most \(FigureText.quantile(nanoseconds: best))"
+        return "its threads wait long: the p99 is \(own) \(wait.place), and the best of those tied "
+            + "has \(FigureText.quantile(nanoseconds: best)) in its worst case"
     }
 
     private func unsteady(_ standing: Standing, _ tied: [Standing]) -> String? {
@@ -86,6 +86,8 @@ struct Headline {
     /// A cost, and how much more of it is as good as the least.
     private struct Criterion {
         var name: String
+        /// What the figure is, before it.
+        var noun = ""
         var cost: (Costs) -> Double?
         var tolerance: Double
         var text: (Double) -> String
@@ -96,9 +98,10 @@ struct Headline {
             // As unfairness, so that less is better; 0.05 more of Jain's index is a difference.
             Criterion(
                 name: "the fairest",
+                noun: "Jain's index ",
                 cost: { $0.jainIndex.map { 1 / max($0.value, 1e-9) } },
                 tolerance: 1.05,
-                text: { "Jain's index \(FigureText.fixed(1 / $0, 2))" }
+                text: { FigureText.fixed(1 / $0, 2) }
             ),
             // Quantiles come from buckets that double.
             Criterion(
@@ -137,7 +140,7 @@ struct Headline {
             else { continue }
             left.removeAll(where: dropped.contains)
             reasons.append(
-                "\(criterion.name) (\(criterion.text(least)); `\(rival)` "
+                "\(criterion.name) (\(criterion.noun)\(criterion.text(least)), `\(rival)` "
                     + "\(criterion.text(nearest)))"
             )
         }
