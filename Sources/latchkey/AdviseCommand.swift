@@ -119,8 +119,10 @@ enum AdviseCommand {
             var reading = MetricsReading(text: try answer("/metrics"))
             guard reading.serving[row.strategy] != nil else { throw other("/metrics") }
             var slices: [Observation.Slice] = []
-            for _ in 0..<AdviseCommand.sliceCount {
-                Thread.sleep(forTimeInterval: Double(seconds) / Double(AdviseCommand.sliceCount))
+            for index in 1...AdviseCommand.sliceCount {
+                // A busy service takes a while to answer, and the next slice does not wait for it.
+                let due = start + .seconds(seconds) * index / AdviseCommand.sliceCount
+                Thread.sleep(forTimeInterval: max(0, (due - .now) / .seconds(1)))
                 let next = MetricsReading(text: try answer("/metrics"))
                 let slice = Observation.Slice(from: reading, to: next, strategy: row.strategy)
                 guard let slice else {

@@ -32,7 +32,9 @@ extension Advice {
         case .keep:
             "\(time). "
                 + (candidates.first.map { best in
-                    "The best other one, \(best.strategy), would save \(Self.gain(best))."
+                    best.gain > 0
+                        ? "The best other one, \(best.strategy), would save \(Self.gain(best))."
+                        : "The other shadows take longer than its own."
                 } ?? "")
         case .shadowsNeeded:
             "\(time). Start the service with --shadow \(shadowsToTry) and ask again: shadows get a "
