@@ -180,8 +180,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyHTTP", "LatchkeyMetrics", "LatchkeyService",
-                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
+                "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeyTestSupport",
             ]
         ),
         .testTarget(name: "LatchkeyTraceTests", dependencies: ["LatchkeyTrace"]),

@@ -1,10 +1,10 @@
 import Foundation
-import LatchkeyContention
 import LatchkeyHTTP
 import LatchkeyMachine
 import LatchkeyStrategies
 import Testing
 
+@testable import LatchkeyContention
 @testable import LatchkeyService
 
 /// The contention as text for people.

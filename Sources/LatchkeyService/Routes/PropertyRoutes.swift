@@ -126,7 +126,6 @@ extension ServiceRequest {
     /// Commits a change and calls `completion` with the decision.
     ///
     /// A profile of contention names the place of this call.
-    @inline(__always)
     func commit(
         _ change: Change,
         to store: some CommittingStore,
