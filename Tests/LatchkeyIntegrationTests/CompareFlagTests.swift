@@ -3,6 +3,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyCommandLine
 @testable import latchkey
 
 /// Units of flags, output to `-`, and the announcement of a long run.
@@ -15,7 +16,11 @@ struct CompareFlagTests {
     }
 
     private func settings(_ arguments: [String]) throws -> ComparisonSettings {
-        let values = try FlagValues(CompareFlags.all, command: "compare", arguments: arguments) {
+        let values = try FlagValues(
+            CompareFlags.all,
+            command: "latchkey compare",
+            arguments: arguments
+        ) {
             _ in nil
         }
         return try CompareFlags.settings(values)
