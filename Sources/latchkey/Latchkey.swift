@@ -61,7 +61,8 @@ enum Latchkey {
     private static var commands: [Command] {
         [
             Command(name: "serve", manual: ServeCommand.manual, run: ServeCommand.run),
-            Command(name: "compare", manual: CompareCommand.manual) { (arguments) throws(UsageError) in
+            Command(name: "compare", manual: CompareCommand.manual) {
+                (arguments) throws(UsageError) in
                 try CompareCommand.run(arguments)
             },
             Command(

@@ -20,7 +20,8 @@ package struct TerminalReport {
     }
 
     package var text: String {
-        let method = report.settings.transport == .http
+        let method =
+            report.settings.transport == .http
             ? HTTPComparison.method(report.settings.arrival) : ""
         let parts =
             [heading] + workloads.map(section)

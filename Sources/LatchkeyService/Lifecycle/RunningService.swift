@@ -31,6 +31,7 @@ package final class RunningService: Sendable {
     /// - Parameters:
     ///   - configuration: The choices.
     ///   - recorder: Records the operations, if there is one.
+    /// - Throws: ``HTTPServerError`` if the service cannot listen.
     package init(
         _ configuration: ServiceConfiguration,
         recorder: TraceRecorder? = nil
