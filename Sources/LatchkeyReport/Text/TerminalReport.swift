@@ -182,7 +182,7 @@ package struct TerminalReport {
     private var recommendation: String {
         guard let found = report.recommendation else { return "" }
         return paragraphs(found.news + [found.sentence], .strong)
-            + paragraphs([found.flip] + found.notes)
+            + paragraphs(found.passedOver.map(\.reason) + [found.flip] + found.notes)
     }
 }
 
