@@ -24,8 +24,8 @@ struct HeadlineTests {
         #expect(found.passedOver.map(\.strategy) == ["spin"])
         #expect(
             found.passedOver.first?.reason
-                == "`spin` is passed over, although it is ahead by 20 %, because it starves threads: "
-                + "Jain's index is 0.57 on 8 threads."
+                == "`spin` is passed over, although it is ahead by 20 %, because it starves "
+                + "threads: Jain's index is 0.57 on 8 threads."
         )
         let report = convoy.concluded()
         let page = try String(decoding: ReportPage(report).html(), as: UTF8.self)

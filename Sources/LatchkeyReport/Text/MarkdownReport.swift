@@ -65,8 +65,8 @@ package struct MarkdownReport {
         let title =
             "\(name) by \(unit)s; other columns: "
             + "\(WorkloadText.countedThreads(threads.last ?? 1, workload)). "
-            + "Workload: \(WorkloadText.description(workload)). Bold: best, or no difference found to the "
-            + "best; ~ two modes; ! one slow repeat."
+            + "Workload: \(WorkloadText.description(workload)). "
+            + "Bold: best, or no difference found to the best; ~ two modes; ! one slow repeat."
             + (workloads.count > 1
                 ? " \(FigureText.counted(workloads.count - 1, "more workload")) in the JSON." : "")
         return [Markdown.escaped(title), ""]
