@@ -143,9 +143,9 @@ package struct TerminalReport {
                 + "slow repeat."
         case .responseP99:
             "Median p99 of the response for each number of \(unit)s, counted from when an "
-                + "operation was due; \(best)~ two modes; ! one slow repeat; > did not keep up with "
-                + "the rate, and its response grows with the length of the run. \"due\" is the same "
-                + "response; "
+                + "operation was due; \(best)~ two modes; ! one slow repeat; > did not keep up "
+                + "with the rate, and its response grows with the length of the run. \"due\" is "
+                + "the same response; "
                 + "\"resp\" counts from when the operation began and hides stalls."
         }
     }
