@@ -54,8 +54,8 @@ private struct Content: Encodable {
     private static let crossoverCountMax = 60
     private static let fitCountMax = 200
 
-    /// Without repeats, crossovers and cliffs, which the script does not draw from, and with the workloads
-    /// that fit.
+    /// Without repeats, crossovers and cliffs, which the script does not draw from, and with the
+    /// workloads that fit.
     var report: ComparisonReport
     /// Strategies and baselines as they stand everywhere.
     let order: [String]

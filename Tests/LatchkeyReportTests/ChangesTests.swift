@@ -91,7 +91,8 @@ struct ChangesTests {
         let news = try #require(report.recommendation?.news)
         #expect(
             news.first
-                == "`mutex` collapses between 4 and 8 threads: 6.50M to 39.0k operations per second."
+                == "`mutex` collapses between 4 and 8 threads: 6.50M to 39.0k operations per "
+                + "second."
         )
         let terminal = TerminalReport(report, style: TerminalStyle(width: 120, usesColor: false))
         for text in [terminal.text, MarkdownReport(report).text] {
@@ -111,8 +112,8 @@ struct ChangesTests {
         #expect(many.recommendation?.news.count == 4)
         #expect(
             many.recommendation?.news.last
-                == "Falls by more than a factor of 3 between neighbouring points also: `ticket` and "
-                + "`adaptive` (`cliffs` in the JSON)."
+                == "Falls by more than a factor of 3 between neighbouring points also: `ticket` "
+                + "and `adaptive` (`cliffs` in the JSON)."
         )
         let noisy = ComparisonReport.plain([
             .lock: sweep([1e6, 1e6, 1e6, 1e6]),

@@ -43,9 +43,9 @@ struct MarkdownReportTests {
 
                 - The answer changes: on 1 thread `mutex` is ahead (by a factor of 2).
 
-                Operations per second by threads; other columns: 8 threads. 50 % reads, section \
-                50 ns, outside 200 ns. Bold: best, or no difference found to the best; \\~ two \
-                modes; \\! one slow repeat.
+                Operations per second by threads; other columns: 8 threads. Workload: 50 % reads, \
+                section 50 ns, outside 200 ns. Bold: best, or no difference found to the best; \
+                \\~ two modes; \\! one slow repeat.
 
                 | strategy | 1 | 8 | of best | interval | wait p99 | cpu/op | Jain |
                 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

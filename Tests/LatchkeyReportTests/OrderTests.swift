@@ -107,8 +107,13 @@ struct OrderTests {
         for round in 0..<80 {
             let count = Int.random(in: 3...9, using: &random)
             let slower = repeats(count, below: 1e6, &random).sorted()
-            // Each quantile is raised by its own factor, which can make or unmake two modes.
-            let faster = slower.map { $0 * Double.random(in: 1...3, using: &random) }.sorted()
+            // Each quantile is raised by its own factor, and the upper ones by one more, which can
+            // make or unmake two modes.
+            let jump = Double.random(in: 1...4, using: &random)
+            let split = Int.random(in: 0..<count, using: &random)
+            let faster = slower.enumerated().map { index, value in
+                value * Double.random(in: 1...1.02, using: &random) * (index < split ? 1 : jump)
+            }.sorted()
             let report = ComparisonReport.plain([.lock: [2: slower], .spin: [2: faster]])
             let ranking = Ranking(report)
             let standings = ranking.overall

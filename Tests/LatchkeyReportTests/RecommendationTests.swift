@@ -145,8 +145,9 @@ struct RecommendationTests {
         #expect(recommendation.strategies == ["spin"])
         #expect(
             recommendation.sentence.contains(
-                "the p99 of its response from the due time is 10.0 µs (geometric mean: 10.0 µs on 1 "
-                    + "thread, 10.0 µs on 2 threads), 50 % less than the next best, `lock` (interval: "
+                "the p99 of its response from the due time is 10.0 µs (geometric mean: 10.0 µs "
+                    + "on 1 thread, 10.0 µs on 2 threads), 50 % less than the next best, `lock` "
+                    + "(interval: "
             ),
             "\(recommendation.sentence)"
         )

@@ -61,9 +61,9 @@ extension ComparisonReport.Conditions {
     /// The least ratio of two figures that can be claimed when others took this share of the
     /// processors' time: 1 / (1 − share)².
     ///
-    /// A figure that bore the whole loss, beside one that bore none of it, is off by 1 / (1 − share).
-    /// The square is for threads that lost their processor while they held the lock, and made the
-    /// others wait.
+    /// A figure that bore the whole loss, beside one that bore none of it, is off by
+    /// 1 / (1 − share). The square is for threads that lost their processor while they held the
+    /// lock, and made the others wait.
     package static func leastRatio(lostShare: Double) -> Double {
         // JSON has no infinity.
         let kept = 1 - min(max(0, lostShare), 0.99)

@@ -153,7 +153,7 @@ extension ComparisonReport {
     /// A strategy that is not recommended, although none is ahead of it.
     package struct PassedOver: Codable, Sendable, Equatable {
         package var strategy: String
-        /// Such as `Jain's index is 0.57 on 8 threads`.
+        /// In a sentence.
         package var reason: String
 
         package init(strategy: String, reason: String) {

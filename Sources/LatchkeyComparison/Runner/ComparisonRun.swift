@@ -58,8 +58,8 @@ package struct ComparisonRun: Sendable {
     /// - Parameters:
     ///   - isInterrupted: Asked every few dozen milliseconds. Once it says true, the repeat that
     ///     runs is thrown away and the report has what was finished before.
-    ///   - whenReady: Called once, when everything that the run needs is there and nothing is measured
-    ///     yet. The time that it takes is not the run's.
+    ///   - whenReady: Called once, when everything that the run needs is there and nothing is
+    ///     measured yet. The time that it takes is not the run's.
     ///   - progress: Called on the calling thread, at the start and whenever a repeat is done.
     /// - Returns: The report, without a recommendation; with the failure, if something failed after
     ///   a case was measured.

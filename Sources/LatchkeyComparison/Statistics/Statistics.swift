@@ -75,9 +75,9 @@ package enum Bootstrap {
 extension ComparisonReport.Spread {
     /// The spread of the repeats' speed: more is better.
     ///
-    /// Of two modes nobody knows which comes next, so the interval begins at the slowest repeat. One
-    /// slow repeat says nothing about the others, so the interval begins where theirs does. The
-    /// upper end counts all repeats.
+    /// Of two modes nobody knows which comes next, so the interval begins at the slowest repeat.
+    /// One slow repeat says nothing about the others, so the interval begins where theirs does.
+    /// The upper end counts all repeats.
     package init(_ values: [Double], seed: UInt64) {
         let sorted = values.sorted()
         let median = Statistics.median(sorted: sorted)

@@ -12,11 +12,17 @@ struct Headline {
     /// A p99 wait of this many times the best of those tied is starvation, too.
     static let waitRatioMax = 10.0
 
+    struct PassedOver {
+        var standing: Standing
+        /// What follows `because`.
+        var reason: String
+    }
+
     /// `nil` if every ranked strategy is passed over, or none is ranked.
     private(set) var strategy: String?
     /// Those between which and the strategy no difference was found, the best first.
     private(set) var tied: [Standing] = []
-    private(set) var passedOver: [ComparisonReport.PassedOver] = []
+    private(set) var passedOver: [PassedOver] = []
     /// What decided between those tied, in words: `the fairest (Jain's index 0.97)`.
     private(set) var reasons: [String] = []
 
@@ -34,7 +40,7 @@ struct Headline {
             let unfit = unfit(tied)
             guard !unfit.isEmpty else { break }
             passedOver += unfit
-            left.removeAll { standing in unfit.contains { $0.strategy == standing.strategy } }
+            left.removeAll(where: unfit.map(\.standing).contains)
         }
         // What is behind but for the run's noise is not preferred for being cheaper.
         let candidates = tied.filter { standing in
@@ -45,12 +51,10 @@ struct Headline {
 
     /// Those that are passed over, with the reason; the unfair ones first, since their waits are
     /// short at the expense of the others'.
-    private func unfit(_ tied: [Standing]) -> [ComparisonReport.PassedOver] {
+    private func unfit(_ tied: [Standing]) -> [PassedOver] {
         for rule in [unfair, slowest, unsteady] {
             let found = tied.compactMap { standing in
-                rule(standing, tied).map {
-                    ComparisonReport.PassedOver(strategy: standing.strategy, reason: $0)
-                }
+                rule(standing, tied).map { PassedOver(standing: standing, reason: $0) }
             }
             if !found.isEmpty { return found }
         }

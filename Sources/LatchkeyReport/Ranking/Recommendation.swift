@@ -33,15 +33,15 @@ extension ComparisonReport.Recommendation {
         guard !ranking.isRefused, ranking.overall.count > 1, let name = headline.strategy,
             let best = ranking.overall.first(where: { $0.strategy == name })
         else {
-            passedOver = ranking.isRefused ? [] : headline.passedOver
-            let reason = Self.refusal(report, ranking, passedOver)
+            if !ranking.isRefused { passedOver = Self.passedOver(ranking, headline, nil) }
+            let reason = Self.refusal(report, ranking, headline)
             sentence = "Nothing is recommended, because \(reason)"
             return
         }
         let others = headline.tied.map(\.strategy).filter { $0 != name }
         strategies = [name] + others
         outcome = others.isEmpty ? .one : .several
-        passedOver = headline.passedOver
+        passedOver = Self.passedOver(ranking, headline, best)
         news = Self.news(report, ranking)
         sentence = Self.sentence(ranking, headline, best, others)
         flip = Self.flip(ranking, best, passedOver)
@@ -51,7 +51,7 @@ extension ComparisonReport.Recommendation {
     private static func refusal(
         _ report: ComparisonReport,
         _ ranking: Ranking,
-        _ passedOver: [ComparisonReport.PassedOver]
+        _ headline: Headline
     ) -> String {
         guard !ranking.isRefused else {
             return "these figures cannot be ranked. "
@@ -60,7 +60,8 @@ extension ComparisonReport.Recommendation {
         }
         if ranking.overall.count > 1 {
             return "no strategy is fit: "
-                + passedOver.map { "`\($0.strategy)`: \($0.reason)" }.joined(separator: "; ") + "."
+                + headline.passedOver.map { "`\($0.standing.strategy)`: \($0.reason)" }
+                .joined(separator: "; ") + "."
         }
         let measured = report.cases.map(\.strategy)
         let missing = report.settings.strategies.map(\.rawValue).filter { !measured.contains($0) }
@@ -119,16 +120,27 @@ extension ComparisonReport.Recommendation {
         }
         text += "\(place) \(ranking.figure.predicate(of: best.speed))"
         text += cases(ranking, best.strategy) + margins(ranking, best, headline) + "."
-        for passed in headline.passedOver {
-            let speed =
-                ranking.overall.first { $0.strategy == passed.strategy }.map { other in
-                    other.isAhead(of: best, by: ranking.leastRatio)
-                        ? "although it is ahead by "
-                            + FigureText.excess(other.speed / best.speed) + ", " : ""
-                } ?? ""
-            text += " `\(passed.strategy)` is passed over, \(speed)because \(passed.reason)."
-        }
         return text
+    }
+
+    private static func passedOver(
+        _ ranking: Ranking,
+        _ headline: Headline,
+        _ best: Standing?
+    ) -> [ComparisonReport.PassedOver] {
+        headline.passedOver.map { passed in
+            let own = passed.standing
+            let lead =
+                best.map { best in
+                    ranking.isAhead(own, of: best)
+                        ? "although it is ahead by \(FigureText.excess(own.speed / best.speed)), "
+                        : ""
+                } ?? ""
+            return ComparisonReport.PassedOver(
+                strategy: own.strategy,
+                reason: "`\(own.strategy)` is passed over, \(lead)because \(passed.reason)."
+            )
+        }
     }
 
     private static let casesShownMax = 8
@@ -157,9 +169,9 @@ extension ComparisonReport.Recommendation {
         _ best: Standing,
         _ headline: Headline
     ) -> String {
-        let passed = headline.passedOver.map(\.strategy)
+        let passed = headline.passedOver.map(\.standing)
         let rest = ranking.overall.filter { standing in
-            !headline.tied.contains(standing) && !passed.contains(standing.strategy)
+            !headline.tied.contains(standing) && !passed.contains(standing)
         }
         let next = rest.first
         var text = ""

@@ -31,7 +31,8 @@ package struct MarkdownReport {
                 + (verdict.finding ?? "")
         }
         let conditions = ranking.isRefused ? [] : report.conditions.disturbances
-        let notes = failed + [found?.flip ?? ""] + (found?.notes ?? []) + conditions
+        let passedOver = found?.passedOver.map(\.reason) ?? []
+        let notes = failed + passedOver + [found?.flip ?? ""] + (found?.notes ?? []) + conditions
         return Markdown.list(news, countMax: news.count)
             + (found.map { [Markdown.strong($0.sentence), ""] } ?? [])
             + Markdown.list(
@@ -64,8 +65,8 @@ package struct MarkdownReport {
         let title =
             "\(name) by \(unit)s; other columns: "
             + "\(WorkloadText.countedThreads(threads.last ?? 1, workload)). "
-            + "\(WorkloadText.description(workload)). Bold: best, or no difference found to the "
-            + "best; ~ two modes; ! one slow repeat."
+            + "Workload: \(WorkloadText.description(workload)). "
+            + "Bold: best, or no difference found to the best; ~ two modes; ! one slow repeat."
             + (workloads.count > 1
                 ? " \(FigureText.counted(workloads.count - 1, "more workload")) in the JSON." : "")
         return [Markdown.escaped(title), ""]

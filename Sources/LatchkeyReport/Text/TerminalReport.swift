@@ -146,8 +146,9 @@ package struct TerminalReport {
                 + "slow repeat."
         case .responseP99:
             "Median p99 of the response for each number of \(unit)s, counted from when an "
-                + "operation was due; \(best)~ two modes; ! one slow repeat; > did not keep up with "
-                + "the rate, and its response grows with the length of the run. \"due\" is the same response; "
+                + "operation was due; \(best)~ two modes; ! one slow repeat; > did not keep up "
+                + "with the rate, and its response grows with the length of the run. \"due\" is "
+                + "the same response; "
                 + "\"resp\" counts from when the operation began and hides stalls."
         }
     }
@@ -185,7 +186,7 @@ package struct TerminalReport {
     private var recommendation: String {
         guard let found = report.recommendation else { return "" }
         return paragraphs(found.news + [found.sentence], .strong)
-            + paragraphs([found.flip] + found.notes)
+            + paragraphs(found.passedOver.map(\.reason) + [found.flip] + found.notes)
     }
 }
 
