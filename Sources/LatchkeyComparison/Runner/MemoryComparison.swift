@@ -272,6 +272,7 @@ struct MemoryComparison: ComparisonMethod {
                 OperationPlan(workload, keys: keys, seed: random.next())
             },
             sectionNanoseconds: workload.sectionNanoseconds,
+            stopSeconds: catalogue.stopSeconds(planned.subject),
             cost: operationCost(planned),
             warmUpNanoseconds: UInt64(warmUp * 1e9),
             measuredNanoseconds: UInt64(measured * 1e9),
