@@ -38,7 +38,10 @@ enum Latchkey {
     private static var commands: [Command] {
         [
             Command(name: "serve", manual: ServeCommand.manual, run: ServeCommand.run),
-            Command(name: "compare", manual: CompareCommand.manual, run: CompareCommand.run),
+            Command(name: "compare", manual: CompareCommand.manual) {
+                arguments throws(UsageError) in
+                try CompareCommand.run(arguments)
+            },
             Command(
                 name: "strategies",
                 manual: StrategiesCommand.manual,
