@@ -60,8 +60,8 @@ package struct FlagValues {
     private let given: Set<String>
     private let fromEnvironment: Set<String>
 
-    /// Reads the arguments after the command's name, such as `latchkey compare`, and the environment
-    /// for the other flags.
+    /// Reads the arguments after the command's name, such as `latchkey compare`, and the
+    /// environment for the other flags.
     package init(
         _ flags: [Flag],
         command: String,

@@ -183,8 +183,8 @@ struct MemoryComparison: ComparisonMethod {
 
     /// Counts the allocations of a case, if the program can.
     ///
-    /// On one thread, so that they are those of the operations only. Counting takes time, so it is a
-    /// slice of its own.
+    /// On one thread, so that they are those of the operations only. Counting takes time, so it is
+    /// a slice of its own.
     private mutating func countAllocations(
         _ planned: PlannedCase
     ) throws(MeasurementFailure) {
