@@ -63,8 +63,8 @@ package struct FlagValues {
     /// The argument that is no flag, where the command takes one.
     package let operand: String?
 
-    /// Reads the arguments after the command's name, such as `latchkey compare`, and the environment
-    /// for the other flags.
+    /// Reads the arguments after the command's name, such as `latchkey compare`, and the
+    /// environment for the other flags.
     package init(
         _ flags: [Flag],
         command: String,

@@ -62,7 +62,7 @@ enum Latchkey {
         [
             Command(name: "serve", manual: ServeCommand.manual, run: ServeCommand.run),
             Command(name: "compare", manual: CompareCommand.manual) {
-                (arguments) throws(UsageError) in
+                arguments throws(UsageError) in
                 try CompareCommand.run(arguments)
             },
             Command(

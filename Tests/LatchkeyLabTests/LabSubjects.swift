@@ -60,3 +60,26 @@ func report<Value>(
     let run = try ComparisonRun(settings, version: "test", catalogue: lab.prepared("bench"))
     return try await TestThread.result { Result { try run.run() } }.get().report
 }
+
+/// A slice of four threads that only write.
+enum LabSlice {
+    static func make(name: String?) -> CaseSlice {
+        let workload = ComparisonReport.Workload(
+            readRatio: 0,
+            sectionNanoseconds: 0,
+            outside: OutsideWork(nanoseconds: 0, scalesWithThreads: false),
+            keys: 1,
+            skew: .uniform,
+            stripes: 1,
+            arrival: .closed,
+            name: name
+        )
+        let slice = Slice(
+            plans: (0..<4).map { OperationPlan(workload, seed: UInt64($0)) },
+            cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
+            warmUpNanoseconds: 1_000_000,
+            measuredNanoseconds: 300_000_000
+        )
+        return CaseSlice(slice: slice, workload: workload, isMetered: false)
+    }
+}

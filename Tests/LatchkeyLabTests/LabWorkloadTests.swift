@@ -77,25 +77,7 @@ struct LabWorkloadTests {
         let strategy = try #require(lab.catalogue.strategy(StrategyName(rawValue: "none")))
         let wrongCount = try await TestThread.result {
             Result { () throws(MeasurementFailure) in
-                let workload = ComparisonReport.Workload(
-                    readRatio: 0,
-                    sectionNanoseconds: 0,
-                    outside: OutsideWork(nanoseconds: 0, scalesWithThreads: false),
-                    keys: 8,
-                    skew: .uniform,
-                    stripes: 1,
-                    arrival: .closed,
-                    name: "counter"
-                )
-                let slice = Slice(
-                    plans: (0..<4).map { OperationPlan(workload, seed: UInt64($0)) },
-                    cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
-                    warmUpNanoseconds: 1_000_000,
-                    measuredNanoseconds: 300_000_000
-                )
-                return try strategy.slice(
-                    CaseSlice(slice: slice, workload: workload, isMetered: false)
-                ).wrongCount
+                try strategy.slice(LabSlice.make(name: "counter")).wrongCount
             }
         }.get()
         #expect(wrongCount == 1)

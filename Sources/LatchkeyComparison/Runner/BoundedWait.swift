@@ -9,8 +9,12 @@ public import LatchkeyStrategies
 /// the bound is reached.
 @usableFromInline
 struct BoundedWait: Sendable {
+    /// For our strategies, of which none hangs: enough for the busiest machine.
+    @usableFromInline static let secondsDefault = 60.0
+    /// For a program's own strategy, which may hang.
+    ///
     /// The longest wait that a starving strategy has shown is under two seconds.
-    @usableFromInline static let secondsMin = 8.0
+    static let secondsForOwn = 8.0
 
     let seconds: Double
     let isInterrupted: @Sendable () -> Bool
@@ -19,7 +23,7 @@ struct BoundedWait: Sendable {
 
     @usableFromInline
     init(
-        seconds: Double = BoundedWait.secondsMin,
+        seconds: Double = BoundedWait.secondsDefault,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.seconds = seconds

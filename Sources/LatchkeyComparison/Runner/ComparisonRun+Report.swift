@@ -90,7 +90,7 @@ extension ComparisonRun {
             checkedCount: 0,
             finding: """
                 With \(stuck.label) an operation did not return within \
-                \(Int(BoundedWait.secondsMin)) s; the run ended there.
+                \(Int(catalogue.stopSeconds(stuck.subject))) s; the run ended there.
                 """
         )
         return [verdict]

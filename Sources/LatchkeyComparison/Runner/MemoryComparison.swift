@@ -186,8 +186,8 @@ struct MemoryComparison: ComparisonMethod {
 
     /// Counts the allocations of a case, if the program can.
     ///
-    /// On one thread, so that they are those of the operations only. Counting takes time, so it is a
-    /// slice of its own.
+    /// On one thread, so that they are those of the operations only. Counting takes time, so it is
+    /// a slice of its own.
     private mutating func countAllocations(
         _ planned: PlannedCase
     ) throws(MeasurementFailure) {
@@ -279,6 +279,7 @@ struct MemoryComparison: ComparisonMethod {
                 } ?? OperationPlan(workload, keys: keys, seed: random.next())
             },
             sectionNanoseconds: workload.sectionNanoseconds,
+            stopSeconds: catalogue.stopSeconds(planned.subject),
             cost: operationCost(planned),
             warmUpNanoseconds: UInt64(warmUp * 1e9),
             measuredNanoseconds: UInt64(measured * 1e9),

@@ -117,8 +117,8 @@ enum SubmissionWindow {
 /// Uses the submitting access functions, with a bounded number of operations under way.
 ///
 /// The figure is the number of *applied* operations: a thread goes on while up to
-/// ``SubmissionWindow/max`` of its operations wait, and then waits for one to complete. The semaphore that
-/// bounds them is part of the figure, as any bound would be part of a program.
+/// ``SubmissionWindow/max`` of its operations wait, and then waits for one to complete. The
+/// semaphore that bounds them is part of the figure, as any bound would be part of a program.
 @usableFromInline
 struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator {
     @usableFromInline let striped: Striped<Guarded.Value, ChosenStrategy>

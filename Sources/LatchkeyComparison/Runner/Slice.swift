@@ -10,6 +10,8 @@ struct Slice: Sendable {
     let plans: [OperationPlan]
     /// The length of a section, where it is known.
     var sectionNanoseconds = 0
+    /// How long the threads may take to stop, besides the sections that are under way.
+    var stopSeconds = BoundedWait.secondsDefault
     let cost: OperationCost
     let warmUpNanoseconds: UInt64
     var measuredNanoseconds: UInt64
@@ -108,7 +110,7 @@ extension Slice {
         let underWay = threads * (usesPool ? SubmissionWindow.max : 1)
         let seconds = Double(underWay) * Double(sectionNanoseconds) / 1e9
         return BoundedWait(
-            seconds: BoundedWait.secondsMin + 2 * seconds,
+            seconds: stopSeconds + 2 * seconds,
             isInterrupted: isInterrupted
         )
     }

@@ -46,7 +46,11 @@ package enum StrategyVerdicts {
         isInterrupted: @escaping @Sendable () -> Bool
     ) -> [ComparisonReport.Verdict] {
         if let strategy = catalogue.strategy(name) {
-            return strategy.verdicts(seed, BoundedWait(isInterrupted: isInterrupted))
+            let bound = BoundedWait(
+                seconds: BoundedWait.secondsForOwn,
+                isInterrupted: isInterrupted
+            )
+            return strategy.verdicts(seed, bound)
         }
         return name.kind.map { check($0, seed: seed, isInterrupted: isInterrupted) } ?? []
     }

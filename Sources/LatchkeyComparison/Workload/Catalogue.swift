@@ -40,6 +40,14 @@ package struct Catalogue: Sendable {
         strategy(name)?.traits ?? name.kind?.traits ?? StrategyTraits()
     }
 
+    /// How long a strategy may take to return when it is told to stop.
+    func stopSeconds(_ subject: CaseSubject) -> Double {
+        guard case .strategy(let name) = subject, strategy(name) != nil else {
+            return BoundedWait.secondsDefault
+        }
+        return BoundedWait.secondsForOwn
+    }
+
     /// Says which name cannot be used, if one cannot.
     package func validate() throws(ComparisonError) {
         var taken: Set<String> = ["all"]

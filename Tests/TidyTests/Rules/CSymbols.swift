@@ -7,6 +7,7 @@ extension Rule {
             Tree(["Sources/CLatchkeyHTTP/include/a.h": "static inline int stop(void) {\n}\n"]),
             Tree(["Sources/CLatchkeyHTTP/include/a.h": "struct a *latchkey_start(int a);\n"]),
             Tree(["Sources/CLatchkeyHTTP/include/a.h": "#define LIMIT 1\n"]),
+            Tree(["Sources/CLatchkeyHTTP/a.c": "void *malloc(size_t count) {\n}\n"]),
         ],
         kept: [
             Tree([
@@ -31,11 +32,20 @@ extension Rule {
         return file.code.enumerated().compactMap { index, line in
             guard let name = isPublic && line.hasPrefix("#define") ? macro(line) : function(line),
                 isHeader || !line.hasPrefix("static"),
-                !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H"
+                !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H",
+                replaced[target]?.contains(name) != true
             else { return nil }
             return (index + 1, "\(name) does not start with \(prefix)")
         }
     }
+
+    /// Functions of the C library that a target replaces, and glibc's own behind them.
+    private static let replaced: [String: Set<String>] = [
+        "CLatchkeyAllocations": [
+            "malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "__libc_malloc",
+            "__libc_calloc", "__libc_realloc", "__libc_memalign",
+        ]
+    ]
 
     private static func macro(_ line: String) -> String? {
         line.split { $0 == " " || $0 == "(" }.dropFirst().first.map(String.init)

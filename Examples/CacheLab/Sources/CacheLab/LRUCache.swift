@@ -1,7 +1,7 @@
 /// A bounded cache that forgets the entry that was used least recently.
 ///
-/// A value: a dictionary finds an entry's place in an array, and the entries are a ring in the order
-/// of their use, with links that are places in the array.
+/// A value: a dictionary finds an entry's place in an array, and the entries are a ring in the
+/// order of their use, with links that are places in the array.
 struct LRUCache<Element: Sendable>: Sendable {
     private struct Entry: Sendable {
         var key: Int
