@@ -52,6 +52,7 @@ struct HTTPServerTests {
         }
         #expect(error?.code == .addressInUse)
         #expect(error?.cause?.call == "bind")
+        #expect(error?.description.hasSuffix("(bind: Address already in use)") == true)
         try await server.stop()
     }
 
@@ -60,6 +61,7 @@ struct HTTPServerTests {
             try TestServer(.eventLoops) { $0.host = "256.0.0.1" }
         }
         #expect(error?.code == .addressUnknown)
+        #expect(error?.description.hasSuffix("(getaddrinfo: Name or service not known)") == true)
     }
 
     @Test(

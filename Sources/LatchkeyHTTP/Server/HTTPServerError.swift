@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// Why a server could not be started.
 package struct HTTPServerError: Error, Sendable {
     package struct Code: Hashable, Sendable {
@@ -24,6 +26,14 @@ package struct HTTPServerError: Error, Sendable {
     package struct Cause: Hashable, Sendable {
         package let call: String
         package let number: Int32
+
+        /// The system's message for the number, such as "Address already in use".
+        package var reason: String {
+            if call == "getaddrinfo" {
+                return unsafe String(cString: gai_strerror(number))
+            }
+            return unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
+        }
     }
 
     package let code: Code
@@ -35,6 +45,6 @@ package struct HTTPServerError: Error, Sendable {
 extension HTTPServerError: CustomStringConvertible {
     package var description: String {
         guard let cause else { return message }
-        return "\(message) (\(cause.call): \(cause.number))"
+        return "\(message) (\(cause.call): \(cause.reason))"
     }
 }
