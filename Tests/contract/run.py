@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import curls
+import monitoring
 import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -47,6 +48,9 @@ def main():
                 step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
                 step("promtool accepts the configuration", check_configuration)
+                step("the alerts fire when they should", test_alerts)
+                step("the dashboard is one by Grafana's schema", check_dashboard)
+                step("a Prometheus has data for each query", check_queries, service)
                 step("OpenMetrics and text parse, and agree", check_formats, service)
                 step("the service is still up", still_up, service)
         except Failure as failure:
@@ -127,6 +131,23 @@ def drive(service, arguments):
 
 def check_configuration():
     run(tool("promtool"), "check", "config", str(TOP / "deploy" / "prometheus.yaml"))
+
+
+def test_alerts():
+    run(tool("promtool"), "test", "rules", TOP / "Tests" / "contract" / "alerts.yaml")
+
+
+def check_dashboard():
+    run(tool("python"), TOP / "Tests" / "contract" / "grafana.py",
+        TOP / "deploy" / "grafana-dashboard.json")
+
+
+def check_queries(service):
+    mistakes = monitoring.mistakes(service, tool("prometheus"), TOP / "deploy")
+    if mistakes:
+        raise Failure("deploy/ does not fit the metrics:\n" + "\n".join(mistakes))
+    if not monitoring.finds_planted(service):
+        raise Failure("a metric that does not exist is overlooked")
 
 
 def check_with_promtool(service):

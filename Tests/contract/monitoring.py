@@ -1,0 +1,116 @@
+"""Runs each query of deploy/ on a real Prometheus that scrapes a running service."""
+
+import json
+import pathlib
+import re
+import signal
+import sys
+import tempfile
+import time
+import urllib.parse
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+from process import Failure, Server  # noqa: E402
+
+SCRAPE_SECONDS = 1
+SCRAPE_COUNT_MIN = 4
+READY_SECONDS_MAX = 60
+# What Grafana puts in the place of its variables.
+VARIABLES = {"$__rate_interval": "30s", "$instance": ".*", "$job": ".*"}
+
+
+class Prometheus(Server):
+    """A Prometheus that scrapes one address with the rules of deploy/, on a free port."""
+
+    listening = re.compile(r'msg="Listening on" address=(\S+)')
+
+    def __init__(self, program, folder, deploy, target):
+        configuration = (deploy / "prometheus.yaml").read_text(encoding="utf-8")
+        for old, new in (("scrape_interval: 5s", f"scrape_interval: {SCRAPE_SECONDS}s"),
+                         ("alerts.yaml", str(deploy / "alerts.yaml")),
+                         ("latchkey:8080", target)):
+            if old not in configuration:
+                raise Failure(f"deploy/prometheus.yaml has no {old}")
+            configuration = configuration.replace(old, new)
+        path = pathlib.Path(folder) / "prometheus.yaml"
+        path.write_text(configuration, encoding="utf-8")
+        # Its log, which has the address, is on standard error.
+        super().__init__(
+            "sh", "-c", 'exec "$@" 2>&1', "sh", program, f"--config.file={path}",
+            f"--storage.tsdb.path={folder}/data", "--web.listen-address=127.0.0.1:0")
+
+    @property
+    def address(self):
+        return tuple(self.url.rsplit(":", 1))
+
+    def ask_to_end(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def query(self, expression):
+        """The series that a query has now. A query that is not valid is a failure."""
+        path = "/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+        status, _, text = self.ask("GET", path, expect=(200, 400, 422))
+        answer = json.loads(text)
+        if status != 200:
+            raise Failure(f"{answer['error']}: {expression}")
+        return answer["data"]["result"]
+
+    def await_scrapes(self):
+        end = time.monotonic() + READY_SECONDS_MAX
+        while time.monotonic() < end:
+            found = self.query('count_over_time(up{job="latchkey"}[5m]) and up == 1')
+            if found and float(found[0]["value"][1]) >= SCRAPE_COUNT_MIN:
+                return
+            time.sleep(SCRAPE_SECONDS / 4)
+        raise Failure("Prometheus does not scrape the service")
+
+
+def dashboard_queries(deploy):
+    """The title and the expression of each query of the dashboard, variables filled in."""
+    board = json.loads((deploy / "grafana-dashboard.json").read_text(encoding="utf-8"))
+    for panel in board["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"]
+            for name, value in VARIABLES.items():
+                expression = expression.replace(name, value)
+            yield panel["title"], expression
+
+
+def unknown_metrics(text, service):
+    """The names of metrics in a text that the service does not have."""
+    scraped = {series.split("{")[0] for series in service.metrics()}
+    named = set(re.findall(r"\b(?:latchkey|process)_\w+", text))
+    return sorted(named - scraped)
+
+
+def mistakes(service, program, deploy):
+    """What is wrong, as sentences. The service must have shadows, so that each query has data."""
+    found = []
+    for name in ("alerts.yaml", "grafana-dashboard.json"):
+        text = (deploy / name).read_text(encoding="utf-8")
+        found += [f"{name}: there is no {metric}" for metric in unknown_metrics(text, service)]
+    host, port = service.address
+    with tempfile.TemporaryDirectory() as folder, \
+            Prometheus(program, folder, deploy, f"{host}:{port}") as prometheus:
+        for number in range(100):
+            service.ask("PUT", f"/v1/properties/monitored-{number % 7}", str(number))
+        prometheus.await_scrapes()
+        for title, expression in dashboard_queries(deploy):
+            if not prometheus.query(expression):
+                found.append(f"{title} has no data: {expression}")
+        rules = json.loads(prometheus.ask("GET", "/api/v1/rules")[2])["data"]["groups"]
+        for rule in (rule for group in rules for rule in group["rules"]):
+            prometheus.query(rule["query"])
+            if rule.get("lastError"):
+                found.append(f"{rule['name']}: {rule['lastError']}")
+        if not rules:
+            found.append("Prometheus has no rules")
+    return found
+
+
+def finds_planted(service):
+    """Whether a metric that does not exist is found."""
+    return unknown_metrics("rate(latchkey_lock_owner_changes_total[5m])", service) == [
+        "latchkey_lock_owner_changes_total"]
