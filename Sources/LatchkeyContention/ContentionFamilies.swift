@@ -161,8 +161,10 @@ struct MeterReading {
 
     var labels: Labels { labels(nil) }
 
-    /// A named lock has its name as a label. A strategy of the service has its role, the serving one
-    /// too, so that a sum over one role does not count the operations of shadows twice.
+    /// A named lock has its name as a label.
+    ///
+    /// A strategy of the service has its role, the serving one too, so that a sum over one role
+    /// does not count the operations of shadows twice.
     func labels(_ mode: AccessMode?) -> Labels {
         var pairs = [(name: "strategy", value: meter.strategy)]
         if let lock = meter.lock { pairs.insert(("lock", lock), at: 0) }

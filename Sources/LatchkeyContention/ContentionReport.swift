@@ -67,6 +67,9 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var maxNanoseconds: UInt64
     }
 
+    /// Figures of a debug build say nothing about the strategies.
+    package var isOfDebugBuild: Bool { fingerprint.configuration == "debug" }
+
     /// The report as JSON text.
     ///
     /// The order of the fields is alphabetical, so that two reports can be compared line by line.

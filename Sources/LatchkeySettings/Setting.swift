@@ -65,8 +65,8 @@ package struct Setting<Owner: Configurable>: Sendable {
 
     /// Gives the owner the value that the text stands for.
     package func set(_ text: String, in owner: inout Owner) throws(InvalidSetting) {
-        try values.check(text)
-        guard assign(text, &owner) else {
+        let plain = try values.check(text)
+        guard assign(plain, &owner) else {
             preconditionFailure("\(name) passed its check with '\(text)' and cannot be read.")
         }
     }
@@ -111,7 +111,7 @@ extension Setting {
         _ name: String,
         _ path: any WritableKeyPath<Owner, Value> & Sendable,
         _ bounds: ClosedRange<Int>,
-        unit: String = "",
+        unit: Measure = .none,
         default shownDefault: String? = nil,
         _ help: String
     ) -> Self {
@@ -132,7 +132,7 @@ extension Setting {
         _ bounds: ClosedRange<Int>,
         _ help: String
     ) -> Self {
-        Self(name, .integer(bounds, unit: "seconds"), path, help) { duration in
+        Self(name, .integer(bounds, unit: .seconds), path, help) { duration in
             let (seconds, attoseconds) = duration.components
             return "\(seconds + (attoseconds > 0 ? 1 : 0))"
         } value: { text in

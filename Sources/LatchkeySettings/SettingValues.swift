@@ -2,7 +2,7 @@
 package enum SettingValues: Sendable {
     /// Any text but the empty one.
     case text(placeholder: String)
-    case integer(ClosedRange<Int>, unit: String = "")
+    case integer(ClosedRange<Int>, unit: Measure = .none)
     /// The powers of two within these bounds.
     case powerOfTwo(ClosedRange<Int>)
     /// `1/N`, with N within these bounds.
@@ -18,7 +18,7 @@ package enum SettingValues: Sendable {
     /// The values that a list can have.
     package enum Element: Sendable {
         /// Whole numbers in ascending order. `1..8` stands for 1, 2, 4 and 8.
-        case integer(ClosedRange<Int>)
+        case integer(ClosedRange<Int>, unit: Measure = .none)
         /// Numbers in ascending order.
         case decimal(ClosedRange<Double>)
         /// Names. The name `all` stands alone.
@@ -31,7 +31,8 @@ package enum SettingValues: Sendable {
     package var placeholder: String {
         switch self {
         case .text(let placeholder), .spelling(let placeholder, _, _): placeholder
-        case .integer(_, let unit): unit.isEmpty ? "N" : unit.uppercased()
+        case .integer(_, .none): "N"
+        case .integer(_, let unit): unit.name.uppercased()
         case .powerOfTwo: "N"
         case .share: "1/N"
         case .choice: "NAME"
@@ -47,31 +48,37 @@ package enum SettingValues: Sendable {
     package var bounds: String {
         switch self {
         case .integer(let range, let unit):
-            "from \(range.lowerBound) to \(range.upperBound)" + (unit.isEmpty ? "" : " \(unit)")
+            "from \(range.lowerBound) to \(range.upperBound)"
+                + (unit == .none ? "" : " \(unit.name)")
         case .powerOfTwo(let range):
             "a power of two from \(range.lowerBound) to \(range.upperBound)"
         case .share(let range): "N from \(range.lowerBound) to \(range.upperBound)"
         case .choice(let names) where names.count <= 4: "one of \(names.joined(separator: ", "))"
-        case .list(.integer(let range)):
+        case .list(.integer(let range, _)):
             "from \(range.lowerBound) to \(range.upperBound); 1..8 is 1,2,4,8"
         case .list(.decimal(let range)): "from \(range.lowerBound) to \(range.upperBound)"
         case .choice, .text, .toggle, .spelling, .list: ""
         }
     }
 
-    /// Checks that a text is one of the values.
-    package func check(_ text: String) throws(InvalidSetting) {
+    /// Checks that a text is one of the values, and returns it in the spelling that settings are
+    /// read from: whole numbers without a unit.
+    @discardableResult
+    package func check(_ text: String) throws(InvalidSetting) -> String {
         switch self {
         case .text:
             guard !text.isEmpty else {
                 throw InvalidSetting("needs a value.")
             }
-        case .integer(let range, _):
+        case .integer(let range, let unit):
+            let number = unit.integer(text)
             try require(
-                Int(text).map(range.contains),
-                "a whole number from \(range.lowerBound) to \(range.upperBound)",
+                number.map(range.contains),
+                "a whole number from \(range.lowerBound) to \(range.upperBound)"
+                    + (unit == .none ? "" : " \(unit.name)\(unit.examples)"),
                 text
             )
+            return number.map(String.init) ?? text
         case .powerOfTwo(let range):
             try require(
                 Int(text).map { range.contains($0) && $0.nonzeroBitCount == 1 },
@@ -85,7 +92,12 @@ package enum SettingValues: Sendable {
                 text
             )
         case .choice(let names):
-            try require(names.contains(text), "one of \(names.joined(separator: ", "))", text)
+            try require(
+                names.contains(text),
+                "one of \(names.joined(separator: ", "))",
+                text,
+                names
+            )
         case .toggle:
             try require(Bool(text) != nil, "true or false", text)
         case .spelling(_, let help, let isRight):
@@ -93,17 +105,20 @@ package enum SettingValues: Sendable {
         case .list(let element):
             _ = try element.values(text)
         }
+        return text
     }
 }
 
-/// Throws unless the text is right.
+/// Throws unless the text is right, with the name that was meant, if it is one of those.
 private func require(
     _ isRight: Bool?,
     _ expected: String,
-    _ text: String
+    _ text: String,
+    _ names: [String] = []
 ) throws(InvalidSetting) {
     guard isRight == true else {
-        throw InvalidSetting("takes \(expected), not '\(text)'.")
+        let suggestion = Suggestion.sentence(for: text, among: names)
+        throw InvalidSetting("takes \(expected), not '\(text)'.\(suggestion)")
     }
 }
 
@@ -127,8 +142,8 @@ extension SettingValues.Element {
             )
         }
         switch self {
-        case .integer(let bounds):
-            return try integers(parts, bounds)
+        case .integer(let bounds, let unit):
+            return try integers(parts, bounds, unit)
         case .decimal(let bounds):
             for part in parts {
                 try require(
@@ -143,7 +158,8 @@ extension SettingValues.Element {
                 try require(
                     names.contains(part),
                     "names from \(names.joined(separator: ", "))",
-                    part
+                    part,
+                    names
                 )
             }
             guard parts.count == 1 || !parts.contains("all") else {
@@ -161,13 +177,15 @@ extension SettingValues.Element {
 
     private func integers(
         _ parts: [String],
-        _ bounds: ClosedRange<Int>
+        _ bounds: ClosedRange<Int>,
+        _ unit: Measure
     ) throws(InvalidSetting) -> [String] {
         func integer(_ text: some StringProtocol, of part: String) throws(InvalidSetting) -> Int {
-            guard let number = Int(text), bounds.contains(number) else {
+            guard let number = unit.integer(text), bounds.contains(number) else {
                 throw InvalidSetting(
-                    "takes whole numbers from \(bounds.lowerBound) to \(bounds.upperBound), not "
-                        + "'\(part)'."
+                    "takes whole numbers from \(bounds.lowerBound) to \(bounds.upperBound)"
+                        + (unit == .none ? "" : " \(unit.name)\(unit.examples)")
+                        + ", not '\(part)'."
                 )
             }
             return number

@@ -28,7 +28,7 @@ extension HistoryLimits: Configurable {
             "history-bytes",
             \.byteCountMax,
             1...1_125_899_906_842_624,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of the replaced and deleted values that the history holds."
         ),
     ]

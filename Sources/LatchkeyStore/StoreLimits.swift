@@ -38,7 +38,7 @@ extension StoreLimits: Configurable {
             "max-bytes",
             \.byteCountMax,
             1...1_125_899_906_842_624,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of all names and values together. At the bound --eviction says "
                 + "what happens."
         ),

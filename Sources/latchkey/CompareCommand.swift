@@ -22,10 +22,13 @@ enum CompareCommand {
         of it; several lists measure every combination. Ctrl-C ends the run early and
         prints what is finished.
 
+        A FILE named - is standard output. The table goes to standard error then.
+
         Examples:
           latchkey compare
           latchkey compare --preset cache --threads 1..16 --html cache.html
           latchkey compare --strategies lock,spin,mutex --read-ratio 0,0.5,0.99
+          latchkey compare --section 50ns,1us,10us --json - | jq .recommendation
 
         Status:
           0    finished; with --against, nothing is worse beyond the noise
@@ -50,7 +53,7 @@ enum CompareCommand {
 
     /// Prints an error, which may quote a file, and ends the program.
     private static func fail(_ message: String) -> Never {
-        say("latchkey: \(TerminalStyle.withoutControls(message))\n", to: 2)
+        complain(TerminalStyle.withoutControls(message))
         exit(2)
     }
 
@@ -72,10 +75,20 @@ enum CompareCommand {
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
+        let run = orFail {
+            try ComparisonRun(settings, version: Latchkey.version, executable: program)
+        }
+        var isAnnounced = false
         let outcome = orFail {
-            try ComparisonRun(settings, version: Latchkey.version, executable: program).run(
+            try run.run(
                 isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
-                progress: { line.show($0) }
+                progress: { progress in
+                    if !isAnnounced, let seconds = progress.remainingSeconds {
+                        run.announcement(seconds: seconds).map { complain($0) }
+                    }
+                    isAnnounced = true
+                    line.show(progress)
+                }
             )
         }
         line.finish()
@@ -141,13 +154,17 @@ enum CompareCommand {
         exit(difference.isWorse ? 1 : 0)
     }
 
+    /// The name of standard output among files.
+    private static let standardOutput = "-"
+
     /// Finds out before the run, not after it, that a report cannot be written.
     private static func checkOutput(_ values: FlagValues) throws(UsageError) {
         var sources = reservedFiles(values)
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             let path = values.text(flag.name)
-            orFail { try ReportFile.checkCanWrite(path) }
-            guard let target = ReportFile.target(of: path) else { continue }
+            if path != standardOutput { orFail { try ReportFile.checkCanWrite(path) } }
+            let file = path == standardOutput ? path : ReportFile.target(of: path)
+            guard let target = file else { continue }
             if let other = sources.updateValue(values.source(flag), forKey: target) {
                 throw UsageError("\(other) and \(values.source(flag)) name the same file.")
             }
@@ -168,22 +185,37 @@ enum CompareCommand {
 
     /// Writes the files that were asked for, as many as can be written, and prints the report.
     ///
-    /// The files come first, because standard output that cannot be written ends the program.
+    /// The files come first, because standard output that cannot be written ends the program. If a
+    /// report goes there, the table goes to standard error.
     private static func show(_ report: ComparisonReport, _ values: FlagValues) {
         var isWritten = true
+        var printed: [UInt8]?
         func write(_ name: String, _ make: () throws -> [UInt8]) {
             guard values.isGiven(name) else { return }
             do {
-                try ReportFile.write(make(), to: values.text(name))
+                let bytes = try make()
+                if values.text(name) == standardOutput {
+                    printed = bytes
+                } else {
+                    try ReportFile.write(bytes, to: values.text(name))
+                }
             } catch {
-                say("latchkey: \(error)\n", to: 2)
+                complain("\(error)")
                 isWritten = false
             }
         }
         write("json") { try report.json() }
         write("csv") { report.csv() }
         write("html") { try ReportPage(report).html() }
-        say(TerminalReport(report, style: TerminalStyle(descriptor: 1)).text)
+        let descriptor: Int32 = printed == nil ? 1 : 2
+        say(
+            TerminalReport(report, style: TerminalStyle(descriptor: descriptor)).text,
+            to: descriptor
+        )
+        if let printed {
+            let isEnded = printed.last == UInt8(ascii: "\n")
+            say(String(decoding: printed, as: UTF8.self) + (isEnded ? "" : "\n"))
+        }
         if !isWritten { exit(2) }
     }
 }

@@ -3,9 +3,10 @@ internal import LatchkeySettings
 
 /// Command-line flags: their table, their help text and their values.
 ///
-/// The rules: long names only; `--flag value` and `--flag=value`; no flag twice; a flag that is not
-/// given has the value of the environment variable `LATCHKEY_FLAG`, or else the default; every
-/// value is checked against its bounds; each error is one sentence.
+/// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice; a
+/// flag that is not given has the value of the environment variable `LATCHKEY_FLAG`, or else the
+/// default; every value is checked against its bounds; each error is a sentence, with the name that
+/// was probably meant.
 struct Flag {
     typealias Value = SettingValues
 
@@ -30,19 +31,19 @@ struct Flag {
         "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
     }
 
-    /// The flag's paragraph of the manual.
+    /// The flag's paragraph of the manual, for 80 columns.
     var manual: String {
         let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
         let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
         let placeholder = value.placeholder.isEmpty ? "" : " \(value.placeholder)"
         return "  --\(name)\(placeholder)\n"
-            + wrap(help + bounds + sentence, indent: 6, width: 80)
+            + TextLines.wrapped(help + bounds + sentence, indent: 6, width: 80) + "\n"
     }
 
-    /// Checks a value against the flag's bounds.
-    func check(_ text: String, source: String) throws(UsageError) {
+    /// Checks a value against the flag's bounds, and returns it without its unit.
+    func check(_ text: String, source: String) throws(UsageError) -> String {
         do {
-            try value.check(text)
+            return try value.check(text)
         } catch {
             throw UsageError("\(source) \(error.message)")
         }
@@ -59,28 +60,33 @@ struct FlagValues {
     private let values: [String: String]
     private let given: Set<String>
     private let fromEnvironment: Set<String>
+    /// The argument that is no flag, where the command takes one.
+    let operand: String?
 
     /// Reads the arguments after the command's name, and the environment for the other flags.
     init(
         _ flags: [Flag],
         command: String,
+        takesOperand: Bool = false,
         arguments: some Sequence<String>,
         environment: (String) -> String? = Self.processEnvironment
     ) throws(UsageError) {
         var values: [String: String] = [:]
+        var operand: String?
         var rest = Array(arguments)[...]
         while let argument = rest.popFirst() {
-            guard argument.hasPrefix("--") else {
-                throw UsageError("'latchkey \(command)' takes flags, not '\(argument)'.")
+            if takesOperand, operand == nil, !argument.hasPrefix("-") {
+                operand = argument
+                continue
             }
             let parts = argument.dropFirst(2).split(
                 separator: "=",
                 maxSplits: 1,
                 omittingEmptySubsequences: false
             )
-            guard let flag = flags.first(where: { $0.name == parts[0] }) else {
-                throw UsageError("unknown flag '--\(parts[0])' of 'latchkey \(command)'.")
-            }
+            guard argument.hasPrefix("--"),
+                let flag = flags.first(where: { $0.name == parts[0] })
+            else { throw Self.unexpected(argument, flags, command) }
             guard values[flag.name] == nil else {
                 throw UsageError("--\(flag.name) is given twice.")
             }
@@ -94,14 +100,13 @@ struct FlagValues {
             } else {
                 throw UsageError("--\(flag.name) needs a value.")
             }
-            try flag.check(text, source: "--\(flag.name)")
-            values[flag.name] = text
+            values[flag.name] = try flag.check(text, source: "--\(flag.name)")
         }
+        self.operand = operand
         var fromEnvironment: Set<String> = []
         for flag in flags where values[flag.name] == nil {
             if let text = environment(flag.environmentName) {
-                try flag.check(text, source: flag.environmentName)
-                values[flag.name] = text
+                values[flag.name] = try flag.check(text, source: flag.environmentName)
                 fromEnvironment.insert(flag.name)
             }
         }
@@ -111,6 +116,25 @@ struct FlagValues {
             values[flag.name] = flag.defaultText
         }
         self.values = values
+    }
+
+    /// The error for an argument that is none of the flags, with the flag that was probably meant.
+    private static func unexpected(
+        _ argument: String,
+        _ flags: [Flag],
+        _ command: String
+    ) -> UsageError {
+        let name = argument.prefix { $0 != "=" }
+        let nearest =
+            argument.hasPrefix("-")
+            ? Suggestion.nearest(to: String(name.drop { $0 == "-" }), among: flags.map(\.name))
+            : nil
+        let suggestion = nearest.map { " Did you mean '--\($0)'?" } ?? ""
+        return UsageError(
+            argument.hasPrefix("--")
+                ? "unknown flag '\(name)' of 'latchkey \(command)'.\(suggestion)"
+                : "'latchkey \(command)' takes flags, not '\(argument)'.\(suggestion)"
+        )
     }
 
     static func processEnvironment(_ name: String) -> String? {
@@ -173,20 +197,4 @@ struct UsageError: Error {
     init(_ message: String) {
         self.message = message
     }
-}
-
-/// Breaks text into lines of at most `width` columns, each indented.
-func wrap(_ text: String, indent: Int, width: Int) -> String {
-    let margin = String(repeating: " ", count: indent)
-    var lines: [String] = []
-    var line = margin
-    for word in text.split(separator: " ") {
-        if line.count > indent, line.count + 1 + word.count > width {
-            lines.append(line)
-            line = margin
-        }
-        line += (line.count > indent ? " " : "") + word
-    }
-    lines.append(line)
-    return lines.joined(separator: "\n") + "\n"
 }

@@ -25,7 +25,7 @@ enum HealthCommand {
         Flag("path", .text(placeholder: "PATH"), default: "/healthz", "The path to ask for."),
         Flag(
             "timeout-seconds",
-            .integer(1...3600, unit: "seconds"),
+            .integer(1...3600, unit: .seconds),
             default: "2",
             "The maximum time for the service to answer."
         ),
@@ -54,10 +54,10 @@ enum HealthCommand {
             // The exit status is the result, even if the line cannot be written.
             trySay("latchkey: healthy\n")
         case .success(let status):
-            say("latchkey: the service answers with status \(status)\n", to: 2)
+            complain("the service answers with status \(status)")
             exit(1)
         case .failure(let failure):
-            say("latchkey: \(failure.message)\n", to: 2)
+            complain(failure.message)
             exit(1)
         }
     }

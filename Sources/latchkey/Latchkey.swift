@@ -1,4 +1,6 @@
 internal import Foundation
+internal import LatchkeyReport
+internal import LatchkeySettings
 
 /// The program: runs the command, and reports an error in the command line as one sentence and
 /// status 2.
@@ -17,21 +19,42 @@ enum Latchkey {
             switch (command, name) {
             case (let command?, _):
                 let wantsHelp = arguments.contains { ["--help", "-h"].contains($0) }
-                wantsHelp ? say(command.manual) : try command.run(arguments)
+                wantsHelp ? sayManual(command.manual) : try command.run(arguments)
             case (nil, "--version"):
                 say("latchkey \(version)\n")
             case (nil, "--help"), (nil, "-h"), (nil, "help"):
-                say(manual)
+                try sayManual(of: arguments.first)
             case (nil, nil):
                 throw UsageError("no command is given.")
             case (nil, let unknown?):
-                throw UsageError("unknown command '\(unknown)'.")
+                throw unknownCommand(unknown)
             }
         } catch {
             let help = command.map { "\($0.name) --help" } ?? "--help"
-            say("latchkey: \(error.message)\nTry 'latchkey \(help)'.\n", to: 2)
+            complain(error.message)
+            say("Try 'latchkey \(help)'.\n", to: 2)
             exit(2)
         }
+    }
+
+    /// `latchkey help` and `latchkey help COMMAND`.
+    private static func sayManual(of name: String?) throws(UsageError) {
+        guard let name, !name.hasPrefix("-") else { return sayManual(manual) }
+        guard let command = commands.first(where: { $0.name == name }) else {
+            throw unknownCommand(name)
+        }
+        sayManual(command.manual)
+    }
+
+    private static func sayManual(_ text: String) {
+        say(TextLines.fitted(text, width: TerminalStyle(descriptor: 1).width))
+    }
+
+    private static func unknownCommand(_ name: String) -> UsageError {
+        let names = commands.map(\.name) + ["--version", "--help"]
+        return UsageError(
+            "unknown command '\(name)'.\(Suggestion.sentence(for: name, among: names))"
+        )
     }
 
     private static var commands: [Command] {
@@ -43,6 +66,7 @@ enum Latchkey {
                 manual: StrategiesCommand.manual,
                 run: StrategiesCommand.run
             ),
+            Command(name: "advise", manual: AdviseCommand.manual, run: AdviseCommand.run),
             Command(name: "health", manual: HealthCommand.manual, run: HealthCommand.run),
         ]
     }
@@ -68,11 +92,13 @@ enum Latchkey {
         latchkey: synchronized state over HTTP, and the cost of each strategy
 
         Usage: latchkey COMMAND [--flag value | --flag=value ...]
+               latchkey COMMAND --help
 
         Commands:
           serve        serve JSON properties, guarded by one strategy
           compare      measure the cost of each strategy and recommend one
           strategies   print the strategies and their guarantees
+          advise       say whether a running service should use another strategy
           health       check whether a running service is alive
           --version    print the version
           --help, -h   print this help; 'latchkey COMMAND --help' prints a command's
@@ -80,7 +106,19 @@ enum Latchkey {
         Each flag is also an environment variable: --drain-seconds is
         LATCHKEY_DRAIN_SECONDS. The flag wins if both are given.
 
+        Times and sizes take units: 50ns, 10us, 200ms, 2s, 5m, 1h; 512KiB, 2MB, 1GiB.
+        A number without a unit is in the unit that the flag's help names.
+
         """
+}
+
+/// Writes an error to standard error: one line, which is broken between words where the width of
+/// the terminal is known.
+func complain(_ message: String) {
+    let isKnown = isatty(2) == 1 || ProcessInfo.processInfo.environment["COLUMNS"] != nil
+    let text = "latchkey: \(message)"
+    let width = TerminalStyle(descriptor: 2).width
+    say((isKnown ? TextLines.wrapped(text, indent: 2, width: width) : text) + "\n", to: 2)
 }
 
 /// Writes text to a file descriptor.

@@ -18,6 +18,9 @@ enum ServeCommand {
 
         All data is in memory and is lost when the process stops.
 
+        Times and sizes take units: 2m, 64KiB. A number without a unit is in the unit
+        that the flag's help names.
+
         SIGTERM, SIGINT and SIGHUP drain the service: it refuses new connections,
         finishes the requests in flight and ends with status 0. A second signal ends
         the process at once.

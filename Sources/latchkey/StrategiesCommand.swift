@@ -1,3 +1,4 @@
+internal import LatchkeyReport
 internal import LatchkeyService
 internal import LatchkeySettings
 internal import LatchkeyStrategies
@@ -34,7 +35,7 @@ enum StrategiesCommand {
         let format: Format = values.choice("format")
         switch format {
         case .text:
-            say(StrategyTable.text())
+            say(TextLines.broken(StrategyTable.text(), width: TerminalStyle(descriptor: 1).width))
         case .json:
             say(String(decoding: StrategyTable.json(serving: nil), as: UTF8.self) + "\n")
         }

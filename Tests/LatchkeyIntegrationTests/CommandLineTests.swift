@@ -21,7 +21,21 @@ struct CommandLineTests {
     @Test(arguments: [
         ([], "no command is given."),
         (["fly"], "unknown command 'fly'."),
+        (["compre"], "unknown command 'compre'. Did you mean 'compare'?"),
+        (["help", "srve"], "unknown command 'srve'. Did you mean 'serve'?"),
         (["serve", "--nope"], "unknown flag '--nope' of 'latchkey serve'."),
+        (
+            ["compare", "--thread", "1"],
+            "unknown flag '--thread' of 'latchkey compare'. Did you mean '--threads'?"
+        ),
+        (
+            ["serve", "-port", "1"],
+            "'latchkey serve' takes flags, not '-port'. Did you mean '--port'?"
+        ),
+        (
+            ["serve", "---port=1"],
+            "unknown flag '---port' of 'latchkey serve'. Did you mean '--port'?"
+        ),
         (["serve", "nope"], "'latchkey serve' takes flags, not 'nope'."),
         (["serve", "-p", "1"], "'latchkey serve' takes flags, not '-p'."),
         (["serve", "--port"], "--port needs a value."),
@@ -37,6 +51,15 @@ struct CommandLineTests {
         (["serve", "--host="], "--host needs a value."),
         (["serve", "--server-timing=yes"], "--server-timing takes true or false, not 'yes'."),
         (["strategies", "--format", "xml"], "--format takes one of text, json, not 'xml'."),
+        (
+            ["strategies", "--format", "jsn"],
+            "--format takes one of text, json, not 'jsn'. Did you mean 'json'?"
+        ),
+        (
+            ["serve", "--drain-seconds", "5 s"],
+            "--drain-seconds takes a whole number from 0 to 86400 seconds, such as 30s or 5m, not "
+                + "'5 s'."
+        ),
     ])
     func `a bad command line is a sentence and status 2`(
         arguments: [String],
@@ -44,7 +67,8 @@ struct CommandLineTests {
     ) async throws {
         let result = try await run(arguments)
         #expect(result.status == 2)
-        let known = arguments.first.map { $0 == "fly" ? "" : "\($0) " } ?? ""
+        let commands = ["serve", "compare", "strategies"]
+        let known = arguments.first.map { commands.contains($0) ? "\($0) " : "" } ?? ""
         #expect(result.errors == "latchkey: \(sentence)\nTry 'latchkey \(known)--help'.\n")
         #expect(result.output.isEmpty)
     }
@@ -55,6 +79,10 @@ struct CommandLineTests {
         for kind in StrategyKind.allCases {
             #expect(result.errors.contains(kind.rawValue))
         }
+        let near = try await run(["serve", "--strategy", "spni"])
+        #expect(near.errors.contains("not 'spni'. Did you mean 'spin'?\n"))
+        let list = try await run(["compare", "--strategies", "lock,adaptve"])
+        #expect(list.errors.contains("not 'adaptve'. Did you mean 'adaptive'?\n"))
     }
 
     @Test func `the environment stands in for flags and is checked like them`() async throws {
@@ -81,10 +109,59 @@ struct CommandLineTests {
         #expect(manual.output.split(separator: "\n").allSatisfy { $0.count <= 100 })
         #expect(try await run(["--help"]).output.contains("serve"))
         #expect(try await run(["health", "--help"]).status == 0)
-        for command in [[], ["serve"], ["compare"], ["strategies"], ["health"]] {
+        for command in Self.commands {
             let (long, short) = try await (run(command + ["--help"]), run(command + ["-h"]))
             #expect(short.status == 0)
             #expect(short.output == long.output)
+            #expect(try await run(["help"] + command).output == long.output)
+        }
+    }
+
+    private static let commands = [
+        [], ["serve"], ["compare"], ["strategies"], ["advise"], ["health"],
+    ]
+
+    @Test(arguments: [60, 40])
+    func `help and errors are broken between words by a narrow terminal`(width: Int) async throws {
+        let narrow = ["COLUMNS": "\(width)"]
+        let calls = Self.commands.map { $0 + ["--help"] } + [["strategies"]]
+        for call in calls {
+            let (wide, text) = try await (run(call), run(call, environment: narrow))
+            for line in text.output.split(separator: "\n") where line.count > width {
+                // A single word has nowhere to be broken.
+                #expect(line.split(separator: " ").count == 1, "\(line)")
+            }
+            let words = { (text: String) in text.split { $0.isWhitespace } }
+            #expect(words(text.output) == words(wide.output))
+        }
+        let error = try await run(["serve", "--strategy", "hope"], environment: narrow).errors
+        #expect(error.split(separator: "\n").count > 2)
+        #expect(error.split(separator: "\n").allSatisfy { $0.count <= width })
+    }
+
+    @Test func `values have units`() throws {
+        func serve(_ flag: String) throws -> ServiceConfiguration {
+            try ServeCommand.configuration([flag]) { _ in nil }
+        }
+        for (text, seconds) in [("90", 90), ("90s", 90), ("2m", 120), ("1.5m", 90), ("1h", 3600)] {
+            #expect(try serve("--drain-seconds=\(text)").drainTime == .seconds(seconds))
+        }
+        let bodyBytes = ServiceConfiguration.settings.first { $0.name == "max-body-bytes" }
+        let sizes = [
+            ("4096", 4096), ("4096B", 4096), ("4KiB", 4096), ("1.5KiB", 1536), ("2kB", 2000),
+            ("1MiB", 1 << 20), ("1GB", 1_000_000_000),
+        ]
+        for (text, count) in sizes {
+            let configuration = try serve("--max-body-bytes=\(text)")
+            #expect(bodyBytes?.text(in: configuration) == "\(count)")
+        }
+        for flag in [
+            "--drain-seconds=0.5s", "--drain-seconds=500ms", "--drain-seconds=90.0",
+            "--drain-seconds=2d", "--drain-seconds=s", "--drain-seconds=2h30m",
+            "--drain-seconds=25h", "--max-body-bytes=1.0001KiB", "--max-body-bytes=2GiB",
+            "--max-body-bytes=1kib", "--port=8kB", "--port=80s", "--max-body-bytes=99999999999TiB",
+        ] {
+            #expect(throws: UsageError.self, "\(flag)") { try serve(flag) }
         }
     }
 
@@ -111,6 +188,16 @@ struct CommandLineTests {
         )
         #expect(closed.status == 0)
         #expect(closed.errors.isEmpty, "\(closed.errors)")
+    }
+
+    @Test(arguments: [
+        ("threds", "threads"), ("thraeds", "threads"), ("THREADS", "threads"), ("key", "keys"),
+        ("read_ratio", "read-ratio"), ("stripe", "stripes"), ("nonsense", nil), ("x", nil),
+        ("", nil),
+    ])
+    func `a name is suggested if it is near`(text: String, name: String?) {
+        let names = ["threads", "keys", "read-ratio", "stripes", "repeats"]
+        #expect(Suggestion.nearest(to: text, among: names) == name)
     }
 
     @Test func `version and strategies are printed`() async throws {
@@ -145,6 +232,7 @@ struct CommandLineTests {
         #expect(second.status == 1)
         #expect(second.errors.contains("cannot start"))
         #expect(second.errors.contains("\(port)"))
+        #expect(second.errors.contains("Address already in use"))
         #expect(try await offPool { program.end() } == 0)
     }
 

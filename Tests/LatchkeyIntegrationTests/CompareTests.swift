@@ -10,7 +10,7 @@ import Testing
 /// `latchkey compare` as a process: flags, files, signals and status.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct CompareTests {
-    private static let quick = [
+    static let quick = [
         "compare", "--strategies", "lock,spin", "--threads", "1,2", "--duration", "10ms",
         "--repeats", "3", "--force",
     ]

@@ -165,7 +165,7 @@ extension SettingValues {
                     (names.prefix(2).joined(separator: ","), true), ("all,\(names[0])", false),
                     ("\(names[0]),\(names[0])", false), ("nonsense", false), ("", false),
                 ]
-        case .list(.integer(let range)):
+        case .list(.integer(let range, _)):
             edges(of: range) { "\($0)" } + [("1,2", true), ("2,1", false), ("1,1", false)]
                 + [("", false), ("1.5", false)]
         case .list(.decimal(let range)):

@@ -27,14 +27,17 @@ extension ComparisonSettings: Configurable {
             .spelling(
                 placeholder: "TIME",
                 help: "a time from 5ms to 60s, such as 200ms",
-                isRight: { seconds($0).map(ComparisonBounds.durationSeconds.contains) ?? false }
+                isRight: { text in
+                    let seconds = Measure.seconds.decimal(text)
+                    return seconds.map(ComparisonBounds.durationSeconds.contains) ?? false
+                }
             ),
             \.durationSeconds,
             default: "150ms",
             "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
                 + "seconds. Over HTTP it is in whole seconds, by default 1s.",
             text: { shortText($0) },
-            value: { seconds($0) }
+            value: { Measure.seconds.decimal($0) }
         ),
         .integer(
             "repeats",
@@ -94,24 +97,25 @@ extension ComparisonSettings: Configurable {
         ),
         list(
             "section",
-            .integer(0...ComparisonBounds.workNanosecondsMax),
+            .integer(0...ComparisonBounds.workNanosecondsMax, unit: .nanoseconds),
             \.sectionNanoseconds,
-            "The work inside the guarded section, in nanoseconds. Not over HTTP, where the section "
-                + "is the service's."
+            "The work inside the guarded section, such as 50ns or 10us; without a unit, in "
+                + "nanoseconds. Not over HTTP, where the section is the service's."
         ),
         list(
             "outside",
             .spelling(
                 placeholder: "N",
-                help: "nanoseconds such as 200, or scaled:200",
+                help: "nanoseconds such as 200, or scaled:200, or with a unit such as 10us",
                 isRight: { text in
                     let work = OutsideWork(rawValue: text)?.nanoseconds
                     return work.map { $0 <= ComparisonBounds.workNanosecondsMax } ?? false
                 }
             ),
             \.outside,
-            "The work of a thread between two operations, in nanoseconds. scaled:N is N times the "
-                + "number of threads, so that the load on the lock does not grow with the threads."
+            "The work of a thread between two operations, such as 200ns or 10us; without a unit, "
+                + "in nanoseconds. scaled:N is N times the number of threads, so that the load on "
+                + "the lock does not grow with the threads."
         ),
         list(
             "keys",
@@ -195,14 +199,6 @@ extension ComparisonSettings: Configurable {
             list.map(text).joined(separator: ",")
         } value: { list in
             try? element.values(list).compactMap(value)
-        }
-    }
-
-    private static func seconds(_ text: String) -> Double? {
-        let units: [(String, Double)] = [("ms", 1e-3), ("s", 1), ("", 1)]
-        let unit = units.first { text.hasSuffix($0.0) }
-        return unit.flatMap { unit, seconds in
-            Double(text.dropLast(unit.count)).map { $0 * seconds }
         }
     }
 }

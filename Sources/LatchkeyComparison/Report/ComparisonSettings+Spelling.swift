@@ -1,14 +1,16 @@
+internal import LatchkeySettings
 package import LatchkeyStrategies
 
 // Values with the same spelling on the command line and in JSON.
 
-/// `200`, or `scaled:200` for 200 times the number of threads.
+/// `200` or `200ns`, or `scaled:200` for 200 times the number of threads.
 extension OutsideWork: RawRepresentable, Codable {
     private static let scaledPrefix = "scaled:"
 
     package init?(rawValue: String) {
         let digits = rest(of: rawValue, after: Self.scaledPrefix)
-        guard let nanoseconds = Int(digits ?? rawValue), nanoseconds >= 0 else { return nil }
+        let number = Measure.nanoseconds.integer(digits ?? rawValue)
+        guard let nanoseconds = number, nanoseconds >= 0 else { return nil }
         self.init(nanoseconds: nanoseconds, scalesWithThreads: digits != nil)
     }
 

@@ -99,7 +99,7 @@ extension HTTPServerConfiguration: Configurable {
             "max-target-bytes",
             \.targetBytesMax,
             64...65_536,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of a request's path and query. A longer one gets status 414. A "
                 + "target within this bound that is longer than --max-header-bytes gets status "
                 + "431, or 414 if it is far longer."
@@ -108,7 +108,7 @@ extension HTTPServerConfiguration: Configurable {
             "max-header-bytes",
             \.headBytesMax,
             1024...1_048_576,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of the request line and all header fields of a request together. "
                 + "Longer ones get status 431."
         ),
@@ -116,7 +116,7 @@ extension HTTPServerConfiguration: Configurable {
             "max-body-bytes",
             \.bodyBytesMax,
             1...1_073_741_824,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of a request's body. A longer one gets status 413."
         ),
         .seconds(

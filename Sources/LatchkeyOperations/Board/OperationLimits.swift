@@ -45,7 +45,7 @@ extension OperationLimits: Configurable {
             "max-operation-bytes",
             \.byteCountMax,
             1...1_125_899_906_842_624,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of all queued operations and of the values of ended ones. Old "
                 + "ended operations are forgotten to stay below it; then further ones get status "
                 + "503."

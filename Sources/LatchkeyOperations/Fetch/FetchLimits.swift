@@ -41,7 +41,7 @@ extension FetchLimits: Configurable {
             "fetch-max-bytes",
             \.byteCountMax,
             1...1_073_741_824,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum length of what is fetched."
         ),
     ]

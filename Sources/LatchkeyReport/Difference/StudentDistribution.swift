@@ -2,9 +2,13 @@ internal import Foundation
 internal import LatchkeyComparison
 
 /// Student's distribution, for judging the mean of a few values.
-struct StudentDistribution {
+package struct StudentDistribution {
     /// Degrees of freedom; above 0.
     let freedom: Double
+
+    package init(freedom: Double) {
+        self.freedom = freedom
+    }
 
     /// The probability of a value as far from 0 as `value`, or farther, on either side.
     func tails(_ value: Double) -> Double {
@@ -13,7 +17,7 @@ struct StudentDistribution {
     }
 
     /// The value above 0 with this probability in both tails.
-    func quantile(tails probability: Double) -> Double {
+    package func quantile(tails probability: Double) -> Double {
         var low = 0.0
         var high = 1.0
         while tails(high) > probability, high < 1e12 { high *= 2 }

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// One `GET` over a plain socket, for a health check that needs no other program.
+/// One `GET` over a plain socket, for commands that need no other program.
 package enum HealthProbe {
     /// The reason for a missing answer, in one sentence.
     package struct Failure: Error {
@@ -25,14 +25,47 @@ package enum HealthProbe {
         timeoutSeconds: Int
     ) -> Result<Int, Failure> {
         Result { () throws(Failure) in
-            let socket = try connected(reachable(host), port, timeoutSeconds)
+            let socket = try connected(reachable(host), port, timeoutSeconds, isNumeric: true)
             defer { close(socket) }
-            let name = host.contains(":") ? "[\(host)]" : host
-            let request = "GET \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n\r\n"
-            guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
-                throw Failure("send")
+            try ask(socket, host, path)
+            return try status(of: received(from: socket, byteCount: statusByteCount))
+        }
+    }
+
+    /// Sends the request and returns the status and the body of the answer, which ends with the
+    /// connection.
+    ///
+    /// The host can be a name. Resolving it may block, and so may connecting, sending and
+    /// receiving, for the given time each.
+    package static func answer(
+        host: String,
+        port: UInt16,
+        path: String,
+        timeoutSeconds: Int
+    ) -> Result<(status: Int, body: [UInt8]), Failure> {
+        Result { () throws(Failure) in
+            let socket = try connected(host, port, timeoutSeconds, isNumeric: false)
+            defer { close(socket) }
+            try ask(socket, host, path)
+            let answer = try received(from: socket, byteCount: answerByteCountMax)
+            let status = try status(of: answer)
+            guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {
+                throw Failure(message: "the answer is not HTTP")
             }
-            return try status(from: socket)
+            return (status, Array(answer[end.upperBound...]))
+        }
+    }
+
+    /// "HTTP/1.1 200".
+    private static let statusByteCount = 12
+    /// Far more than the metrics of any service.
+    private static let answerByteCountMax = 1 << 24
+
+    private static func ask(_ socket: Int32, _ host: String, _ path: String) throws(Failure) {
+        let name = host.contains(":") ? "[\(host)]" : host
+        let request = "GET \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n\r\n"
+        guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+            throw Failure("send")
         }
     }
 
@@ -48,16 +81,20 @@ package enum HealthProbe {
     private static func connected(
         _ host: String,
         _ port: UInt16,
-        _ timeoutSeconds: Int
+        _ timeoutSeconds: Int,
+        isNumeric: Bool
     ) throws(Failure) -> Int32 {
         var hints = unsafe addrinfo()
-        unsafe hints.ai_flags = AI_NUMERICHOST
+        unsafe hints.ai_flags = isNumeric ? AI_NUMERICHOST : 0
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         guard unsafe getaddrinfo(host, "\(port)", &hints, &found) == 0,
             let address = unsafe found
         else {
-            throw Failure(message: "'\(host)' is not a numeric address")
+            throw Failure(
+                message: isNumeric
+                    ? "'\(host)' is not a numeric address" : "'\(host)' has no address"
+            )
         }
         defer { unsafe freeaddrinfo(found) }
         let descriptor = unsafe socket(address.pointee.ai_family, address.pointee.ai_socktype, 0)
@@ -85,11 +122,14 @@ package enum HealthProbe {
         return descriptor
     }
 
-    /// Reads as far as the status: "HTTP/1.1 200".
-    private static func status(from socket: Int32) throws(Failure) -> Int {
+    /// Reads at least so many bytes, or as many as there are.
+    private static func received(
+        from socket: Int32,
+        byteCount: Int
+    ) throws(Failure) -> [UInt8] {
         var answer: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 512)
-        while answer.count < 12 {
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while answer.count < byteCount {
             let count = unsafe recv(socket, &buffer, buffer.count, 0)
             guard count >= 0 else {
                 throw Failure("recv")
@@ -99,7 +139,11 @@ package enum HealthProbe {
             }
             answer.append(contentsOf: buffer[..<count])
         }
-        let words = String(decoding: answer, as: UTF8.self).split(separator: " ")
+        return answer
+    }
+
+    private static func status(of answer: [UInt8]) throws(Failure) -> Int {
+        let words = String(decoding: answer.prefix(64), as: UTF8.self).split(separator: " ")
         guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let status = Int(words[1].prefix(3))
         else {
             throw Failure(message: "the answer is not HTTP")

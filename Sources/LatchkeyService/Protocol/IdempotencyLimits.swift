@@ -34,7 +34,7 @@ extension IdempotencyLimits: Configurable {
             "idempotency-bytes",
             \.byteCountMax,
             1024...1_125_899_906_842_624,
-            unit: "bytes",
+            unit: .bytes,
             "The memory for keys, kept answers and waiting bodies. At the bound a request with a "
                 + "new key gets status 503. Answers to requests that run then may exceed it."
         ),

@@ -26,7 +26,7 @@ extension WatchLimits: Configurable {
             "watch-buffer-bytes",
             \.bufferBytesMax,
             1024...16_777_216,
-            unit: "bytes",
+            unit: .bytes,
             "The maximum number of bytes that wait for a watcher that reads slowly. Beyond it, the "
                 + "watcher reads from the history, and its stream ends when that is lost."
         ),

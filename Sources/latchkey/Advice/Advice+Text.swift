@@ -1,0 +1,148 @@
+internal import Foundation
+internal import LatchkeyComparison
+
+extension Advice {
+    /// The paragraphs of the answer: what to do, why, when that changes, and the figures.
+    var paragraphs: [String] {
+        [headline, reason, flip, figures, note].filter { !$0.isEmpty }
+    }
+
+    /// What to do.
+    var headline: String {
+        switch verdict {
+        case .notBottleneck: "Your lock is not your bottleneck: keep \(strategy)."
+        case .keep: "Keep \(strategy): none of the other shadows is better beyond the noise."
+        case .switch:
+            "Switch to \(switchTo ?? ""): it would save "
+                + "\(candidates.first { $0.strategy == switchTo }.map(Self.gain) ?? "")."
+        case .undecided: "Your lock costs much, and shadows cannot tell which costs less."
+        case .shadowsNeeded: "Your lock costs enough to try other strategies."
+        case .incomparable: "\(strategy) cannot be compared with other strategies here."
+        case .tooLittleTraffic: "There is too little traffic to tell: keep \(strategy) for now."
+        }
+    }
+
+    /// The figure behind it.
+    var reason: String {
+        let waits = waitShare.map(FigureText.percent) ?? "–"
+        let time = "Waiting for \(strategy) takes \(waits) of the service's busy time"
+        return switch verdict {
+        case .notBottleneck: "\(time), so a lock that costs nothing would save at most that."
+        case .switch: "\(time)."
+        case .keep:
+            "\(time). "
+                + (candidates.first.map { best in
+                    best.gain > 0
+                        ? "The best other one, \(best.strategy), would save \(Self.gain(best))."
+                        : "The other shadows take longer than its own."
+                } ?? "")
+        case .shadowsNeeded:
+            "\(time). Start the service with --shadow \(shadowsToTry) and ask again: shadows get a "
+                + "part of the live operations and show what each strategy would save."
+        case .undecided:
+            "\(time). A wait is \(Self.time(waitMeanNanoseconds)) on average, but "
+                + "\(Self.time(shadowWaitMeanNanoseconds)) in its own shadow: the lock lets "
+                + "operations through one by one, so that no shadow is contended as it is. "
+                + "'latchkey compare' measures the strategies under the same contention."
+        case .incomparable:
+            "\(time), but its writes are applied later, so that its waits are of another kind. "
+                + "'latchkey compare --transport http' compares all strategies by their answers."
+        case .tooLittleTraffic:
+            "\(FigureText.count(operationsPerSecond * seconds)) accesses in "
+                + "\(FigureText.waitingTime(seconds: seconds)). Ask when the service is busy, or "
+                + "give more --seconds."
+        }
+    }
+
+    /// The condition under which the answer is another one.
+    var flip: String {
+        let least = FigureText.percent(Self.shareMin)
+        switch verdict {
+        case .notBottleneck:
+            guard let waitShare, waitShare > 0 else { return "" }
+            // Of a/(a+b), with b as it is: how many times a, for the share to be the least one.
+            let times = Self.shareMin / (1 - Self.shareMin) * (1 - waitShare) / waitShare
+            return "That changes when waiting takes \(least) of the busy time, which is "
+                + "\(FigureText.count(times)) times as much waiting as now."
+        case .switch:
+            return "That changes when waiting takes less than \(least) of the busy time, or with "
+                + "other traffic: ask again at other times of the day."
+        case .keep:
+            return "That changes when a strategy saves \(least) of the busy time or more, and its "
+                + "interval does not reach 0."
+        case .undecided, .shadowsNeeded, .incomparable, .tooLittleTraffic: return ""
+        }
+    }
+
+    /// The measured figures.
+    var figures: String {
+        let time = FigureText.duration
+        let parts = [
+            "\(FigureText.waitingTime(seconds: seconds)) of \(strategy): "
+                + "\(FigureText.count(operationsPerSecond)) accesses/s",
+            contendedRatio.map { "\(FigureText.percent($0)) contended" },
+            waitMeanNanoseconds.map { "wait \(time($0)) on average" },
+            waitP99NanosecondsMax.map { bound in
+                bound.isFinite ? "99 % of the waits at most \(time(bound))" : ""
+            },
+            holdMeanNanoseconds.map { "hold \(time($0)) on average" },
+            holdShare.map { "\(FigureText.percent($0)) of the busy time" },
+            waitShareOfRequests.map { "waiting is \(FigureText.percent($0)) of a request's time" },
+        ]
+        return parts.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ", ") + "."
+    }
+
+    private var note: String {
+        let isCompared = verdict != .notBottleneck && !incomparable.isEmpty
+        return [
+            isDebugBuild ? "The service is a debug build: its figures say little." : "",
+            isCompared
+                ? "Not compared, because they apply writes later: "
+                    + incomparable.joined(separator: ", ") + "."
+                : "",
+        ].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    private static func time(_ nanoseconds: Double?) -> String {
+        nanoseconds.map(FigureText.duration) ?? "–"
+    }
+
+    private var shadowsToTry: String {
+        ([strategy] + ["adaptive", "lock", "spin", "snapshot"].filter { $0 != strategy })
+            .joined(separator: ",")
+    }
+
+    private static func gain(_ candidate: Candidate) -> String {
+        "\(FigureText.percent(candidate.gain)) of the busy time (95 % interval "
+            + "\(FigureText.percent(candidate.gainLow)) to "
+            + "\(FigureText.percent(candidate.gainHigh)))"
+    }
+}
+
+/// The advice as JSON.
+struct AdviceFile: Encodable {
+    let schema = "latchkey-advice/1"
+    let url: String
+    let advice: Advice
+    let headline: String
+    let reason: String
+    let flip: String
+
+    init(_ advice: Advice, url: String) {
+        self.url = url
+        self.advice = advice
+        headline = advice.headline
+        reason = advice.reason
+        flip = advice.flip
+    }
+
+    func bytes() throws(AdviseCommand.UnusableService) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            return try Array(encoder.encode(self)) + Array("\n".utf8)
+        } catch {
+            throw AdviseCommand.UnusableService(message: "the answer has no JSON: \(error).")
+        }
+    }
+}

@@ -1,0 +1,196 @@
+internal import Foundation
+internal import LatchkeyContention
+internal import LatchkeyReport
+internal import LatchkeyService
+internal import LatchkeySettings
+
+/// `latchkey advise`: whether a running service should use another strategy.
+enum AdviseCommand {
+    private static let addressDefault = "http://127.0.0.1:8080"
+    /// The time is divided, so that noise can be told from a difference.
+    private static let sliceCount = 10
+    private static let timeoutSeconds = 10
+
+    private static let flags = [
+        Flag(
+            "seconds",
+            .integer(1...3600, unit: .seconds),
+            default: "10",
+            "The time for which the service is watched."
+        ),
+        Flag(
+            "json",
+            .text(placeholder: "FILE"),
+            default: "",
+            "Also writes the answer as JSON. - is standard output, and then there is no text."
+        ),
+    ]
+
+    static let manual = """
+        latchkey advise: says whether a running service should use another strategy
+
+        Usage: latchkey advise [URL] [--flag value | --flag=value ...]
+
+        Without a URL it asks \(addressDefault).
+
+        Reads the contention of the service several times, so that the answer is about
+        its traffic now. It says to keep the strategy or to switch, with the expected
+        gain, or that the lock is not what limits the service. To compare strategies,
+        it needs shadows: 'latchkey serve --shadow all' or a list that has the serving
+        strategy, too. The gain is a share of the busy time: the service's processor
+        time and the time in which its threads wait for the lock.
+
+        Status:
+          0    there is an answer
+          2    the command line cannot be used, or the service gives no figures
+
+
+        """ + flags.map(\.manual).joined(separator: "\n")
+
+    static func run(_ arguments: [String]) throws(UsageError) {
+        let values = try FlagValues(
+            flags,
+            command: "advise",
+            takesOperand: true,
+            arguments: arguments
+        )
+        let address = values.operand ?? addressDefault
+        guard let source = Source(address) else {
+            throw UsageError(
+                "'\(address)' is not the address of a service: give one such as "
+                    + "\(addressDefault)."
+            )
+        }
+        let file = values.text("json")
+        do throws(UnusableService) {
+            let advice = Advice(try source.observe(seconds: values.integer("seconds")))
+            let json = try AdviceFile(advice, url: source.url).bytes()
+            if values.isGiven("json"), file != "-" {
+                do {
+                    try ReportFile.write(json, to: file)
+                } catch {
+                    throw UnusableService(message: error.message)
+                }
+            }
+            say(file == "-" ? String(decoding: json, as: UTF8.self) : text(advice))
+        } catch {
+            complain(error.message)
+            exit(2)
+        }
+    }
+
+    private static func text(_ advice: Advice) -> String {
+        let width = min(80, TerminalStyle(descriptor: 1).width)
+        return advice.paragraphs.map { TextLines.wrapped($0, indent: 0, width: width) + "\n" }
+            .joined(separator: "\n")
+    }
+
+    /// Why there is no answer, in a sentence.
+    struct UnusableService: Error {
+        let message: String
+    }
+
+    /// A service that is asked.
+    private struct Source {
+        let url: String
+        private let host: String
+        private let port: UInt16
+
+        /// `nil` if the text is not the address of an HTTP server.
+        init?(_ text: String) {
+            let full = text.contains("://") ? text : "http://" + text
+            guard let parts = URLComponents(string: full), parts.scheme == "http",
+                let host = parts.host, !host.isEmpty, ["", "/"].contains(parts.path),
+                parts.query == nil, parts.user == nil,
+                let port = UInt16(exactly: parts.port ?? 80), port > 0
+            else { return nil }
+            // An IPv6 address is in brackets in a URL only.
+            self.host = host.trimmingCharacters(in: ["[", "]"])
+            self.port = port
+            url = full
+        }
+
+        /// Watches the service.
+        func observe(seconds: Int) throws(UnusableService) -> Observation {
+            let report = try report()
+            let row = try serving(report)
+            let start = ContinuousClock.now
+            var reading = MetricsReading(text: try answer("/metrics"))
+            guard reading.serving[row.strategy] != nil else { throw other("/metrics") }
+            var slices: [Observation.Slice] = []
+            for index in 1...AdviseCommand.sliceCount {
+                // A busy service takes a while to answer, and the next slice does not wait for it.
+                let due = start + .seconds(seconds) * index / AdviseCommand.sliceCount
+                Thread.sleep(forTimeInterval: max(0, (due - .now) / .seconds(1)))
+                let next = MetricsReading(text: try answer("/metrics"))
+                let slice = Observation.Slice(from: reading, to: next, strategy: row.strategy)
+                guard let slice else {
+                    throw UnusableService(message: "\(url) was restarted meanwhile: ask again.")
+                }
+                slices.append(slice)
+                reading = next
+            }
+            return Observation(
+                strategy: row.strategy,
+                seconds: start.duration(to: .now) / .seconds(1),
+                slices: slices,
+                samplingMean: max(1, row.samplingMean),
+                isDebugBuild: report.isOfDebugBuild,
+                clockSeconds: (row.overhead?.clockNanoseconds ?? 0) / 1e9,
+                incomparable: Set(
+                    report.rows.filter { $0.traits["asynchronousWrites"] == true }.map(\.strategy)
+                )
+            )
+        }
+
+        private func serving(
+            _ report: ContentionReport
+        ) throws(UnusableService) -> ContentionReport.Row {
+            let row = report.rows.first { $0.role == .serving }
+            guard let row, [.sampled, .full].contains(row.level) else {
+                throw UnusableService(
+                    message: "\(url) does not measure waits: start it with --metering sampled."
+                )
+            }
+            return row
+        }
+
+        private func report() throws(UnusableService) -> ContentionReport {
+            let path = "/v1/contention"
+            let text = try answer(path)
+            let decoder = JSONDecoder()
+            decoder.dateDecodingStrategy = .iso8601
+            do {
+                return try decoder.decode(ContentionReport.self, from: Data(text.utf8))
+            } catch {
+                throw other(path)
+            }
+        }
+
+        private func answer(_ path: String) throws(UnusableService) -> String {
+            switch HealthProbe.answer(
+                host: host,
+                port: port,
+                path: path,
+                timeoutSeconds: AdviseCommand.timeoutSeconds
+            ) {
+            case .success((200, let body)):
+                return String(decoding: body, as: UTF8.self)
+            case .success((let status, _)):
+                throw UnusableService(
+                    message: "\(url) is not a Latchkey service: it answers \(path) with status "
+                        + "\(status)."
+                )
+            case .failure(let failure):
+                throw UnusableService(message: "\(url): \(failure.message).")
+            }
+        }
+
+        private func other(_ path: String) -> UnusableService {
+            UnusableService(
+                message: "\(url) is not a Latchkey service of this version: \(path) has another "
+                    + "format."
+            )
+        }
+    }
+}

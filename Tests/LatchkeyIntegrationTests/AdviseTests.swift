@@ -1,0 +1,176 @@
+import Foundation
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Testing
+
+/// `latchkey advise` as a process, with real services and with others.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct AdviseTests {
+    private static func advise(
+        _ arguments: String...
+    ) throws -> (status: Int32, output: String, errors: String) {
+        try Program(["advise"] + arguments, environment: ["COLUMNS": "60"]).finish()
+    }
+
+    private static func answer(_ text: String) throws -> [String: Any] {
+        let json = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        return try #require(json)
+    }
+
+    /// Has one client write all the time that the body runs.
+    private static func withLoad(on site: Site, _ body: () throws -> Void) throws {
+        let isOver = Synchronized<Bool, LockStrategy>(false)
+        let first = try site.client()
+        _ = try first.request("PUT", "/v1/properties/n", body: [0x31])
+        let load = TestThread {
+            guard let client = try? site.client() else { return }
+            while !isOver.read({ $0 }) {
+                _ = try? client.request("PUT", "/v1/properties/n", body: [0x31])
+            }
+        }
+        let outcome = Result { try body() }
+        isOver.write { $0 = true }
+        #expect(load.join())
+        try outcome.get()
+    }
+
+    @Test func `one client does not make the lock a bottleneck, and the share is there`()
+        async throws
+    {
+        let flags = ["--metering", "full", "--shadow", "lock,adaptive", "--shadow-sample", "1/1"]
+        try await Deployment.program.serve(flags) { site in
+            try Self.withLoad(on: site) {
+                let url = "http://localhost:\(site.port)/"
+                let result = try Self.advise(url, "--seconds", "1s", "--json", "-")
+                #expect(result.status == 0, "\(result.errors)")
+                let answer = try Self.answer(result.output)
+                #expect(answer["schema"] as? String == "latchkey-advice/1")
+                #expect(answer["url"] as? String == url)
+                let advice = try #require(answer["advice"] as? [String: Any])
+                #expect(advice["verdict"] as? String == "not-bottleneck", "\(result.output)")
+                #expect(advice["strategy"] as? String == "lock")
+                let share = try #require(advice["waitShare"] as? Double)
+                #expect(share >= 0 && share < 0.05)
+                #expect(try #require(advice["operationsPerSecond"] as? Double) > 1)
+                #expect(try #require(advice["holdMeanNanoseconds"] as? Double) > 0)
+                let candidates = try #require(advice["candidates"] as? [[String: Any]])
+                #expect(candidates.map { $0["strategy"] as? String } == ["adaptive"])
+            }
+        }
+    }
+
+    @Test func `an idle service is told from a busy one, in lines that fit the terminal`()
+        async throws
+    {
+        try await Deployment.program.serve { site in
+            let result = try Self.advise("127.0.0.1:\(site.port)", "--seconds=1")
+            #expect(result.status == 0, "\(result.errors)")
+            #expect(result.output.hasPrefix("There is too little traffic to tell: keep lock"))
+            #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 60 })
+        }
+    }
+
+    @Test(arguments: ["off", "counts"])
+    func `a service that does not time waits is told to`(level: String) async throws {
+        try await Deployment.program.serve(["--metering", level]) { site in
+            let result = try Self.advise("http://127.0.0.1:\(site.port)")
+            #expect(result.status == 2)
+            #expect(result.errors.contains("--metering sampled"))
+            #expect(result.output.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        "ftp://127.0.0.1", "https://127.0.0.1", "http://", "http://127.0.0.1/v1/contention",
+        "http://127.0.0.1:99999", "http://127.0.0.1:0", "http://127.0.0.1?x", "two words",
+    ])
+    func `what is no address is a sentence and status 2`(address: String) async throws {
+        let result = try await Program.result(of: ["advise", address])
+        #expect(result.status == 2)
+        #expect(
+            result.errors == """
+                latchkey: '\(address)' is not the address of a service: give one such as \
+                http://127.0.0.1:8080.
+                Try 'latchkey advise --help'.
+
+                """
+        )
+    }
+
+    @Test func `two addresses are one too many`() async throws {
+        let result = try await Program.result(of: ["advise", "http://a", "http://b"])
+        #expect(result.status == 2)
+        #expect(result.errors.hasPrefix("latchkey: 'latchkey advise' takes flags, not 'http://b'."))
+    }
+
+    @Test func `a port where nobody listens is the system's message and status 2`() async throws {
+        // Nobody else can get the port, because it stays bound, without listening.
+        let socket = try UnusedPort()
+        let url = "http://127.0.0.1:\(socket.port)"
+        let result = try await Program.result(of: ["advise", url])
+        #expect(result.status == 2)
+        #expect(result.errors == "latchkey: \(url): no answer: connect: Connection refused.\n")
+        withExtendedLifetime(socket) {}
+    }
+
+    @Test(arguments: [
+        ("HTTP/1.1 404 Not Found\r\n\r\n", "is not a Latchkey service: it answers /v1/contention"),
+        ("HTTP/1.1 200 OK\r\n\r\n{\"rows\": 1}", "/v1/contention has another format."),
+        ("HTTP/1.1 200 OK\r\n\r\n<html>", "/v1/contention has another format."),
+        ("SSH-2.0\r\n", "the answer is not HTTP."),
+    ])
+    func `another server is a sentence and status 2`(
+        text: String,
+        sentence: String
+    ) async throws {
+        let server = try UnusedPort(answer: text)
+        let result = try await Program.result(of: ["advise", "http://127.0.0.1:\(server.port)"])
+        #expect(result.status == 2)
+        #expect(result.errors.contains(sentence), "\(result.errors)")
+        #expect(result.errors.filter { $0 == "\n" }.count == 1)
+        withExtendedLifetime(server) {}
+    }
+}
+
+/// A port of loopback that is bound, and at most answers each connection with the same text.
+private final class UnusedPort {
+    let port: UInt16
+    private let descriptor: Int32
+
+    init(answer: String? = nil) throws {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.descriptor = descriptor
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = unsafe withUnsafeMutablePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(descriptor, address, length) == 0
+                    && getsockname(descriptor, address, &length) == 0
+            }
+        }
+        guard isBound, answer == nil || listen(descriptor, 16) == 0 else {
+            throw POSIXError(.EADDRINUSE)
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        guard let answer else { return }
+        Thread.detachNewThread {
+            while true {
+                let connection = accept(descriptor, nil, nil)
+                guard connection >= 0 else { return }
+                // The request is read, since unread bytes would reset the connection.
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                _ = unsafe recv(connection, &buffer, buffer.count, 0)
+                _ = unsafe send(connection, answer, answer.utf8.count, Int32(MSG_NOSIGNAL))
+                close(connection)
+            }
+        }
+    }
+
+    deinit {
+        // Ends the thread in accept().
+        shutdown(descriptor, Int32(SHUT_RDWR))
+        close(descriptor)
+    }
+}
