@@ -13,9 +13,10 @@ struct Symbols {
         var symbol: String
 
         /// Whether it is one of the modules that the lock and its meter are made of, or of Swift's
-        /// own, through which they call each other in debug builds.
+        /// own, through which they call each other.
         var isOfLock: Bool {
-            symbol.hasPrefix("latchkey_system_") || symbol.hasPrefix("$ss")
+            name == FunctionName.thunk || symbol.hasPrefix("latchkey_system_")
+                || symbol.hasPrefix("$ss")
                 || Self.modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
         }
 
