@@ -1,6 +1,7 @@
 """A service with `--profile` and a planted hot lock, and what its profile says of it."""
 
 import concurrent.futures
+import http.client
 import json
 import os
 import pathlib
@@ -13,15 +14,17 @@ import pprof
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
 
-from process import Failure, Latchkey  # noqa: E402
+from process import ANSWER_SECONDS_MAX, Failure, Latchkey  # noqa: E402
 
-# One lock for everything, held long by transactions of many steps and short by everything else.
+# One lock for everything, held long by transactions with expensive conditions, and short by the
+# rest. A condition compares two objects whose members are in another order.
 OPTIONS = ("--profile", "--stripes", "1", "--http-threads", "8", "--metering", "full")
 SLOW = "LatchkeyService/TransactionRoutes.swift"
 FAST = "LatchkeyService/PropertyRoutes.swift"
-STEPS = 128
+CONDITIONS = 20
+MEMBERS = 300
 # So many contended accesses of those that one in 100 stands for are enough to tell slow from fast.
-CONTENTIONS = 2000
+CONTENTIONS = 1500
 ROUNDS_MAX = 40
 GO_SECONDS_MAX = 60
 
@@ -29,8 +32,10 @@ GO_SECONDS_MAX = 60
 def hot(binary, log, check):
     """Calls `check` with the service and the bytes of its profile, which has samples enough."""
     with Latchkey(binary, *OPTIONS, log=log) as service:
-        value = "x" * 3000
-        change = json.dumps({"then": [{"put": f"hot/{n}", "value": value} for n in range(STEPS)]})
+        members = [(f"k{n}", n) for n in range(MEMBERS)]
+        service.ask("PUT", "/v1/properties/hot", json.dumps(dict(members)))
+        condition = {"name": "hot", "equals": dict(reversed(members))}
+        change = json.dumps({"if": [condition] * CONDITIONS, "then": [{"put": "b", "value": 1}]})
         with concurrent.futures.ThreadPoolExecutor(8) as threads:
             for _ in range(ROUNDS_MAX):
                 window = threads.submit(
@@ -55,8 +60,17 @@ def hot(binary, log, check):
 
 
 def repeat(service, window, *request):
-    while not window.done():
-        service.ask(*request)
+    """Sends the request again and again on one connection, until the window is over."""
+    connection = http.client.HTTPConnection(*service.address, timeout=ANSWER_SECONDS_MAX)
+    try:
+        while not window.done():
+            connection.request(*request, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status >= 400:
+                raise Failure(f"{request[:2]} answered {answer.status}")
+    finally:
+        connection.close()
 
 
 def check_file(service, file):
