@@ -72,7 +72,10 @@ struct Symbols {
 
     /// A line of proc_pid_maps(5) is `start-end permissions offset device inode path`.
     private static var executableMappings: [Mapping] {
-        let text = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+        // Piece by piece: the file says that it is empty, and changes while it is read.
+        let file = FileHandle(forReadingAtPath: "/proc/self/maps")
+        let data = (try? file?.readToEnd()) ?? Data()
+        let text = String(decoding: data, as: UTF8.self)
         return text.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ", maxSplits: 5)
             guard fields.count == 6, fields[1].contains("x") else { return nil }
