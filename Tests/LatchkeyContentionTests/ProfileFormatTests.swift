@@ -111,6 +111,16 @@ import Testing
         ),
         ("Shop.Cart.total.getter : Swift.Int", "Shop.Cart.total.getter"),
         ("static Shop.Cart.== infix(Shop.Cart, Shop.Cart) -> Swift.Bool", "Shop.Cart.== infix"),
+        (
+            "static (extension in Shop):Shop.Goods.sort<A where A: P>(by: A) -> ()",
+            "Shop.Goods.sort"
+        ),
+        ("protocol witness for Shop.Box.get() -> A in conformance Shop.Cart", "Shop.Box.get"),
+        ("$defer #1 <A><A1, B1 where A: P>() -> () in Shop.Cart.add() -> ()", "Shop.Cart.add"),
+        (
+            "reabstraction thunk helper from @escaping () -> () to @escaping () -> (@out ())",
+            "reabstraction thunk"
+        ),
         ("pthread_create", "pthread_create"),
     ])
     func `names are short`(name: String, short: String) {

@@ -21,7 +21,7 @@ import Synchronization
 /// caused is charged to one of them, drawn by how long each was inside.
 ///
 /// **Cost.** An access that does not wait reads one more word. There is room for ``placesMax``
-/// pairs of places and for 64 sampled waits at once, 1.3 MB in all; nothing is allocated later.
+/// pairs of places and for 64 sampled waits at once, 1.3 MB in all; recording allocates nothing.
 /// ``lostCount`` counts what found no room. A profile is for the locks that are made with it.
 ///
 /// **Not seen.** Readers under `snapshot`, who never wait. Threads beyond the first 4095. Where a

@@ -18,8 +18,11 @@ enum FunctionName {
     ]
     private static let prefixes = [
         "merged ", "static ", "implicit closure ", "partial apply forwarder for ",
-        "partial apply for ", "dispatch thunk of ", "outlined variable #",
+        "partial apply for ", "dispatch thunk of ", "protocol witness for ",
     ]
+
+    /// A thunk of the compiler's has no name of its own.
+    static let thunk = "reabstraction thunk"
 
     /// A demangled name without what the compiler added, generic arguments, parameters, results and
     /// the marks of private names.
@@ -36,9 +39,15 @@ enum FunctionName {
                 rest = rest[end...].trimmingPrefix(" of ")
             } else if let prefix = prefixes.first(where: rest.hasPrefix) {
                 rest = rest.dropFirst(prefix.count)
+            } else if rest.hasPrefix("(extension in "), let place = rest.range(of: "):") {
+                rest = rest[place.upperBound...]
             } else if rest.hasPrefix("closure #"), let place = rest.range(of: " in ") {
                 closures = " (closure)"
                 rest = rest[place.upperBound...]
+            } else if rest.hasPrefix("$defer #"), let place = rest.range(of: " in ") {
+                rest = rest[place.upperBound...]
+            } else if rest.hasPrefix(thunk) {
+                return thunk
             } else {
                 break
             }

@@ -13,9 +13,10 @@ struct Symbols {
         var symbol: String
 
         /// Whether it is one of the modules that the lock and its meter are made of, or of Swift's
-        /// own, through which they call each other in debug builds.
+        /// own, through which they call each other.
         var isOfLock: Bool {
-            symbol.hasPrefix("latchkey_system_") || symbol.hasPrefix("$ss")
+            name == FunctionName.thunk || symbol.hasPrefix("latchkey_system_")
+                || symbol.hasPrefix("$ss")
                 || Self.modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
         }
 
@@ -71,7 +72,10 @@ struct Symbols {
 
     /// A line of proc_pid_maps(5) is `start-end permissions offset device inode path`.
     private static var executableMappings: [Mapping] {
-        let text = (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8)) ?? ""
+        // Piece by piece: the file says that it is empty, and changes while it is read.
+        let file = FileHandle(forReadingAtPath: "/proc/self/maps")
+        let data = (try? file?.readToEnd()) ?? Data()
+        let text = String(decoding: data, as: UTF8.self)
         return text.split(separator: "\n").compactMap { line in
             let fields = line.split(separator: " ", maxSplits: 5)
             guard fields.count == 6, fields[1].contains("x") else { return nil }
