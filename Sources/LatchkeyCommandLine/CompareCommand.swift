@@ -313,8 +313,9 @@ package enum CompareCommand {
         let descriptor: Int32 = printed == nil ? 1 : 2
         say(text(TerminalStyle(descriptor: descriptor)), to: descriptor)
         if let printed {
-            let text = String(decoding: printed, as: UTF8.self)
-            say(text.hasSuffix("\n") ? text : text + "\n")
+            // By its last byte: the line ends of CSV are one character with a carriage return.
+            let isEnded = printed.last == UInt8(ascii: "\n")
+            say(String(decoding: printed, as: UTF8.self) + (isEnded ? "" : "\n"))
         }
         if !isWritten { exit(2) }
     }

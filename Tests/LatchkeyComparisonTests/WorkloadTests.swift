@@ -117,7 +117,8 @@ import Testing
         ),
         (
             Change { $0.sectionNanoseconds = [-1] },
-            "section takes whole numbers from 0 to 10000000, not '-1'."
+            "section takes whole numbers from 0 to 10000000 nanoseconds, such as 50ns or 10us, "
+                + "not '-1'."
         ),
     ])
     func `settings that make no sense are refused with a sentence`(

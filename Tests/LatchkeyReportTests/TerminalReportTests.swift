@@ -59,6 +59,15 @@ struct TerminalReportTests {
         }
     }
 
+    @Test(arguments: [60, 80, 120])
+    func `no line is longer than the terminal`(width: Int) {
+        for report in [SampleReport().make(), SampleReport(strategies: [.lock, .actor]).make()] {
+            for line in text(report, width: width).split(separator: "\n") {
+                #expect(line.count <= width, "\(line)")
+            }
+        }
+    }
+
     @Test func `a wider terminal shows more figures`() {
         let report = SampleReport().make()
         #expect(!text(report, width: 80).contains("hand-offs/s"))

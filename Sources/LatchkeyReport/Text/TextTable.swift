@@ -59,7 +59,7 @@ package struct TerminalStyle: Sendable {
 
     /// On a narrower terminal a line would hold one word.
     package static let widthRange = 20...180
-    private static let tableWidthMin = 80
+    private static let tableWidthMin = 60
 
     /// The width of tables, which are not cut for a narrower terminal.
     var tableWidth: Int { max(width, Self.tableWidthMin) }

@@ -70,7 +70,7 @@ package final class RunningService: Sendable {
                 )
             )
         )
-        let profiles = ProfileWindows()
+        profiles = ProfileWindows()
         ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
         OperatingRoutes(
             strategy: configuration.strategy,
@@ -99,7 +99,6 @@ package final class RunningService: Sendable {
         )
         WatchMetrics.register(journal: journal, watches: watches, in: registry)
         self.operations = operations
-        self.profiles = profiles
         OperationMetrics.register(operations, in: registry)
         ProcessMetrics.register(in: registry)
     }
