@@ -4,6 +4,8 @@ internal import LatchkeyTrace
 
 /// The file of `compare --trace`.
 enum TraceFile {
+    private static let byteCountMax = 1 << 30
+
     /// Reads a trace for a replay at so many times its speed.
     static func read(_ path: String, speed: Double) throws(ComparisonError) -> ReplayedTrace {
         let file = unsafe fopen(path, "rb")
@@ -13,8 +15,11 @@ enum TraceFile {
         defer { unsafe fclose(file) }
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)
-        while case let count = unsafe fread(&piece, 1, piece.count, file), count > 0 {
+        while bytes.count <= byteCountMax, case let count = unsafe fread(&piece, 1, piece.count, file), count > 0 {
             bytes += piece[..<count]
+        }
+        guard bytes.count <= byteCountMax else {
+            throw ComparisonError("the trace '\(path)' is larger than 1 GiB.")
         }
         guard unsafe ferror(file) == 0 else {
             throw ComparisonError("the trace '\(path)' cannot be read: \(reason).")

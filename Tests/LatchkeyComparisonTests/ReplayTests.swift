@@ -80,6 +80,25 @@ struct ReplayTests {
         #expect(error?.message.hasPrefix("--trace has fewer than 100 operations") == true)
     }
 
+    @Test func `a trace of no length is refused`() throws {
+        let trace = try Self.trace((0..<500).map { _ in Self.record(0, 1, .get) })
+        var settings = ComparisonSettings()
+        ReplayedTrace(trace, file: "a", speed: 1).apply(to: &settings)
+        let error = #expect(throws: ComparisonError.self) { try settings.validate() }
+        #expect(error?.message.hasPrefix("--trace is too short") == true)
+    }
+
+    @Test func `times at the end of the range are taken`() throws {
+        let trace = try Self.trace([
+            Self.record(0, 1, .get),
+            TraceRecord(nanoseconds: .max, key: 2, kind: .put),
+        ])
+        let replayed = ReplayedTrace(trace, file: "a", speed: 0.001)
+        #expect(replayed.operations.last?.dueNanoseconds == 1_000_000_000_000_000_000)
+        let plan = OperationPlan(replayed, 0, of: 1, stripes: 1)
+        #expect(plan.dueNanoseconds(3) > plan.dueNanoseconds(2))
+    }
+
     @Test(arguments: [1, 2, 5])
     func `threads take the operations in turn, and begin again at the end`(threads: Int) throws {
         let replayed = ReplayedTrace(try Self.steady(milliseconds: 3), file: "a", speed: 1)

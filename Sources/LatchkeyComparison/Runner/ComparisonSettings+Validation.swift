@@ -33,6 +33,10 @@ extension ComparisonSettings {
         func require(_ condition: Bool, _ message: String) throws(ComparisonError) {
             guard condition else { throw ComparisonError(message) }
         }
+        try require(
+            trace == nil || durationSeconds >= ComparisonBounds.durationSeconds.lowerBound,
+            "--trace is too short: at this speed it takes less than 5 ms."
+        )
         do {
             try checkSettings(Self.settings(catalogue))
         } catch {

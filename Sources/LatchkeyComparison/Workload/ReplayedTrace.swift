@@ -35,6 +35,8 @@ package struct ReplayedTrace: Sendable {
 
     /// The part of a run's time that replays the beginning of the trace without measuring.
     private static let warmUpShare = 0.1
+    /// Thirty years: what a file says cannot make a sum overflow.
+    private static let dueNanosecondsMax = 1e18
 
     /// Takes a trace for a run.
     ///
@@ -61,7 +63,9 @@ package struct ReplayedTrace: Sendable {
                 key: key,
                 kind: record.kind,
                 sizeClass: record.sizeClass,
-                dueNanoseconds: UInt64(Double(record.nanoseconds - start) / speed)
+                dueNanoseconds: UInt64(
+                    min(Double(record.nanoseconds - start) / speed, Self.dueNanosecondsMax)
+                )
             )
         }
         keyCount = max(1, min(numbers.count, ComparisonBounds.keysMax))
