@@ -15,7 +15,9 @@ enum TraceFile {
         defer { unsafe fclose(file) }
         var bytes: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 1 << 16)
-        while bytes.count <= byteCountMax, case let count = unsafe fread(&piece, 1, piece.count, file), count > 0 {
+        while bytes.count <= byteCountMax,
+            case let count = unsafe fread(&piece, 1, piece.count, file), count > 0
+        {
             bytes += piece[..<count]
         }
         guard bytes.count <= byteCountMax else {
