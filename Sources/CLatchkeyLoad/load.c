@@ -84,6 +84,7 @@ static bool open_connection(run *r, connection *c) {
         return false;
     }
     c->is_busy = false;
+    c->is_waiting_to_send = false;
     c->next_free = r->free;
     r->free = c;
     return true;
@@ -185,7 +186,9 @@ static bool finish(run *r, connection *c) {
     r->load->answered(r->load->context, c->request, c->status, c->began, now());
     r->busy_count--;
     c->is_busy = false;
-    if (c->closes) {
+    // An answer may come before the whole request is sent, as for one that is too large.
+    size_t count = r->load->requests[c->request % r->load->request_count].count;
+    if (c->closes || c->sent < count) {
         close(c->socket);
         return open_connection(r, c);
     }
@@ -281,7 +284,9 @@ static bool drive(run *r) {
         }
         for (int i = 0; i < count; i++) {
             connection *c = events[i].data.ptr;
-            bool is_well = events[i].events & ~(uint32_t)EPOLLOUT ? receive(r, c) : send_rest(r, c);
+            bool is_well = events[i].events & ~(uint32_t)EPOLLOUT ? receive(r, c)
+                           : !c->is_busy                          ? true
+                                                                  : send_rest(r, c);
             if (!is_well) {
                 return false;
             }

@@ -50,7 +50,9 @@ package enum CompareCommand {
 
             Usage: \(program) [--flag value | --flag=value ...]
                    \(program) --from a.json [--json FILE ...] [--force]
-                   \(program) --from a.json --against b.json [--force]
+                   \(program) --from a.json --against b.json [--html FILE ...] [--force]
+
+            A FILE named - is standard output. The table goes to standard error then.
 
             Adds to Latchkey's strategies: \(subjects.joined(separator: ", ")).
             Ctrl-C ends the run early and prints what is finished.
@@ -265,8 +267,8 @@ package enum CompareCommand {
     /// Files that no report may replace, by what they are: what is read, and where text goes.
     private static func reservedFiles(_ values: FlagValues) -> [String: String] {
         var files = [("/dev/stderr", "standard error"), ("/dev/stdout", "standard output")]
-        if values.isGiven("from") {
-            files.append((values.text("from"), values.source(CompareFlags.from)))
+        for flag in CompareFlags.inputs where values.isGiven(flag.name) {
+            files.append((values.text(flag.name), values.source(flag)))
         }
         let targets = files.compactMap { path, name in
             ReportFile.target(of: path).map { ($0, name) }

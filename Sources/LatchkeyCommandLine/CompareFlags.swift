@@ -76,9 +76,15 @@ package enum CompareFlags {
             + "what changed."
     )
 
-    private static let reports = [
-        from, file("against", "The later report, which is compared with that of --from."),
-    ]
+    private static let against = file(
+        "against",
+        "The later report, which is compared with that of --from."
+    )
+
+    private static let reports = [from, against]
+
+    /// What is read, and must not be replaced by what is written.
+    static let inputs = [from, against, trace]
 
     private static func file(_ name: String, _ help: String) -> Flag {
         Flag(name, .text(placeholder: "FILE"), default: "", help)
@@ -98,9 +104,9 @@ package enum CompareFlags {
         settings.workload = catalogue.workload?.name
         settings.program = catalogue.program
         settings.trace = trace?.source
-        if trace != nil { settings.durationSeconds = replaySeconds }
         if catalogue.program == nil { settings.transport = values.choice("transport") }
         if settings.transport == .http { settings.useHTTPDefaults() }
+        if trace != nil { settings.durationSeconds = replaySeconds }
         if catalogue.workload == nil, values.isGiven(preset.name) {
             let preset: ComparisonPreset = values.choice(preset.name)
             preset.apply(to: &settings)
@@ -108,13 +114,13 @@ package enum CompareFlags {
         }
         for flag in measuring(catalogue)
         where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
-            throw UsageError(
-                "\(values.source(flag)) has "
-                    + (trace != nil && settings.transport == .memory
-                        ? "no meaning with --trace."
-                        : settings.transport == .http
-                            ? "no meaning over HTTP." : "a meaning over HTTP only.")
-            )
+            settings.trace = nil
+            let reason =
+                settings.hasMeaning(flag.name)
+                ? "no meaning with --trace."
+                : settings.transport == .http
+                    ? "no meaning over HTTP." : "a meaning over HTTP only."
+            throw UsageError("\(values.source(flag)) has \(reason)")
         }
         try values.set(in: &settings, ComparisonSettings.settings(catalogue))
         trace?.apply(to: &settings)

@@ -18,6 +18,11 @@ package func complain(_ message: String) {
     say((isKnown ? TextLines.wrapped(text, indent: 2, width: width) : text) + "\n", to: 2)
 }
 
+/// Prints a manual, fitted to the terminal.
+package func sayManual(_ text: String) {
+    say(TextLines.fitted(text, width: TerminalStyle(descriptor: 1).width))
+}
+
 /// Writes text to a file descriptor.
 ///
 /// A reader that has closed its end is not an error. If standard output cannot be written for

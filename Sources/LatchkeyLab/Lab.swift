@@ -109,22 +109,24 @@ public struct Lab<Value: Sendable>: Sendable {
     ///
     /// - Parameter arguments: The command line, without the name of the program.
     public func run(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> Never {
+        // A write to a closed pipe is an error of that write and does not end the program.
+        signal(SIGPIPE, SIG_IGN)
         let catalogue = prepared(programName)
         do throws(ComparisonError) {
             try catalogue.validate()
         } catch {
-            say("\(programName): \(error.message)\n", to: 2)
+            complain(error.message)
             exit(2)
         }
         if arguments.contains(where: { ["--help", "-h"].contains($0) }) {
-            say(CompareCommand.manual(catalogue))
+            sayManual(CompareCommand.manual(catalogue))
             exit(0)
         }
         do throws(UsageError) {
             try CompareCommand.run(arguments, catalogue)
         } catch {
-            let hint = "Try '\(programName) --help'."
-            say("\(programName): \(error.message)\n\(hint)\n", to: 2)
+            complain(error.message)
+            say("Try '\(programName) --help'.\n", to: 2)
             exit(2)
         }
         exit(0)

@@ -24,7 +24,7 @@ enum Latchkey {
             case (nil, "--version"):
                 say("latchkey \(version)\n")
             case (nil, "--help"), (nil, "-h"), (nil, "help"):
-                try sayManual(of: arguments.first)
+                try sayManualOf(arguments.first)
             case (nil, nil):
                 throw UsageError("no command is given.")
             case (nil, let unknown?):
@@ -39,16 +39,12 @@ enum Latchkey {
     }
 
     /// `latchkey help` and `latchkey help COMMAND`.
-    private static func sayManual(of name: String?) throws(UsageError) {
+    private static func sayManualOf(_ name: String?) throws(UsageError) {
         guard let name, !name.hasPrefix("-") else { return sayManual(manual) }
         guard let command = commands.first(where: { $0.name == name }) else {
             throw unknownCommand(name)
         }
         sayManual(command.manual)
-    }
-
-    private static func sayManual(_ text: String) {
-        say(TextLines.fitted(text, width: TerminalStyle(descriptor: 1).width))
     }
 
     private static func unknownCommand(_ name: String) -> UsageError {

@@ -31,6 +31,8 @@ enum ServeCommand {
 
     static func run(_ arguments: [String]) throws(UsageError) {
         let configuration = try configuration(arguments)
+        // A file-size limit is an error of that write, not the process's end.
+        signal(SIGXFSZ, SIG_IGN)
         exit(Service.run(configuration))
     }
 

@@ -122,8 +122,8 @@ struct RecordingTests {
     @Test func `a disk that takes no more ends the recording, and the service goes on`()
         async throws
     {
-        // The shell's unit is 512 bytes. An ignored signal stays ignored: the write is an error.
-        let shell = "trap '' XFSZ; ulimit -f 2"
+        // The shell's unit is 512 bytes.
+        let shell = "ulimit -f 2"
         let found = try await trace(["--record-sample", "1/1"], after: shell) { site in
             let client = try site.client()
             for _ in 0..<300 {
@@ -162,6 +162,22 @@ struct RecordingTests {
         #expect(ended.status == 1)
         #expect(ended.errors.contains("cannot be made: File exists"))
         #expect(try bytes() == Array("precious".utf8))
+    }
+
+    @Test func `a start that fails leaves no file behind`() async throws {
+        let other = try Program(["serve", "--port", "0"])
+        let path = path
+        try await offPool {
+            let port = try other.awaitPort()
+            for _ in 0..<2 {
+                let second = try Program(["serve", "--port", "\(port)", "--record", path])
+                let ended = second.finish()
+                #expect(ended.status == 1)
+                #expect(ended.errors.contains("Address already in use"))
+            }
+            #expect(other.end() == 0)
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test func `a folder that is not there is an error at start`() async throws {
@@ -230,6 +246,9 @@ struct RecordingTests {
     }
 
     @Test(arguments: [
+        (["--trace", "PATH", "--transport", "http", "--keys", "5"], "--keys has no meaning with"),
+        (["--trace", "PATH", "--thread-mode", "event-loop"], "a meaning over HTTP only."),
+        (["--trace", "PATH", "--json", "PATH"], "--trace and --json name the same file."),
         (["--speed", "2"], "--speed has no meaning without --trace."),
         (["--trace", "PATH", "--keys", "5"], "--keys has no meaning with --trace."),
         (["--trace", "PATH", "--speed", "0"], "--speed takes a number from 0.001 to 1000"),

@@ -13,7 +13,12 @@ extension ComparisonSettings: Configurable {
             .spelling(
                 placeholder: "ARRIVAL",
                 help: "closed, or open:RATE such as open:100000",
-                isRight: { Arrival(rawValue: $0) != nil }
+                isRight: { text in
+                    let arrival = Arrival(rawValue: text)
+                    return arrival.map {
+                        $0.operationsPerSecond ?? 1 <= ComparisonBounds.arrivalRateMax
+                    } ?? false
+                }
             ),
             \.arrival,
             "When operations begin. closed: a thread begins the next operation when the last one "
@@ -65,7 +70,7 @@ extension ComparisonSettings: Configurable {
         .choice(
             "transport",
             \.transport,
-            "memory: threads of this process use a guarded value. http: wrk sends requests to a "
+            "memory: threads of this process use a guarded value. http: a client sends requests to a "
                 + "service that is started for each strategy."
         ),
         strategies(Catalogue()),
@@ -158,6 +163,7 @@ extension ComparisonSettings: Configurable {
     package var commandLine: String {
         let flags = Self.settings.filter { hasMeaning($0.name) && $0.name != "force" }
         return (program ?? "latchkey compare")
+            + (trace.map { " --trace \($0.file) --speed \(shortText($0.speed))" } ?? "")
             + flags.map { " --\($0.name) \($0.text(in: self))" }.joined()
             + (isForced ? " --force" : "")
     }

@@ -25,6 +25,10 @@ package enum ComparisonBounds {
     package static let durationSeconds = 0.005...60.0
     /// With fewer operations, the p99 is the slowest one.
     package static let arrivalsMin = 100.0
+    /// More operations in a second than any processor begins.
+    package static let arrivalRateMax = 1e9
+    /// Over HTTP: the requests of a repeat are made before it.
+    package static let requestsMax = 10_000_000.0
 }
 
 extension ComparisonSettings {
@@ -55,6 +59,13 @@ extension ComparisonSettings {
             try require(
                 trace != nil || keys.allSatisfy { $0 <= HTTPComparison.keysMax },
                 "--keys takes at most \(HTTPComparison.keysMax) over HTTP."
+            )
+        }
+        if transport == .http, let rate = arrival.operationsPerSecond {
+            try require(
+                rate * durationSeconds <= ComparisonBounds.requestsMax,
+                "a repeat over HTTP has at most \(Int(ComparisonBounds.requestsMax)) requests: "
+                    + "lower the rate or --duration."
             )
         }
         if case .recorded = arrival {

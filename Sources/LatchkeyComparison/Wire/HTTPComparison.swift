@@ -196,7 +196,7 @@ package struct HTTPComparison: ComparisonMethod {
             )
         case .recorded:
             guard let trace else { throw ComparisonError("There is no trace to replay.") }
-            timed = TimedLoad(trace, seconds: seconds, touchesProperties: touches)
+            timed = try TimedLoad(trace, seconds: seconds, touchesProperties: touches)
         }
         return try timed.run(
             port: process.port,

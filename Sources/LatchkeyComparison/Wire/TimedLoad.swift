@@ -17,6 +17,8 @@ struct TimedLoad {
 
     /// More bytes than this are not sent as one value.
     private static let valueByteCountMax = 1 << 20
+    /// More bytes than this are not kept ready.
+    private static let byteCountMax = 256 << 20
 
     private var requests: [latchkey_load_request] = []
     private var bytes: [UInt8] = []
@@ -39,7 +41,11 @@ struct TimedLoad {
     }
 
     /// The part of a trace that a repeat measures, or as many requests that touch no property.
-    init(_ trace: ReplayedTrace, seconds: Double, touchesProperties: Bool) {
+    init(
+        _ trace: ReplayedTrace,
+        seconds: Double,
+        touchesProperties: Bool
+    ) throws(ComparisonError) {
         let window = trace.measuredWindow(seconds: seconds)
         for operation in trace.operations where window.contains(operation.dueNanoseconds) {
             append(
@@ -51,6 +57,11 @@ struct TimedLoad {
                     ) : Request(),
                 due: operation.dueNanoseconds - window.lowerBound
             )
+            guard bytes.count <= Self.byteCountMax else {
+                throw ComparisonError(
+                    "The values of the trace need more than 256 MiB over HTTP: lower --duration."
+                )
+            }
         }
     }
 
@@ -159,16 +170,20 @@ struct TimedLoad {
         _ nanoseconds: UInt64
     ) throws(ComparisonError) -> LoadGenerator.Result {
         let responses = Responses()
+        var isAnswered = [Bool](repeating: false, count: outcome.begun)
         for (request, began, ended) in answers.times {
+            isAnswered[request] = true
             ResponseTiming(
                 intendedAt: outcome.start + requests[request].due,
                 startedAt: began,
                 responses: responses
             ).end(at: ended)
         }
-        // What was due and did not begin has waited until the end, at least.
-        for late in requests[outcome.begun...] where late.due < nanoseconds {
-            responses.fromIntended.record(nanoseconds - late.due)
+        // What was due and has no answer has waited until the end, at least.
+        for (index, request) in requests.enumerated() where request.due < nanoseconds {
+            if index >= outcome.begun || !isAnswered[index] {
+                responses.fromIntended.record(nanoseconds - request.due)
+            }
         }
         guard let response = responses.fromStart.durations() else {
             throw ComparisonError("The service has not answered.")

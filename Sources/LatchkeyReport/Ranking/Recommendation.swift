@@ -179,7 +179,9 @@ extension ComparisonReport.Recommendation {
             text = ", " + margin(ranking, best, next, name: "the next best, `\(next.strategy)`")
         }
         let baseline = "lock"
-        guard next?.strategy != baseline, let lock = rest.first(where: { $0.strategy == baseline })
+        guard next?.strategy != baseline, best.strategy != baseline,
+            let lock = ranking.overall.first(where: { $0.strategy == baseline }),
+            !headline.tied.contains(lock)
         else { return text }
         return text + (text.isEmpty ? ", " : ", and ")
             + margin(ranking, best, lock, name: "`\(baseline)`")

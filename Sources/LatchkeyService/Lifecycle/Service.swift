@@ -45,6 +45,7 @@ package enum Service {
         do {
             instance = try RunningService(configuration, recorder: recorder)
         } catch {
+            recorder?.discard()
             log.write(.error, "cannot start", ["reason": error.description])
             return 1
         }

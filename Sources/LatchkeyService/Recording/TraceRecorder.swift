@@ -28,6 +28,8 @@ package final class TraceRecorder: Sendable {
         var lostCount = 0
         /// Whether the queue has been asked to write the buffer.
         var isAsked = false
+        /// Whether a write failed: what comes behind it would not be read.
+        var isBroken = false
     }
 
     /// What the recording came to.
@@ -51,41 +53,38 @@ package final class TraceRecorder: Sendable {
     private let startNanoseconds: UInt64
     private let nanoseconds: @Sendable () -> UInt64
     private let descriptor: Int32
+    private let path: String
     private let log: Log
     private let queue = DispatchQueue(label: "latchkey.recording")
     /// SAFETY: used by `init` and `finish` only, which are not called at the same time.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
     /// Makes the file and begins to record.
-    package init(
+    package convenience init(
         _ settings: RecordingSettings,
         log: Log,
         seed: UInt64 = .random(in: .min ... .max),
         nanoseconds: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
     ) throws(RecordingFailure) {
-        descriptor = unsafe open(
-            settings.path,
-            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-            0o600
-        )
-        guard descriptor >= 0 else {
-            throw RecordingFailure(path: settings.path, code: errno)
-        }
+        let descriptor = try Self.newFile(settings)
+        self.init(descriptor, settings, log, seed, nanoseconds)
+    }
+
+    private init(
+        _ descriptor: Int32,
+        _ settings: RecordingSettings,
+        _ log: Log,
+        _ seed: UInt64,
+        _ nanoseconds: @escaping @Sendable () -> UInt64
+    ) {
+        self.descriptor = descriptor
+        path = settings.path
         sampleInterval = UInt64(settings.sampleInterval)
         byteCountMax = settings.byteCountMax
         self.log = log
         self.seed = seed
         self.nanoseconds = nanoseconds
         startNanoseconds = nanoseconds()
-        let header = TraceHeader(
-            sampleInterval: UInt32(settings.sampleInterval),
-            startedMilliseconds: StoreClock.system.now().milliseconds
-        )
-        guard Self.write(header.bytes, to: descriptor) == TraceHeader.byteCount else {
-            let code = errno
-            close(descriptor)
-            throw RecordingFailure(path: settings.path, code: code)
-        }
         unsafe timer = DispatchSource.makeTimerSource(queue: queue)
         unsafe timer.schedule(
             deadline: .now() + Self.flushInterval,
@@ -93,6 +92,29 @@ package final class TraceRecorder: Sendable {
         )
         unsafe timer.setEventHandler { [weak self] in self?.writeBuffer() }
         unsafe timer.resume()
+    }
+
+    /// A file with the header.
+    private static func newFile(_ settings: RecordingSettings) throws(RecordingFailure) -> Int32 {
+        let descriptor = unsafe open(
+            settings.path,
+            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+            0o600
+        )
+        guard descriptor >= 0 else {
+            throw RecordingFailure(path: settings.path, code: errno)
+        }
+        let header = TraceHeader(
+            sampleInterval: UInt32(settings.sampleInterval),
+            startedMilliseconds: StoreClock.system.now().milliseconds
+        )
+        guard write(header.bytes, to: descriptor) == TraceHeader.byteCount else {
+            let code = errno
+            close(descriptor)
+            unsafe unlink(settings.path)
+            throw RecordingFailure(path: settings.path, code: code)
+        }
+        return descriptor
     }
 
     deinit {
@@ -198,13 +220,17 @@ package final class TraceRecorder: Sendable {
         let bytes = buffer.write { buffer in
             buffer.isAsked = false
             defer { buffer.bytes = [] }
-            return buffer.bytes
+            guard buffer.isBroken else { return buffer.bytes }
+            buffer.lostCount += buffer.bytes.count / TraceRecord.byteCount
+            buffer.byteCount -= buffer.bytes.count
+            return []
         }
         guard !bytes.isEmpty else { return }
         let written = Self.write(bytes, to: descriptor)
         guard written < bytes.count else { return }
         let reason = RecordingFailure.reason(errno)
         buffer.write { buffer in
+            buffer.isBroken = true
             buffer.lostCount += (bytes.count - written) / TraceRecord.byteCount
             buffer.byteCount -= bytes.count - written
         }
@@ -227,6 +253,12 @@ package final class TraceRecorder: Sendable {
     }
 
     // MARK: The end
+
+    /// Removes the file of a service that could not start, so that the next start can make it.
+    package func discard() {
+        unsafe timer.cancel()
+        unsafe unlink(path)
+    }
 
     /// Writes what is in the buffer, and ends the recording.
     ///
