@@ -23,6 +23,14 @@ build_test() {
         $(pkg-config --cflags --libs libmicrohttpd) -pthread
 }
 
+# The client of open loops, and its own test program.
+load_test() {
+    gcc -std=gnu17 -g -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "$@" \
+        -ISources/CLatchkeyLoad/include Sources/CLatchkeyLoad/load.c Tests/c/load/load_test.c \
+        -pthread -o "$build/load_test"
+    timeout 60 "$build/load_test"
+}
+
 both_modes() {
     timeout 300 "$@" events &
     events=$!
@@ -42,10 +50,12 @@ run() {
             -o "$build/http_test_asan"
         both_modes env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
             "$build/http_test_asan"
+        load_test -fsanitize=address,undefined -fno-sanitize-recover=all
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
         both_modes env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
+        load_test -fsanitize=thread
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test"

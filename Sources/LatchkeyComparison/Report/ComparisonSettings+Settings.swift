@@ -70,8 +70,8 @@ extension ComparisonSettings: Configurable {
         .choice(
             "transport",
             \.transport,
-            "memory: threads of this process use a guarded value. http: a client sends requests to a "
-                + "service that is started for each strategy."
+            "memory: threads of this process use a guarded value. http: a client sends requests to "
+                + "a service that is started for each strategy."
         ),
         strategies(Catalogue()),
         list(
