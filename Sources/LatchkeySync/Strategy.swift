@@ -266,8 +266,10 @@ extension BlockingStrategy {
     @_disfavoredOverload @inlinable public var backlogCount: Int { 0 }
 
     /// Reads before it returns.
+    // Always inlined, here and below: else the closures of each request are allocated.
     @_disfavoredOverload
     @inlinable
+    @inline(__always)
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
@@ -280,6 +282,7 @@ extension BlockingStrategy {
     /// Writes before it returns.
     @_disfavoredOverload
     @inlinable
+    @inline(__always)
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
