@@ -265,8 +265,9 @@ extension BlockingStrategy {
     /// None: writes are applied before the call returns.
     @_disfavoredOverload @inlinable public var backlogCount: Int { 0 }
 
+    // Both are always inlined: else the closures of each request are allocated.
+
     /// Reads before it returns.
-    // Always inlined, here and below: else the closures of each request are allocated.
     @_disfavoredOverload
     @inlinable
     @inline(__always)
