@@ -265,7 +265,7 @@ extension BlockingStrategy {
     /// None: writes are applied before the call returns.
     @_disfavoredOverload @inlinable public var backlogCount: Int { 0 }
 
-    // Both are always inlined: else the closures of each request are allocated.
+    // Always inlined, as those that call them: else the closures of each request are allocated.
 
     /// Reads before it returns.
     @_disfavoredOverload

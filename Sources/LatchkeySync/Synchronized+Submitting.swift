@@ -19,6 +19,7 @@ extension Synchronized where Value: Sendable {
     ///   line, which happens under `actor` only. Nothing was submitted then, and neither closure is
     ///   called.
     @inlinable
+    @inline(__always)
     public func submitRead<Observer: EntryObserver, Result: Sendable>(
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -61,6 +62,7 @@ extension Synchronized where Value: Sendable {
     /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts, or tasks wait in
     ///   line. Nothing was submitted then, and neither closure is called.
     @inlinable
+    @inline(__always)
     public func submitWrite<Observer: EntryObserver, Result: Sendable>(
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,

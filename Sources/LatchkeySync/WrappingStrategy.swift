@@ -56,6 +56,7 @@ extension WrappingStrategy {
 
     /// Forwards to the base.
     @inlinable
+    @inline(__always)
     public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
@@ -68,6 +69,7 @@ extension WrappingStrategy {
 
     /// Forwards to the base.
     @inlinable
+    @inline(__always)
     public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
         _ guarded: GuardedValue<Value>,
         observer: Observer,
