@@ -40,7 +40,7 @@ extension ComparisonSettings: Configurable {
             \.durationSeconds,
             default: "150ms",
             "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
-                + "seconds. Over HTTP it is in whole seconds, by default 1s.",
+                + "seconds. Over HTTP it is by default 1s, and in a closed loop in whole seconds.",
             text: { shortText($0) },
             value: { Measure.seconds.decimal($0) }
         ),
