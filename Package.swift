@@ -116,11 +116,11 @@ let package = Package(
                 "LatchkeyTrace",
             ]
         ),
-        .target(name: "CLatchkeyAllocations"),
+        .target(name: "CLatchkeyCounting"),
         .target(
             name: "LatchkeyLab",
             dependencies: [
-                "CLatchkeyAllocations", "LatchkeyCommandLine", "LatchkeyComparison",
+                "CLatchkeyCounting", "LatchkeyCommandLine", "LatchkeyComparison",
                 "LatchkeyStrategies",
             ]
         ),

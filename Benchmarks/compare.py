@@ -40,22 +40,30 @@ def main():
     arguments = parse_arguments()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        default_run(arguments, folder)
-        identical(arguments, folder)
-        for before, after in PLANTED:
-            planted(arguments, folder, before, after)
         pairs = arguments.pairs
-        found_pairs(arguments, folder, "10 % longer section, one thread", LONGER, LONGER_SECTIONS,
-                    pairs - pairs // 20)
-        found_pairs(arguments, folder, "30 % slower on 4 threads", SLOWER, SLOWER_SECTIONS,
-                    pairs * 3 // 4)
+        parts = {
+            "default": lambda: default_run(arguments, folder),
+            "identical": lambda: identical(arguments, folder),
+            "planted": lambda: [planted(arguments, folder, *sections) for sections in PLANTED],
+            "longer": lambda: found_pairs(
+                arguments, folder, "10 % longer section, one thread", LONGER, LONGER_SECTIONS,
+                pairs - pairs // 20),
+            "slower": lambda: found_pairs(
+                arguments, folder, "30 % slower on 4 threads", SLOWER, SLOWER_SECTIONS,
+                pairs * 3 // 4),
+        }
+        for name, part in parts.items():
+            if arguments.only in (None, name):
+                part()
     return 0
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
-    parser.add_argument("--pairs", type=int, default=20, help="how many pairs of identical builds")
+    parser.add_argument("--pairs", type=int, default=20, help="how many pairs of each kind")
+    parser.add_argument("--only", choices=("default", "identical", "planted", "longer", "slower"),
+                        help="measure this part alone")
     return parser.parse_args()
 
 
@@ -129,17 +137,27 @@ def planted(arguments, folder, before, after):
 
 
 def found_pairs(arguments, folder, name, words, sections, least):
-    """Pairs of runs of which the second has the longer section, and pairs of the first alone."""
-    found, false = 0, 0
-    for pair in range(arguments.pairs):
-        progress(f"{name}: pair {pair + 1} of {arguments.pairs}")
-        reports = [folder / f"pair{index}.json" for index in range(3)]
-        for report, section in zip(reports, (sections[0], sections[0], sections[1])):
+    """Pairs of runs of which the second has the longer section, and pairs of the same section.
+
+    Runs of both sections take turns. A pair of the same section has a run of the other between.
+    """
+    found, false, last = 0, 0, None
+    for run in range(arguments.pairs + 1):
+        progress(f"{name}: pair {run} of {arguments.pairs}")
+        shorter, longer = (folder / f"{run}-{section}.json" for section in sections)
+        for report, section in ((shorter, sections[0]), (longer, sections[1])):
+            if report == longer and run == arguments.pairs:
+                continue
             status, _, errors = compare(arguments, *words, section, "--json", report)
             if status != 0:
                 sys.exit(f"compare ended with status {status}: {errors}")
-        false += compare(arguments, "--from", reports[0], "--against", reports[1])[0] != 0
-        found += compare(arguments, "--from", reports[1], "--against", reports[2])[0] == 1
+        if last:
+            false += compare(arguments, "--from", last, "--against", shorter)[0] != 0
+        if run < arguments.pairs:
+            status, output, _ = compare(arguments, "--from", shorter, "--against", longer)
+            # A strategy is slower if its throughput is; the section itself is in other figures.
+            found += status == 1 and re.search(r"throughput\b.*\bworse", output) is not None
+        last = shorter
     progress("")
     show(f"{name}: found", f"{found} of {arguments.pairs}", f"{least}", found >= least)
     show(f"{name}: found in identical pairs", f"{false}", "0", false == 0)

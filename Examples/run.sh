@@ -49,7 +49,8 @@ run CacheLab --keys 1000 --skew zipf:0.9 --read-ratio 0.9 --strategies yielding,
     --threads 1,2 --duration 20ms --repeats 3 --force
 expect "^'cache', 90 % reads"
 expect '^yielding '
-expect 'Allocations per operation: '
+expect 'An operation makes [0-9.]* allocations'
+expect 'retains and releases'
 expect 'All 12 checks passed (workload, counts, torn-reads, linearizability; 3 strategies)'
 
 ./snippets.py

@@ -1,35 +1,51 @@
 import Foundation
 import LatchkeyComparison
 import LatchkeyStrategies
+import Synchronization
 
 // Whether the figures of `latchkey compare` are those of the primitive itself: what a bare loop
-// around `NSLock` takes, what one around the strategy `lock` takes, and what `compare` says of
-// `lock`. All without any work but one multiply-add inside, which is the hardest case, because
-// nothing hides what the runner adds.
+// around a primitive takes, and what `compare` says of the strategy with that primitive. All of it
+// without any work but one multiply-add inside, which is the hardest case, because nothing hides
+// what the runner adds.
 
-/// From the first to the second is what the library's access function costs, from the second to
-/// the third what the runner adds.
+private let milliseconds: UInt32 = 100
+
+/// One thread, for the strategies whose primitive can be called without us: what the lock adds to
+/// the loop without a lock, by `compare` and by a loop of this file.
+func agreementAboveNoLock() -> [Comparison] {
+    [
+        (StrategyKind.lock, "NSLock", { bareLoop(GuardedByLock.self) }),
+        (.recursiveLock, "NSRecursiveLock", { bareLoop(GuardedByRecursiveLock.self) }),
+        (.adaptive, "AdaptiveLock", { bareLoop(GuardedByAdaptiveLock.self) }),
+        (.mutex, "Mutex", { bareLoop(GuardedByMutex.self) }),
+    ].map { (kind: StrategyKind, primitive, loop: @escaping () -> Double) in
+        Comparison(
+            measure: "`\(kind.rawValue)` by compare ÷ bare loop, above no lock, 1 thread, no work",
+            figure: .costRatioWithin(0.95...1.05),
+            subject: Contender(name: "\(kind.rawValue) by compare") {
+                let measured = byCompare(kind, threads: 1)
+                return measured.strategy - measured.unsynchronized
+            },
+            reference: Contender(name: "\(primitive) in a bare loop") {
+                loop() - bareLoop(Unguarded.self)
+            }
+        )
+    }
+}
+
+/// `lock` and `NSLock` on some threads: from the bare loop to the library's loop is what the access
+/// function costs, from there to `compare` what the runner adds.
 func agreement(threads: Int) -> [Comparison] {
-    let milliseconds: UInt32 = 100
     let place = "\(threads) thread\(threads == 1 ? "" : "s"), no work"
     let bare = Contender(name: "NSLock in a bare loop") {
-        let guarded = GuardedNumber()
-        return contended(threads, milliseconds) { guarded.advance() }
+        bareLoop(GuardedByLock.self, threads: threads)
     }
     let library = Contender(name: "lock in a bare loop") {
         let guarded = Synchronized<UInt64, LockStrategy>(1)
         return contended(threads, milliseconds) { guarded.write { $0 = step($0) } }
     }
     let runner = Contender(name: "lock by compare") {
-        var settings = ComparisonSettings()
-        settings.strategies = [.lock]
-        settings.threads = [threads]
-        settings.readRatios = [0]
-        settings.haveNoWork()
-        settings.durationSeconds = Double(milliseconds) / 1000
-        settings.repeats = 1
-        let run = try? ComparisonRun(settings, version: "benchmark").run()
-        return run?.report.cases.first?.summary.nanosecondsPerOperation ?? .nan
+        byCompare(.lock, threads: threads).strategy
     }
     return [
         Comparison(
@@ -47,13 +63,61 @@ func agreement(threads: Int) -> [Comparison] {
     ]
 }
 
+/// Nanoseconds for an operation without work, as `latchkey compare` measures them.
+private func byCompare(
+    _ kind: StrategyKind,
+    threads: Int
+) -> (strategy: Double, unsynchronized: Double) {
+    var settings = ComparisonSettings()
+    settings.strategies = [.init(kind)]
+    settings.threads = [threads]
+    settings.readRatios = [0]
+    settings.haveNoWork()
+    settings.durationSeconds = Double(milliseconds) / 1000
+    settings.repeats = 1
+    guard let report = try? ComparisonRun(settings, version: "benchmark").run().report else {
+        return (.nan, .nan)
+    }
+    let unsynchronized = report.baselines.first {
+        $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
+    }
+    return (
+        report.cases.first?.summary.nanosecondsPerOperation ?? .nan,
+        unsynchronized?.summary.nanosecondsPerOperation ?? .nan
+    )
+}
+
+/// Nanoseconds for an operation of a loop around `type`, which the compiler knows here.
+@inline(__always)
+private func bareLoop<Guarded: GuardedNumber>(_ type: Guarded.Type, threads: Int = 1) -> Double {
+    let guarded = Guarded()
+    return contended(threads, milliseconds) { guarded.advance() }
+}
+
 @inline(__always)
 private func step(_ value: UInt64) -> UInt64 {
     value &* 6_364_136_223_846_793_005 &+ 1
 }
 
+/// A number behind a primitive, without the library.
+private protocol GuardedNumber: AnyObject, Sendable {
+    init()
+
+    func advance()
+}
+
+/// SAFETY: `@unchecked Sendable` because one thread uses it.
+private final class Unguarded: GuardedNumber, @unchecked Sendable {
+    private var value: UInt64 = 1
+
+    @inline(__always)
+    func advance() {
+        value = step(value)
+    }
+}
+
 /// SAFETY: `@unchecked Sendable` because `value` is used while `lock` is held only.
-private final class GuardedNumber: @unchecked Sendable {
+private final class GuardedByLock: GuardedNumber, @unchecked Sendable {
     private let lock = NSLock()
     private var value: UInt64 = 1
 
@@ -62,5 +126,40 @@ private final class GuardedNumber: @unchecked Sendable {
         lock.lock()
         value = step(value)
         lock.unlock()
+    }
+}
+
+/// SAFETY: `@unchecked Sendable` because `value` is used while `lock` is held only.
+private final class GuardedByRecursiveLock: GuardedNumber, @unchecked Sendable {
+    private let lock = NSRecursiveLock()
+    private var value: UInt64 = 1
+
+    @inline(__always)
+    func advance() {
+        lock.lock()
+        value = step(value)
+        lock.unlock()
+    }
+}
+
+/// SAFETY: `@unchecked Sendable` because `value` is used while `lock` is held only.
+private final class GuardedByAdaptiveLock: GuardedNumber, @unchecked Sendable {
+    private let lock = AdaptiveLock()
+    private var value: UInt64 = 1
+
+    @inline(__always)
+    func advance() {
+        lock.lock()
+        value = step(value)
+        lock.unlock()
+    }
+}
+
+private final class GuardedByMutex: GuardedNumber {
+    private let value = Mutex<UInt64>(1)
+
+    @inline(__always)
+    func advance() {
+        value.withLock { $0 = step($0) }
     }
 }

@@ -69,6 +69,9 @@ for (threads, rounds) in [(1, 60), (2, 15)] {
         try measure(comparison, rounds: rounds)
     }
 }
+for comparison in agreementAboveNoLock() {
+    try measure(comparison, rounds: 30)
+}
 
 for comparison in [
     snapshotReads(threads: 1, atMost: 3),

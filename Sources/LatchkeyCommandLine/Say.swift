@@ -9,6 +9,17 @@ package let programName =
     (CommandLine.arguments.first ?? "").split(separator: "/").last
     .map(String.init) ?? "latchkey"
 
+/// Puts `/dev/null` in the place of standard streams that are closed.
+///
+/// Otherwise the next file or connection would get the descriptor, and with it all printed
+/// text. It is opened for reading only, so that printing is still an error.
+package func openStandardStreams() {
+    for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+        // open() returns the lowest number that is free.
+        guard unsafe open("/dev/null", O_RDONLY) == descriptor else { exit(2) }
+    }
+}
+
 /// Writes an error to standard error: one line, which is broken between words where the width of
 /// the terminal is known.
 package func complain(_ message: String) {

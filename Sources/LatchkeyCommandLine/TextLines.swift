@@ -87,7 +87,8 @@ package enum TextLines {
         private static let usage = "Usage: "
 
         private var isCommand: Bool {
-            ["latchkey ", "latchkey: ", Self.usage, "--"].contains { text.hasPrefix($0) }
+            ["latchkey ", "latchkey: ", "\(programName) ", "\(programName): ", Self.usage, "--"]
+                .contains { text.hasPrefix($0) }
         }
 
         func lines(_ width: Int) -> String {

@@ -1,4 +1,4 @@
-internal import CLatchkeyAllocations
+internal import CLatchkeyCounting
 internal import Foundation
 internal import LatchkeyCommandLine
 public import LatchkeyComparison
@@ -109,6 +109,7 @@ public struct Lab<Value: Sendable>: Sendable {
     ///
     /// - Parameter arguments: The command line, without the name of the program.
     public func run(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> Never {
+        openStandardStreams()
         // A write to a closed pipe is an error of that write and does not end the program.
         signal(SIGPIPE, SIG_IGN)
         let catalogue = prepared(programName)
@@ -138,10 +139,16 @@ extension Lab {
     func prepared(_ program: String) -> Catalogue {
         var catalogue = catalogue
         catalogue.program = program
-        catalogue.allocationCounter = AllocationCounter(
-            begin: latchkey_allocations_begin,
-            count: { Int(latchkey_allocations_now()) },
-            end: latchkey_allocations_end
+        catalogue.heapCounter = HeapCounter(
+            begin: latchkey_counting_begin,
+            counts: {
+                let counts = latchkey_counting_now()
+                return HeapCounts(
+                    allocations: Int(counts.allocations),
+                    references: latchkey_counting_has_references() ? Int(counts.references) : nil
+                )
+            },
+            end: latchkey_counting_end
         )
         return catalogue
     }

@@ -21,16 +21,17 @@ extension ComparisonReport {
     /// The names in the JSON, with those of durations put together.
     private static var columns: [String] {
         let plain = """
-            strategy threads readRatio sectionNanoseconds outside keys skew stripes arrival \
-            threadMode repeat operations seconds operationsPerSecond operationsPerThread \
+            strategy threads workload readRatio sectionNanoseconds outside keys skew stripes \
+            arrival threadMode repeat operations seconds operationsPerSecond operationsPerThread \
             meteredOperations contended handOffs cpuSeconds voluntarySwitches involuntarySwitches \
-            minorFaults majorFaults futexCalls systemCalls refused
+            minorFaults majorFaults futexCalls systemCalls refused \
+            allocationsPerOperation referencesPerOperation
             """
         let durations = """
             TimedCount MeanNanoseconds P50Nanoseconds P90Nanoseconds P99Nanoseconds \
             P999Nanoseconds MaxNanoseconds
             """.split(separator: " ")
-        let names = ["wait", "hold", "response", "responseFromIntendedStart"]
+        let names = ["wait", "hold", "response", "responseFromIntendedStart", "startDelay"]
         return plain.split(separator: " ").map(String.init)
             + names.flatMap { name in durations.map { name + $0 } }
     }
@@ -54,6 +55,9 @@ extension ComparisonReport {
         add(measured)
         fields["strategy"] = entry.strategy
         fields["threads"] = "\(entry.threads)"
+        fields["workload"] = entry.workload.name
+        fields["allocationsPerOperation"] = entry.heapPerOperation.map { "\($0.allocations)" }
+        fields["referencesPerOperation"] = entry.heapPerOperation?.references.map { "\($0)" }
         fields["repeat"] = "\(measured.index)"
         fields["operationsPerSecond"] = "\(measured.operationsPerSecond)"
         fields["operationsPerThread"] =

@@ -23,7 +23,7 @@ enum AdviseCommand {
             "json",
             .text(placeholder: "FILE"),
             default: "",
-            "Also writes the answer as JSON. - is standard output, and then there is no text."
+            "Also writes the answer as JSON. - is standard output; the text goes to standard error."
         ),
     ]
 
@@ -73,15 +73,17 @@ enum AdviseCommand {
                     throw UnusableService(message: error.message)
                 }
             }
-            say(file == "-" ? String(decoding: json, as: UTF8.self) : text(advice))
+            let isPrinted = file == "-"
+            say(text(advice, descriptor: isPrinted ? 2 : 1), to: isPrinted ? 2 : 1)
+            if isPrinted { say(String(decoding: json, as: UTF8.self)) }
         } catch {
             complain(error.message)
             exit(2)
         }
     }
 
-    private static func text(_ advice: Advice) -> String {
-        let width = min(80, TerminalStyle(descriptor: 1).width)
+    private static func text(_ advice: Advice, descriptor: Int32) -> String {
+        let width = min(80, TerminalStyle(descriptor: descriptor).width)
         return advice.paragraphs.map { TextLines.wrapped($0, indent: 0, width: width) + "\n" }
             .joined(separator: "\n")
     }

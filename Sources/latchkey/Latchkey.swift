@@ -77,17 +77,6 @@ enum Latchkey {
         let run: ([String]) throws(UsageError) -> Void
     }
 
-    /// Puts `/dev/null` in the place of standard streams that are closed.
-    ///
-    /// Otherwise the next file or connection would get the descriptor, and with it all printed
-    /// text. It is opened for reading only, so that printing is still an error.
-    private static func openStandardStreams() {
-        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
-            // open() returns the lowest number that is free.
-            guard unsafe open("/dev/null", O_RDONLY) == descriptor else { exit(2) }
-        }
-    }
-
     private static let manual = """
         latchkey: synchronized state over HTTP, and the cost of each strategy
 

@@ -57,7 +57,7 @@ struct CompareOverHTTPTests {
             of: [
                 "compare", "--transport", "http", "--strategies", "lock,actor", "--threads", "4",
                 "--thread-mode", "event-loop", "--repeats", "1", "--duration", "500ms",
-                "--arrival", "open:2000", "--keys", "20", "--json", path,
+                "--arrival", "open:2000", "--keys", "20", "--force", "--json", path,
             ],
             environment: ["PATH": "/no-programs"]
         )

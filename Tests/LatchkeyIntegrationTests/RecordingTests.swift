@@ -205,7 +205,7 @@ struct RecordingTests {
         let reportPath = folder.path + "/report.json"
         let ended = try await Program.result(of: [
             "compare", "--trace", path, "--transport", transport, "--strategies", "lock,mutex",
-            "--threads", "2", "--repeats", "1", "--speed", "0.5", "--json", reportPath,
+            "--threads", "2", "--repeats", "1", "--speed", "0.5", "--force", "--json", reportPath,
         ])
         #expect(ended.status == 0, "\(ended.errors)")
         let report = try ComparisonReport(file: reportPath)

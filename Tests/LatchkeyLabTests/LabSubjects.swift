@@ -40,7 +40,7 @@ extension CountedStrategy: BlockingStrategy where Base: BlockingStrategy {}
 /// The quickest run.
 func labArguments(_ strategies: String) -> [String] {
     [
-        "--strategies", strategies, "--threads", "2", "--duration", "10ms", "--repeats", "1",
+        "--strategies", strategies, "--threads", "2", "--duration", "50ms", "--repeats", "1",
         "--force",
     ]
 }
@@ -54,7 +54,7 @@ func report<Value>(
     var settings = ComparisonSettings()
     settings.strategies = strategies.map { StrategyName(rawValue: $0) }
     settings.threads = [2]
-    settings.durationSeconds = 0.01
+    settings.durationSeconds = 0.05
     settings.repeats = 1
     change(&settings)
     let run = try ComparisonRun(settings, version: "test", catalogue: lab.prepared("bench"))

@@ -167,7 +167,7 @@ struct ReportFileTests {
         let counts = lines.map { $0.split(separator: ",", omittingEmptySubsequences: false).count }
         #expect(lines.count == 1 + (report.cases + report.baselines).count * 5)
         #expect(Set(counts).count == 1)
-        #expect(lines[0].hasPrefix("strategy,threads,readRatio,sectionNanoseconds,outside,keys"))
+        #expect(lines[0].hasPrefix("strategy,threads,workload,readRatio,sectionNanoseconds"))
     }
 
     @Test func `CSV has every figure of a repeat in its own column`() throws {
@@ -175,8 +175,11 @@ struct ReportFileTests {
         report.baselines = []
         report.cases[0].workload = SampleReport.workload(readRatio: 0.25, threadMode: .eventLoop)
         report.cases[0].workload.skew = .zipf(exponent: 0.99)
+        report.cases[0].workload.name = "cache"
+        report.cases[0].heapPerOperation = .init(allocations: 1.5, references: 4)
         var measured = report.cases[0].repeats[0]
         (measured.response, measured.responseFromIntendedStart) = (.sample(p50: 7), .sample(p50: 8))
+        measured.startDelay = .sample(p50: 9)
         (measured.meteredOperations, measured.futexCalls) = (11, 12)
         (measured.systemCalls, measured.refused) = (13, 14)
         (measured.operations, measured.operationsPerThread) = (30, [10, 20])
@@ -187,6 +190,8 @@ struct ReportFileTests {
         let fields = Dictionary(uniqueKeysWithValues: zip(rows[0], rows[1]))
         #expect(fields.filter { $0.value.isEmpty }.map(\.key) == [])
         let expected = [
+            "workload": "cache", "startDelayP50Nanoseconds": "9.0",
+            "allocationsPerOperation": "1.5", "referencesPerOperation": "4.0",
             "strategy": "lock", "threads": "2", "readRatio": "0.25", "outside": "200",
             "skew": "zipf:0.99", "arrival": "closed", "threadMode": "event-loop", "repeat": "0",
             "operations": "30", "seconds": "0.2", "operationsPerSecond": "150.0",

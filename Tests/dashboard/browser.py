@@ -106,10 +106,10 @@ class Browser(Server):
         """A command of the DevTools protocol."""
         return self.here("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
 
-    def look_like(self, width, height, scheme="light"):
+    def look_like(self, width, height, scheme="light", media=""):
         self.developer("Emulation.setDeviceMetricsOverride", width=width, height=height,
                        deviceScaleFactor=1, mobile=False)
-        self.developer("Emulation.setEmulatedMedia", features=[
+        self.developer("Emulation.setEmulatedMedia", media=media, features=[
             {"name": "prefers-color-scheme", "value": scheme},
             {"name": "prefers-reduced-motion", "value": "reduce"}])
 

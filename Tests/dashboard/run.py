@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the dashboard of a running service in headless Chromium.
+"""Tests the dashboard of a running service, and the page of a report, in headless Chromium.
 
     Tests/dashboard/run.py --binary .build-release/release/latchkey [--screenshots FOLDER]
 
@@ -23,6 +23,7 @@ from process import Failure, Latchkey, Server  # noqa: E402
 import accessibility  # noqa: E402
 import operations  # noqa: E402
 import properties  # noqa: E402
+import report  # noqa: E402
 from browser import WAIT_SECONDS_MAX, Browser  # noqa: E402
 
 
@@ -62,6 +63,9 @@ def main():
         try:
             with started as service, Browser(profile) as browser:
                 run(service, browser, arguments.screenshots)
+                if arguments.binary:
+                    step("the page of a report fits narrow screens and paper", report.check,
+                         arguments.binary, profile, browser, arguments.screenshots)
         except Failure as failure:
             print(f"FAILED: {failure}\n\nThe end of the service's log:")
             log.seek(0)

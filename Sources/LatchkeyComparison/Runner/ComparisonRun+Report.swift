@@ -68,7 +68,7 @@ extension ComparisonRun {
                 outsideSteps: cost?.outsideSteps,
                 repeats: repeats,
                 summary: ComparisonReport.Summary(repeats, seed: settings.seed),
-                allocationsPerOperation: method.allocations(planned),
+                heapPerOperation: method.heapPerOperation(planned),
                 isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
         }

@@ -220,8 +220,8 @@ protocol ComparisonMethod {
 
     /// The steps of work of an operation, if it does any.
     func cost(_ planned: PlannedCase) -> OperationCost?
-    /// The allocations of an operation, if they were counted.
-    func allocations(_ planned: PlannedCase) -> Double?
+    /// What an operation asks of the heap, if that was counted.
+    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse?
     var instrument: ComparisonReport.InstrumentCost { get }
     /// Why the figures cannot be trusted, a sentence each.
     var findings: [String] { get }

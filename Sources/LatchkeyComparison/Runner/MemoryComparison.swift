@@ -11,7 +11,10 @@ struct MemoryComparison: ComparisonMethod {
     private let settings: ComparisonSettings
     private let catalogue: Catalogue
     private let work: Work
-    private let calibration: WorkCalibration
+    /// Of the repeat that is measured.
+    private var calibration: WorkCalibration
+    /// The step of every repeat.
+    private var stepNanoseconds: [Double] = []
     private let isInterrupted: @Sendable () -> Bool
     private let trace: ReplayedTrace?
 
@@ -29,21 +32,21 @@ struct MemoryComparison: ComparisonMethod {
     private var wrongCounts: [CaseSubject: Int] = [:]
     private var checkedCounts: [CaseSubject: Int] = [:]
     /// Of a workload of one's own.
-    private var allocations: [AllocationKey: Double] = [:]
+    private var heap: [HeapKey: ComparisonReport.HeapUse] = [:]
 
     /// The counts are of one thread, whatever the case's number of threads is.
-    private struct AllocationKey: Hashable {
+    private struct HeapKey: Hashable {
         var subject: CaseSubject
         var workload: ComparisonReport.Workload
     }
 
-    /// The part of a repeat's duration for which it warms up first.
-    private static let warmUpShare = 0.1
-    /// The part of a repeat's duration for which it is metered afterwards.
-    private static let meteredShare = 0.3
-    /// How long allocations are counted.
+    /// The parts of a repeat's duration for which it warms up and is measured: without the meter
+    /// first, and with it afterwards, when the case has just run.
+    private static let bareShares = (warmUp: 0.1, measured: 1.0)
+    private static let meteredShares = (warmUp: 0.05, measured: 0.25)
+    /// How long heap and references are counted.
     private static let countingNanoseconds: UInt64 = 5_000_000
-    private static let countedOperationsMin = 200
+    private static let countedOperationsMin = 2_000
 
     init(
         _ settings: ComparisonSettings,
@@ -77,7 +80,9 @@ struct MemoryComparison: ComparisonMethod {
     var preparationSeconds: Double { 0 }
 
     var repeatSeconds: Double {
-        settings.durationSeconds * (1 + Self.meteredShare + 2 * Self.warmUpShare) * 1.05
+        let (bare, metered) = (Self.bareShares, Self.meteredShares)
+        return settings.durationSeconds * 1.05
+            * (bare.warmUp + bare.measured + metered.warmUp + metered.measured)
     }
 
     func prepare(_ index: Int) {}
@@ -88,6 +93,10 @@ struct MemoryComparison: ComparisonMethod {
         _ planned: PlannedCase,
         repeatIndex: Int
     ) throws(MeasurementFailure) -> ComparisonReport.Repeat {
+        // A virtual machine's processor changes its clock by some percent, within seconds. Else two
+        // runs of one workload would have sections of different lengths.
+        calibration = WorkCalibration.measure(work)
+        stepNanoseconds.append(calibration.stepNanoseconds)
         let bare = try slice(planned, repeatIndex, isMetered: false)
         var found = ComparisonReport.Repeat(
             bare.result,
@@ -97,7 +106,7 @@ struct MemoryComparison: ComparisonMethod {
         if found.operations == 0 { found.seconds = settings.durationSeconds }
         note(bare, planned)
         if repeatIndex == 0, planned.workload.name != nil {
-            try countAllocations(planned)
+            try countHeap(planned)
         }
         if !planned.isBaseline {
             let second = try slice(planned, repeatIndex, isMetered: true)
@@ -129,7 +138,7 @@ struct MemoryComparison: ComparisonMethod {
             },
             systemCallsMissing: systemCallsMissing
         )
-        cost.stepNanoseconds = calibration.stepNanoseconds
+        cost.stepNanoseconds = typicalCalibration.stepNanoseconds
         return cost
     }
 
@@ -180,35 +189,34 @@ struct MemoryComparison: ComparisonMethod {
             """
     }
 
-    func allocations(_ planned: PlannedCase) -> Double? {
-        allocations[AllocationKey(subject: planned.subject, workload: planned.workload)]
+    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? {
+        heap[HeapKey(subject: planned.subject, workload: planned.workload)]
     }
 
-    /// Counts the allocations of a case, if the program can.
+    /// Counts what a case asks of the heap, if the program can.
     ///
     /// On one thread, so that they are those of the operations only. Counting takes time, so it is
     /// a slice of its own.
-    private mutating func countAllocations(
+    private mutating func countHeap(
         _ planned: PlannedCase
     ) throws(MeasurementFailure) {
-        let key = AllocationKey(subject: planned.subject, workload: planned.workload)
-        guard let counter = catalogue.allocationCounter, allocations[key] == nil, counter.begin()
+        let key = HeapKey(subject: planned.subject, workload: planned.workload)
+        guard let counter = catalogue.heapCounter, heap[key] == nil, counter.begin()
         else { return }
         defer { counter.end() }
         var alone = planned
         alone.threads = 1
         alone.workload.arrival = .closed
         var slice = slice(alone, repeatIndex: 0, isMetered: false)
-        slice.allocationCounter = counter
+        slice.heapCounter = counter
         // On a busy machine the thread may hardly get a processor, so there are longer tries.
         for doublings in 0..<6 {
             slice.measuredNanoseconds = Self.countingNanoseconds << UInt64(doublings)
             let found = try run(alone, slice, isMetered: false)
             note(found, planned)
             let tally = found.result.tallies[0]
-            guard let count = tally.allocations, tally.operations > 0 else { continue }
-            // What the slice itself allocates is less than a hundredth of an operation.
-            allocations[key] = (Double(count) / Double(tally.operations) * 100).rounded() / 100
+            guard let counts = tally.heap, tally.operations > 0 else { continue }
+            heap[key] = counts.per(tally.operations)
             if tally.operations >= Self.countedOperationsMin { return }
         }
     }
@@ -246,9 +254,20 @@ struct MemoryComparison: ComparisonMethod {
         }
     }
 
-    func cost(_ planned: PlannedCase) -> OperationCost? { operationCost(planned) }
+    /// The median of the repeats'.
+    private var typicalCalibration: WorkCalibration {
+        stepNanoseconds.isEmpty
+            ? calibration : WorkCalibration(stepNanoseconds: Statistics.median(stepNanoseconds))
+    }
 
-    private func operationCost(_ planned: PlannedCase) -> OperationCost {
+    func cost(_ planned: PlannedCase) -> OperationCost? {
+        operationCost(planned, typicalCalibration)
+    }
+
+    private func operationCost(
+        _ planned: PlannedCase,
+        _ calibration: WorkCalibration
+    ) -> OperationCost {
         let workload = planned.workload
         let outside = workload.outside.nanoseconds(threads: planned.threads)
         return OperationCost(
@@ -261,8 +280,7 @@ struct MemoryComparison: ComparisonMethod {
 
     func slice(_ planned: PlannedCase, repeatIndex: Int, isMetered: Bool) -> Slice {
         let workload = planned.workload
-        let measured = settings.durationSeconds * (isMetered ? Self.meteredShare : 1)
-        let warmUp = settings.durationSeconds * Self.warmUpShare
+        let share = isMetered ? Self.meteredShares : Self.bareShares
         let pace: Pace? =
             switch workload.arrival {
             case .closed: nil
@@ -280,9 +298,9 @@ struct MemoryComparison: ComparisonMethod {
             },
             sectionNanoseconds: workload.sectionNanoseconds,
             stopSeconds: catalogue.stopSeconds(planned.subject),
-            cost: operationCost(planned),
-            warmUpNanoseconds: UInt64(warmUp * 1e9),
-            measuredNanoseconds: UInt64(measured * 1e9),
+            cost: operationCost(planned, calibration),
+            warmUpNanoseconds: UInt64(settings.durationSeconds * share.warmUp * 1e9),
+            measuredNanoseconds: UInt64(settings.durationSeconds * share.measured * 1e9),
             pace: pace,
             counter: isMetered && !planned.usesPool ? counter : nil,
             usesPool: planned.usesPool,

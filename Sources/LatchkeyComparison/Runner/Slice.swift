@@ -21,8 +21,8 @@ struct Slice: Sendable {
     /// Whether operations run on other threads than those that ask for them, whose processor time
     /// must then be in the figure.
     var usesPool = false
-    /// Where allocations are counted, of all threads but the controlling one.
-    var allocationCounter: AllocationCounter?
+    /// Counts for all threads but the controlling one.
+    var heapCounter: HeapCounter?
     var isInterrupted: @Sendable () -> Bool = { false }
     /// Of an open loop.
     let responses = Responses()

@@ -19,7 +19,7 @@ struct WorkerTally: Sendable {
     /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
     /// Where they are counted, of this thread and those that work for it.
-    var allocations: Int?
+    var heap: HeapCounts?
 
     var operationsPerSecond: Double {
         nanoseconds > 0 ? Double(operations) * 1e9 / Double(nanoseconds) : 0
@@ -57,14 +57,14 @@ struct Worker {
         performer.drain()
         var tally = WorkerTally()
         let before = state.position
-        let allocationsBefore = slice.allocationCounter?.count()
+        let heapBefore = slice.heapCounter?.counts()
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
         loop(.measuring, clock)
         performer.drain()
         let end = latchkey_system_nanoseconds()
-        if let allocationsBefore, let counter = slice.allocationCounter {
-            tally.allocations = counter.count() - allocationsBefore
+        if let heapBefore, let counter = slice.heapCounter {
+            tally.heap = counter.counts() - heapBefore
         }
         tally.usage = Usage.thread - usageBefore
         if let callsBefore, let callsAfter = calls?.read() {

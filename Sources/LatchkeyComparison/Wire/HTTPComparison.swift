@@ -232,7 +232,7 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     func cost(_ planned: PlannedCase) -> OperationCost? { nil }
-    func allocations(_ planned: PlannedCase) -> Double? { nil }
+    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? { nil }
 
     /// The client's errors that make figures worthless, a sentence each.
     var findings: [String] {

@@ -9,7 +9,7 @@ package struct Catalogue: Sendable {
     package private(set) var workload: OwnWorkload?
     /// The program that it belongs to, if it is not `latchkey`.
     package var program: String?
-    package var allocationCounter: AllocationCounter?
+    package var heapCounter: HeapCounter?
 
     @usableFromInline
     package init() {}

@@ -63,19 +63,20 @@ struct Work: Sendable, Equatable {
 struct WorkCalibration: Sendable, Equatable {
     let stepNanoseconds: Double
 
-    /// Measures for some ten milliseconds.
+    /// Measures for half a millisecond.
     ///
-    /// The least of several rounds: whatever else the machine does only adds.
+    /// The median of several rounds: the least one would be of the highest clock that the processor
+    /// had meanwhile, which it does not keep.
     static func measure(_ work: Work) -> WorkCalibration {
-        let steps = 100_000
+        let steps = 20_000
         var value: UInt64 = 1
-        let rounds = (0..<60).map { _ in
+        let rounds = (0..<17).map { _ in
             let start = latchkey_system_nanoseconds()
             value = work.run(value, steps: steps)
             return Double(latchkey_system_nanoseconds() &- start) / Double(steps)
         }
         Sink.keep(value)
-        return WorkCalibration(stepNanoseconds: max(0.01, rounds.min() ?? 1))
+        return WorkCalibration(stepNanoseconds: max(0.01, Statistics.median(rounds)))
     }
 
     func steps(nanoseconds: Int) -> Int {

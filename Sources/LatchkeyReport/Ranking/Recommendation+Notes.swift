@@ -35,6 +35,21 @@ extension ComparisonReport.Recommendation {
 
     // MARK: What throughput does not say
 
+    /// What is to be known of the run itself, whatever is recommended.
+    static func conditionNotes(_ report: ComparisonReport) -> [String] {
+        var notes: [String] = []
+        if report.isInterrupted {
+            notes.append("The run was interrupted: only the finished part is shown.")
+        }
+        if let trace = report.settings.trace, trace.isCutOff {
+            notes.append(
+                "The trace ends in the middle of a record: its \(trace.operations) whole records "
+                    + "are replayed."
+            )
+        }
+        return notes
+    }
+
     private static let namedCountMax = 3
 
     static func notes(
@@ -50,9 +65,7 @@ extension ComparisonReport.Recommendation {
                 "Ranked because of --force. \(noun): \(findings.joined(separator: " "))"
             )
         }
-        if report.isInterrupted {
-            notes.append("The run was interrupted: only the finished part is shown.")
-        }
+        notes += conditionNotes(report)
         notes += ranking.excluded.map { "`\($0.strategy)` \($0.reason) and is not ranked." }
         notes += unsteady(report, ranking)
         let greatest = ranking.situations.max { $0.threads < $1.threads }

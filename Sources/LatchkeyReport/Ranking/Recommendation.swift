@@ -30,19 +30,21 @@ extension ComparisonReport.Recommendation {
         self.init()
         let ranking = Ranking(report)
         let headline = Headline(report, ranking)
+        // A cliff needs no other strategy to be news.
+        if !ranking.isRefused { news = Self.news(report, ranking) }
         guard !ranking.isRefused, ranking.overall.count > 1, let name = headline.strategy,
             let best = ranking.overall.first(where: { $0.strategy == name })
         else {
             if !ranking.isRefused { passedOver = Self.passedOver(ranking, headline, nil) }
             let reason = Self.refusal(report, ranking, headline)
             sentence = "Nothing is recommended, because \(reason)"
+            notes = Self.conditionNotes(report)
             return
         }
         let others = headline.tied.map(\.strategy).filter { $0 != name }
         strategies = [name] + others
         outcome = others.isEmpty ? .one : .several
         passedOver = Self.passedOver(ranking, headline, best)
-        news = Self.news(report, ranking)
         sentence = Self.sentence(ranking, headline, best, others)
         flip = Self.flip(ranking, best, passedOver)
         notes = Self.notes(report, ranking, best: name)

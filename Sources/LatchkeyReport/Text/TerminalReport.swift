@@ -81,7 +81,7 @@ package struct TerminalReport {
             + fitting.text(style: style)
             + paragraphs([
                 legend(workload) + others, note, hint(table(entries, threads, columns), fitting),
-                AllocationText.sentence(entries, in: ranking.order),
+                HeapText.sentence(entries, in: ranking.order),
             ])
     }
 

@@ -4,7 +4,7 @@ extension Rule {
     /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
     static let mayImport: [String: Set<String>] = [
         "CCurl": [],
-        "CLatchkeyAllocations": [],
+        "CLatchkeyCounting": [],
         "CLatchkeyFetch": ["CCurl"],
         "CLatchkeyHTTP": ["CMicrohttpd"],
         "CLatchkeyLoad": [],
@@ -44,7 +44,7 @@ extension Rule {
             "LatchkeyTrace",
         ],
         "LatchkeyLab": [
-            "CLatchkeyAllocations", "LatchkeyCommandLine", "LatchkeyComparison",
+            "CLatchkeyCounting", "LatchkeyCommandLine", "LatchkeyComparison",
             "LatchkeyStrategies",
         ],
         // The command line names choices and bounds that belong to the modules below.

@@ -32,20 +32,11 @@ extension Rule {
         return file.code.enumerated().compactMap { index, line in
             guard let name = isPublic && line.hasPrefix("#define") ? macro(line) : function(line),
                 isHeader || !line.hasPrefix("static"),
-                !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H",
-                replaced[target]?.contains(name) != true
+                !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H"
             else { return nil }
             return (index + 1, "\(name) does not start with \(prefix)")
         }
     }
-
-    /// Functions of the C library that a target replaces, and glibc's own behind them.
-    private static let replaced: [String: Set<String>] = [
-        "CLatchkeyAllocations": [
-            "malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "__libc_malloc",
-            "__libc_calloc", "__libc_realloc", "__libc_memalign",
-        ]
-    ]
 
     private static func macro(_ line: String) -> String? {
         line.split { $0 == " " || $0 == "(" }.dropFirst().first.map(String.init)

@@ -1,0 +1,50 @@
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyComparison
+@testable import LatchkeyReport
+
+/// Sentences that only some reports have.
+struct ReportSentenceTests {
+    /// The report's text, as one line.
+    private func text(_ report: ComparisonReport) -> String {
+        var report = report
+        report.recommendation = ComparisonReport.Recommendation(report)
+        return TerminalReport(report, style: TerminalStyle(width: 120, usesColor: false)).text
+            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
+    @Test func `strategies whose operations ask the same of the heap stand together`() {
+        var report = SampleReport(strategies: [.lock, .spin, .snapshot], threads: [1]).make()
+        for (index, references) in ([2, 2, nil] as [Double?]).enumerated() {
+            report.cases[index].heapPerOperation = .init(allocations: 1, references: references)
+        }
+        let words = text(report)
+        #expect(words.contains("An operation makes 1.00 allocations"))
+        #expect(words.contains("1.00 allocations and 2.00 retains and releases with `"))
+        #expect(words.contains("1.00 allocations with `snapshot`"))
+    }
+
+    @Test func `a cliff is told of a strategy that has nothing to be compared with`() {
+        let report = ComparisonReport.plain([
+            .mutex: [4: Array(repeating: 6.5e6, count: 5), 8: Array(repeating: 39e3, count: 5)]
+        ])
+        #expect(text(report).contains("`mutex` collapses between 4 and 8 threads"))
+        #expect(text(report).contains("Nothing is recommended"))
+    }
+
+    @Test func `a trace that is cut off is told, as what is read of it`() {
+        var report = SampleReport(strategies: [.lock, .spin]).make()
+        report.settings.trace = ReplayedTrace.Source(
+            file: "a.trace",
+            speed: 1,
+            sampleInterval: 16,
+            operations: 123,
+            seconds: 1.5,
+            isCutOff: true
+        )
+        #expect(text(report).contains("its 123 whole records are replayed"))
+        report.settings.trace?.isCutOff = false
+        #expect(!text(report).contains("whole records"))
+    }
+}

@@ -1,0 +1,83 @@
+"""What the page of `latchkey compare --html` owes to everybody: narrow screens, and paper."""
+
+import pathlib
+import subprocess
+
+from process import Failure
+
+RUN_SECONDS_MAX = 120
+# Two phones; and a letter's longer side without its margins, at 96 pixels an inch.
+NARROW = (320, 390)
+PAPER = 964
+OVER = "return document.documentElement.scrollWidth - innerWidth"
+# What sticks out and cannot be scrolled to.
+WIDE = """
+  return [...document.querySelectorAll("body *")].filter(each =>
+      each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(".wide"))
+    .map(each => each.outerHTML.slice(0, 80))"""
+
+
+def check(binary, folder, browser, screenshots=None):
+    look(binary, folder, browser, screenshots)
+    # Its table has more columns.
+    look(binary, folder, browser, None, "--arrival", "open:50000")
+
+
+def look(binary, folder, browser, screenshots, *words):
+    page = pathlib.Path(folder) / "report.html"
+    done = subprocess.run(
+        [binary, "compare", "--threads", "1,2,4,8", "--repeats", "3", "--duration", "10ms",
+         "--force", "--html", page, *words],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        timeout=RUN_SECONDS_MAX)
+    if done.returncode != 0:
+        raise Failure(f"compare ended with status {done.returncode}: {done.stderr}")
+    # The dashboard asks its service again and again until it is left.
+    browser.open("about:blank")
+    browser.messages()
+    browser.requests()
+    browser.look_like(NARROW[0], 740)
+    browser.open(page.as_uri())
+    browser.wait_for("the answer", "return document.querySelector('.answer, .warning')")
+    if browser.run("return document.querySelectorAll('details[open]').length"):
+        raise Failure("the table of all figures is not folded")
+    for width in NARROW:
+        browser.look_like(width, 740)
+        fits(browser, f"{width} pixels")
+        browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+        fits(browser, f"{width} pixels with all figures")
+        browser.run("for (const each of document.querySelectorAll('details')) each.open = false")
+        if screenshots:
+            browser.screenshot(screenshots / f"report-{width}.png", width)
+    check_paper(browser)
+    wrong = browser.messages()
+    if wrong:
+        raise Failure("on the console:\n" + "\n".join(wrong[:10]))
+    elsewhere = [url for url in browser.requests() if not url.startswith((page.as_uri(), "data:"))]
+    if elsewhere:
+        raise Failure(f"requests to elsewhere: {elsewhere[:5]}")
+
+
+def check_paper(browser):
+    browser.run("addEventListener('beforeprint', () => window.folded = "
+                "document.querySelectorAll('details:not([open])').length)")
+    browser.developer("Page.printToPDF")
+    if browser.run("return window.folded") != 0:
+        raise Failure("on paper the table of all figures is folded")
+    if browser.run("return document.querySelectorAll('details[open]').length"):
+        raise Failure("after printing the table of all figures is not folded again")
+    browser.look_like(PAPER, 1000, media="print")
+    browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    # On paper nothing scrolls, so a table that is too wide would lose its columns.
+    right = browser.run("return Math.max(...[...document.querySelectorAll('table')].map(each => "
+                        "each.getBoundingClientRect().right))")
+    if right > PAPER:
+        raise Failure(f"on paper a table ends at {right:.0f} of {PAPER} pixels")
+    fits(browser, "paper")
+    browser.look_like(1280, 900)
+
+
+def fits(browser, place):
+    over = browser.run(OVER)
+    if over > 0:
+        raise Failure(f"the report is {over} pixels too wide for {place}: {browser.run(WIDE)[:3]}")
