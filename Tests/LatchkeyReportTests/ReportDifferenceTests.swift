@@ -114,6 +114,19 @@ struct ReportDifferenceTests {
         #expect(try found(0.01, 1.6))
     }
 
+    @Test func `7 % count on one thread, and not on several`() throws {
+        var quiet = SampleReport(seed: 1, noise: 0.002, roundNoise: 0)
+        let before = quiet.make()
+        quiet.seed = 2
+        quiet.speed = { _, _ in 1 / 1.07 }
+        let difference = try ReportDifference(from: before, against: quiet.make())
+        let worse = difference.rows.filter { $0.figure == .throughput && $0.verdict == .worse }
+        #expect(!worse.isEmpty && worse.allSatisfy(\.isOneThread))
+        quiet.speed = { _, _ in 1 / 1.05 }
+        let less = try ReportDifference(from: before, against: quiet.make())
+        #expect(less.rows.allSatisfy { $0.figure != .throughput || $0.verdict == .same })
+    }
+
     /// As if the report may not be ranked.
     private func busy(_ sample: SampleReport) -> ComparisonReport {
         var report = sample.make()
