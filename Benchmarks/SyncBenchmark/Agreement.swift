@@ -10,9 +10,10 @@ import Synchronization
 
 private let milliseconds: UInt32 = 100
 
-/// One thread: what a strategy adds to a loop without a lock, as `compare` says it and as a loop of
-/// this file does. The loop without a lock is the same for both: behind a lock `compare` has time
-/// for most of what its own loop does.
+/// One thread: what a strategy adds to a loop without a lock, by `compare` and by a loop of our own.
+///
+/// The loop without a lock is the same for both: behind a lock `compare` has time for most of what
+/// its own loop does.
 func agreementAboveNoLock() -> [Comparison] {
     [
         (StrategyKind.lock, "NSLock", { bareLoop(GuardedByLock.self) }),
