@@ -139,7 +139,8 @@ extension ReportDifference.Figure {
     /// A smaller difference is not reported, however certain.
     ///
     /// Two runs of one build differ by a few percent, because memory is laid out anew. How threads
-    /// meet changes from run to run, too. Quantiles come from buckets that double, and the first of them is an upper bound.
+    /// meet changes from run to run, too. Quantiles come from buckets that double, and the first of
+    /// them is an upper bound.
     fileprivate func leastDifference(isOneThread: Bool) -> Double {
         switch self {
         case .throughput, .processorTime: log(isOneThread ? 1.06 : 1.08)
