@@ -10,7 +10,7 @@ import Synchronization
 
 private let milliseconds: UInt32 = 100
 
-/// One thread: what a strategy adds to a loop without a lock, by `compare` and by a loop of our own.
+/// One thread: what a strategy adds to a loop without a lock, by `compare` and by our own loop.
 ///
 /// The loop without a lock is the same for both: behind a lock `compare` has time for most of what
 /// its own loop does.
