@@ -3,8 +3,8 @@
 
 How long a run takes, how large its page is and whether a browser opens it without a complaint;
 whether the comparison of two reports finds a section that is 20 % or 10 % longer, and a strategy
-that is 30 % slower on four threads, and finds nothing between two runs of one build. Takes about an
-hour and a half with twenty pairs, on a machine that does nothing else: a report of a busy one
+that is 30 % slower on four threads, and finds nothing between two runs of one build. Takes about
+forty minutes with twenty pairs, on a machine that does nothing else: a report of a busy one
 claims less, and says so.
 """
 
