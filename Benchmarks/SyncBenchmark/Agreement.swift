@@ -16,20 +16,20 @@ private let milliseconds: UInt32 = 100
 /// its own loop does.
 func agreementAboveNoLock() -> [Comparison] {
     [
-        (StrategyKind.lock, "NSLock", { bareLoop(GuardedByLock.self) }),
-        (.recursiveLock, "NSRecursiveLock", { bareLoop(GuardedByRecursiveLock.self) }),
+        (StrategyKind.lock, "NSLock", { bareLoop(GuardedByLock(NSLock())) }),
+        (.recursiveLock, "NSRecursiveLock", { bareLoop(GuardedByLock(NSRecursiveLock())) }),
         // It has no primitive outside of the library.
-        (.adaptive, "adaptive", { bareLoop(Synchronized<UInt64, AdaptiveStrategy>.self) }),
-        (.mutex, "Mutex", { bareLoop(GuardedByMutex.self) }),
+        (.adaptive, "adaptive", { bareLoop(Synchronized<UInt64, AdaptiveStrategy>(1)) }),
+        (.mutex, "Mutex", { bareLoop(GuardedByMutex()) }),
     ].map { (kind: StrategyKind, primitive, loop: @escaping () -> Double) in
         Comparison(
             measure: "`\(kind.rawValue)` by compare ÷ bare loop, above no lock, 1 thread, no work",
             figure: .costRatioWithin(0.95...1.05),
             subject: Contender(name: "\(kind.rawValue) by compare") {
-                scattered { byCompare(kind, threads: 1) } - bareLoop(Unguarded.self)
+                scattered { byCompare(kind, threads: 1) } - bareLoop(Unguarded())
             },
             reference: Contender(name: "\(primitive) in a bare loop") {
-                scattered(loop) - bareLoop(Unguarded.self)
+                scattered(loop) - bareLoop(Unguarded())
             }
         )
     }
@@ -40,7 +40,7 @@ func agreementAboveNoLock() -> [Comparison] {
 func agreement(threads: Int) -> [Comparison] {
     let place = "\(threads) thread\(threads == 1 ? "" : "s"), no work"
     let bare = Contender(name: "NSLock in a bare loop") {
-        bareLoop(GuardedByLock.self, threads: threads)
+        bareLoop(GuardedByLock(NSLock()), threads: threads)
     }
     let library = Contender(name: "lock in a bare loop") {
         let guarded = Synchronized<UInt64, LockStrategy>(1)
@@ -89,11 +89,10 @@ private func byCompare(_ kind: StrategyKind, threads: Int) -> Double {
     return run?.report.cases.first?.summary.nanosecondsPerOperation ?? .nan
 }
 
-/// Nanoseconds for an operation of a loop around `type`, which the compiler knows here.
+/// Nanoseconds for an operation of a loop around `guarded`, whose type the compiler knows here.
 @inline(__always)
-private func bareLoop<Guarded: GuardedNumber>(_ type: Guarded.Type, threads: Int = 1) -> Double {
-    let guarded = Guarded()
-    return contended(threads, milliseconds) { guarded.advance() }
+private func bareLoop<Guarded: GuardedNumber>(_ guarded: Guarded, threads: Int = 1) -> Double {
+    contended(threads, milliseconds) { guarded.advance() }
 }
 
 @inline(__always)
@@ -103,8 +102,6 @@ private func step(_ value: UInt64) -> UInt64 {
 
 /// A number behind a primitive.
 private protocol GuardedNumber: Sendable {
-    init()
-
     func advance()
 }
 
@@ -119,22 +116,11 @@ private final class Unguarded: GuardedNumber, @unchecked Sendable {
 }
 
 /// SAFETY: `@unchecked Sendable` because `value` is used while `lock` is held only.
-private final class GuardedByLock: GuardedNumber, @unchecked Sendable {
-    private let lock = NSLock()
+private final class GuardedByLock<Lock: NSLocking>: GuardedNumber, @unchecked Sendable {
+    private let lock: Lock
     private var value: UInt64 = 1
 
-    @inline(__always)
-    func advance() {
-        lock.lock()
-        value = step(value)
-        lock.unlock()
-    }
-}
-
-/// SAFETY: `@unchecked Sendable` because `value` is used while `lock` is held only.
-private final class GuardedByRecursiveLock: GuardedNumber, @unchecked Sendable {
-    private let lock = NSRecursiveLock()
-    private var value: UInt64 = 1
+    init(_ lock: Lock) { self.lock = lock }
 
     @inline(__always)
     func advance() {
@@ -145,8 +131,6 @@ private final class GuardedByRecursiveLock: GuardedNumber, @unchecked Sendable {
 }
 
 extension Synchronized<UInt64, AdaptiveStrategy>: GuardedNumber {
-    init() { self.init(1) }
-
     @inline(__always)
     func advance() {
         write { $0 = step($0) }
