@@ -1,8 +1,9 @@
 /// A change that has been decided: its revision, and what it does to which property.
 ///
-/// A plain value. Its properties never change and own their bytes.
+/// It never changes: one reference to it is handed from the table to the journal, the hook and the
+/// answer. Its properties own their bytes.
 @usableFromInline
-package struct Commit: Sendable {
+package final class Commit: Sendable {
     package let revision: Revision
     /// When the change was decided, by the store's clock.
     ///
