@@ -221,7 +221,7 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     // the connection is closed.
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (UNLIKELY(state == ANSWER_ABANDONED) ||
-        (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c, state))) {
+        (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c))) {
         return;
     }
     if (UNLIKELY(c->stream != NULL)) {

@@ -46,6 +46,7 @@ bool body_is(const reply *r, const char *text);
 extern const test_case body_cases[];
 extern const test_case fault_cases[];
 extern const test_case head_cases[];
+extern const test_case steps_cases[];
 extern const test_case stream_cases[];
 extern const test_case stream_end_cases[];
 
