@@ -175,6 +175,9 @@ void latchkey_http_connection_release(connection *c) {
     if (c->reader != NULL) {
         latchkey_http_body_leave(c);
     }
+    if (c->gone.release != NULL) {
+        latchkey_http_gone_release(c);
+    }
     if (c->fields != c->fields_inline) {
         free(c->fields);
     }

@@ -299,6 +299,7 @@ void *latchkey_http_deadline_watch(void *context) {
             next = now + server->tick_milliseconds;
         }
         pthread_mutex_unlock(&server->lock);
+        latchkey_http_gone_tell_all(server);
         poll(&set, 1, (int)(next - now));
         pthread_mutex_lock(&server->lock);
     }

@@ -105,6 +105,7 @@ static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
         *is_handling |= latchkey_http_connection_phase(c) == PHASE_HANDLING;
     }
     pthread_mutex_unlock(&server->lock);
+    latchkey_http_gone_tell_all(server);
     return count;
 }
 

@@ -80,6 +80,7 @@
 
 #include "CLatchkeyHTTP.h"
 #include "clock.h"
+#include "lines.h"
 #include "short.h"
 #include "suspend.h"
 
@@ -127,7 +128,8 @@ enum {
 enum {
     POOL_FIELD_BYTES = 64,  // its note of a header line or cookie
     POOL_HALF_BYTES_MIN = LATCHKEY_HTTP_FIELDS_MAX * POOL_FIELD_BYTES +
-                          LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + 1792,  // some for cookies
+                          LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + LINES_BYTES +
+                          1792,  // some for cookies
     POOL_HALF_BYTES_OVER_HEAD = 1024,
 };
 
@@ -195,6 +197,8 @@ struct connection {
     uint32_t answer_status;
     bool answer_close;
     latchkey_http_stream *stream;  // the body of the answer, or NULL (set and cleared under lock)
+    latchkey_http_gone gone;       // `release` is NULL without an owner that wants to know (gone.c)
+    bool is_gone_told;
     // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
     _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
@@ -207,6 +211,7 @@ struct connection {
     links all;
     links refusals;
     connection *next_of_address;
+    connection *next_gone;
     address from;
     uint32_t watched_phase;          // what the watchdog saw at
     uint64_t watched_milliseconds;   // this time
@@ -258,6 +263,7 @@ struct latchkey_http_server {
     bool streams_end;  // each stream that begins from now on ends behind what is buffered
     links all;         // the first and the last connection
     links refusals;    // the oldest and the newest of those that are refused
+    connection *gone;  // those of requests that were taken away, whose owners are to be told
     uint32_t connection_count;
     uint32_t refusal_count;
     connection **addresses;  // chains by hash, or NULL without a bound per address
@@ -372,8 +378,23 @@ bool latchkey_http_response_await(connection *c);
 bool latchkey_http_response_abandon(connection *c);
 
 // Takes a request that is SUSPENDED away from its handler, and lets its thread go on. Returns false
-// if it is not suspended. (lock)
+// if it is not suspended. latchkey_http_gone_tell_all() must be called behind it. (lock)
 bool latchkey_http_response_take_away(connection *c);
+
+// gone.c
+
+// Notes that the request of this connection was taken away; latchkey_http_gone_tell_all() must be
+// called once the lock is released. (lock, and that of the suspension)
+void latchkey_http_gone_note(connection *c);
+
+// Tells the owners of all requests that were noted.
+void latchkey_http_gone_tell_all(latchkey_http_server *server);
+
+// Tells the owner of a request that was taken away, once. The caller holds the connection.
+void latchkey_http_gone_tell(connection *c);
+
+// Gives up the callbacks of a request that is over.
+void latchkey_http_gone_release(connection *c);
 
 // deadline.c
 

@@ -64,6 +64,11 @@ static enum MHD_Result queue(connection *c, struct MHD_Response *response, uint3
                  atomic_load_explicit(&server->draining, memory_order_relaxed))) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
+    if (LIKELY(response == c->short_answer.response)) {
+        latchkey_http_short_add_common(c);
+    } else {
+        latchkey_http_lines_add(response, latchkey_http_lines());
+    }
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
     return MHD_queue_response(c->mhd, status, response);
 }
@@ -306,6 +311,7 @@ bool latchkey_http_response_take_away(connection *c) {
         atomic_store(&c->answer_state, ANSWER_ABANDONED);
         // Before the last piece of a body libmicrohttpd takes no answer.
         latchkey_http_body_cut(c);
+        latchkey_http_gone_note(c);
         latchkey_http_resume(&c->suspension, c);
     }
     pthread_mutex_unlock(&c->suspension.lock);

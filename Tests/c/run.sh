@@ -14,11 +14,11 @@ cd "$(dirname "$0")/../.."
 build=.build-c
 mkdir -p "$build"
 
-# steps.c has functions around these.
+# steps.c and lines_test.c have functions around these.
 wraps=
 for name in MHD_suspend_connection MHD_resume_connection latchkey_http_connection_notify \
     latchkey_http_body_give latchkey_http_body_is_taken latchkey_http_suspend \
-    latchkey_http_resume; do
+    latchkey_http_resume time; do
     wraps="$wraps -Wl,--wrap=$name"
 done
 
