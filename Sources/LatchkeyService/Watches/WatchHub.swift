@@ -47,6 +47,8 @@ final class WatchHub: Sendable {
                 journal: journal,
                 keepAliveNanoseconds: UInt64(limits.keepAlive.wholeNanoseconds),
                 counters: counters,
+                processorCount: ProcessInfo.processInfo.activeProcessorCount,
+                nanoseconds: { latchkey_system_nanoseconds() },
                 arm: { [self] revision in
                     journal.whenReached(revision) { [self] in post(.journalMoved) }
                 }

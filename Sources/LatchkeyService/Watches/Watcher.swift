@@ -90,7 +90,7 @@ struct WatchState {
         to output: any WatchOutput,
         pieceCountMax: Int,
         at time: Timestamp,
-        sent: (Int) -> Void
+        sent: (_ eventCount: Int, _ byteCount: Int) -> Void
     ) -> ResponseStream.WriteResult? {
         var walk = snapshot.walk(prefix: OwnedBytes(filter.prefix), after: last)
         for _ in 0..<pieceCountMax {
@@ -112,7 +112,7 @@ struct WatchState {
                 return result
             }
             last = unsafe OwnedBytes(copying: property.nameBytes)
-            sent(eventCount)
+            sent(eventCount, bytes.count)
         }
         return .accepted
     }
