@@ -13,6 +13,7 @@ final class WatchRig {
     let journal: Journal
     let pump: WatchPump
     let counters = WatchCounters()
+    let answers = AnswerBudget(byteCountMax: 1 << 30)
     /// The revisions that the pump asked the journal for.
     let armed = Synchronized<[Revision], LockStrategy>([])
     private(set) var commits: [Commit] = []
@@ -40,6 +41,7 @@ final class WatchRig {
             journal: journal,
             keepAliveNanoseconds: keepAliveSeconds * 1_000_000_000,
             counters: counters,
+            answers: answers,
             clock: clock,
             processorCount: 2,
             nanoseconds: { [time] in time.read { $0 } },
@@ -172,6 +174,8 @@ final class WatchRig {
 final class FakeStream: WatchOutput {
     private struct State {
         var bytes: [UInt8] = []
+        /// What is kept until the client has taken it.
+        var pieces: [StreamPiece] = []
         var wasFull = false
         var isEnded = false
         var writeCount = 0
@@ -209,6 +213,22 @@ final class FakeStream: WatchOutput {
         }
     }
 
+    func write(_ piece: StreamPiece) -> ResponseStream.WriteResult {
+        let result = write(piece.bytes)
+        if result == .accepted {
+            state.write { $0.pieces.append(piece) }
+        }
+        return result
+    }
+
+    func end(with bytes: [UInt8]) {
+        state.write { state in
+            guard !state.isEnded else { return }
+            state.bytes += bytes
+            state.isEnded = true
+        }
+    }
+
     func end() {
         state.write { $0.isEnded = true }
     }
@@ -218,6 +238,7 @@ final class FakeStream: WatchOutput {
         state.write { state in
             defer {
                 state.bytes = []
+                state.pieces = []
                 state.wasFull = false
             }
             return (state.bytes, state.wasFull)

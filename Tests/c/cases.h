@@ -47,6 +47,7 @@ extern const test_case body_cases[];
 extern const test_case fault_cases[];
 extern const test_case head_cases[];
 extern const test_case stream_cases[];
+extern const test_case pieces_cases[];
 extern const test_case stream_end_cases[];
 
 #endif

@@ -39,9 +39,11 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
+        let answers = AnswerBudget(byteCountMax: configuration.answerByteCountMax)
         let metrics = RequestMetrics(
             registry,
-            sendsServerTiming: configuration.sendsServerTiming
+            sendsServerTiming: configuration.sendsServerTiming,
+            answers: answers
         )
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
@@ -50,7 +52,8 @@ package final class RunningService: Sendable {
         let watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
-            counters: WatchCounters(registry)
+            counters: WatchCounters(registry),
+            answers: answers
         )
         var limited = configuration
         limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
@@ -92,6 +95,7 @@ package final class RunningService: Sendable {
         meters.register(in: registry)
         ServiceMetrics.register(
             server: server,
+            answers: answers,
             usage: usage,
             evictor: evictor,
             expiries: expiries,

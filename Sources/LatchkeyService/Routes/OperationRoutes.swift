@@ -46,6 +46,7 @@ struct OperationRoutes: Sendable {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
+            try request.checkAnswerRoom()
             let id = try id(match)
             guard operations.operation(id) != nil else {
                 throw RequestFailure(.operationNotFound)
@@ -56,6 +57,7 @@ struct OperationRoutes: Sendable {
 
     private func submit(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
+        try request.checkAnswerRoom()
         try request.jsonBody(depthMax: depthMax)
         let body = OperationBody(fetching: fetching, canCompare: canCompare)
         let (plans, isList) = try unsafe request.exchange.body.withUnsafeBytes {

@@ -1,4 +1,21 @@
+internal import LatchkeyHTTP
 internal import LatchkeyStore
+
+/// Events in a row as they are sent, however many watchers get them.
+struct WatchPiece {
+    let start: WatchPlace
+    let end: WatchPlace
+    let eventCount: Int
+    /// Nil without events.
+    let bytes: StreamPiece?
+
+    init(_ batch: EventBatch, _ answers: AnswerBudget) {
+        start = batch.start
+        end = batch.end
+        eventCount = batch.eventCount
+        bytes = batch.isEmpty ? nil : StreamPiece(batch.bytes, answers)
+    }
+}
 
 /// The pieces that watchers have got lately while they caught up, for others at the same places.
 ///
@@ -15,7 +32,7 @@ struct WatchPieces {
         let start: WatchPlace
     }
 
-    private var pieces: [Key: EventBatch] = [:]
+    private var pieces: [Key: WatchPiece] = [:]
     private var byteCount = 0
     private var bornNanoseconds: UInt64 = 0
 
@@ -24,8 +41,8 @@ struct WatchPieces {
         _ filter: WatchFilter,
         at start: WatchPlace,
         _ now: UInt64,
-        make: () -> EventBatch?
-    ) -> EventBatch? {
+        make: () -> WatchPiece?
+    ) -> WatchPiece? {
         if now >= bornNanoseconds + Self.ageNanosecondsMax || pieces.count >= Self.countMax {
             removeAll()
         }
@@ -36,14 +53,14 @@ struct WatchPieces {
         guard let piece = make() else {
             return nil
         }
-        if byteCount + piece.bytes.count > Self.byteCountMax {
+        if byteCount + (piece.bytes?.count ?? 0) > Self.byteCountMax {
             removeAll()
         }
         if pieces.isEmpty {
             bornNanoseconds = now
         }
         pieces[key] = piece
-        byteCount += piece.bytes.count
+        byteCount += (piece.bytes?.count ?? 0)
         return piece
     }
 

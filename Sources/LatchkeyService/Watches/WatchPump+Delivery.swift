@@ -93,22 +93,26 @@ extension WatchPump {
         let batch = group.batch
         group.batch.removeAll()
         guard !batch.isEmpty else { return }
+        let piece = WatchPiece(batch, answers)
         for watcher in group.watchers.reversed() {
-            let result = send(batch, to: watcher)
+            let result = send(piece, to: watcher)
             if result != .accepted {
                 audience.remove(watcher)
-                watcher.place = batch.start
+                watcher.place = piece.start
             }
         }
     }
 
-    private func send(_ batch: EventBatch, to watcher: Watcher) -> ResponseStream.WriteResult {
-        pace.work.add(batch.bytes.count)
-        let result = watcher.output.write(batch.bytes)
+    private func send(_ piece: WatchPiece, to watcher: Watcher) -> ResponseStream.WriteResult {
+        guard let bytes = piece.bytes else {
+            return .accepted
+        }
+        pace.work.add(bytes.count)
+        let result = watcher.output.write(bytes)
         if result == .accepted {
-            watcher.place = batch.end
-            watcher.idPlace = batch.end
-            counters.events.add(UInt64(batch.eventCount))
+            watcher.place = piece.end
+            watcher.idPlace = piece.end
+            counters.events.add(UInt64(piece.eventCount))
         }
         watcher.isFull = result == .full
         return result
@@ -124,6 +128,9 @@ extension WatchPump {
                 serve(watcher)
             }
             guard nanoseconds() < end else { break }
+        }
+        if behind.isEmpty {
+            pieces.removeAll()
         }
         pace.endSlice(now, nanoseconds())
     }
@@ -150,13 +157,13 @@ extension WatchPump {
     /// - Returns: Whether it can be sent more.
     private func catchUp(_ watcher: Watcher) -> Bool {
         let piece = pieces.piece(watcher.filter, at: watcher.place, nanoseconds()) {
-            makePiece(watcher.filter, behind: watcher.place)
+            makePiece(watcher.filter, behind: watcher.place).map { WatchPiece($0, answers) }
         }
         guard let piece else {
             end(watcher)
             return false
         }
-        guard piece.isEmpty || send(piece, to: watcher) == .accepted else {
+        guard send(piece, to: watcher) == .accepted else {
             return false
         }
         watcher.place = piece.end
@@ -172,10 +179,12 @@ extension WatchPump {
         var effectCount = 0
         while batch.end.revision < position {
             let place = batch.end
-            guard case .commits(let commits) = journal.commits(
-                after: place.revision,
-                countMax: min(Int(position - place.revision), Self.commitCountMax)
-            ) else { return nil }
+            guard
+                case .commits(let commits) = journal.commits(
+                    after: place.revision,
+                    countMax: min(Int(position - place.revision), Self.commitCountMax)
+                )
+            else { return nil }
             for commit in commits {
                 let previous = commit.revision - 1
                 let sentCount = previous == start.revision ? start.effectCount : 0

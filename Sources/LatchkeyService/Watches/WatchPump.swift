@@ -24,6 +24,7 @@ final class WatchPump {
 
     let journal: Journal
     let counters: WatchCounters
+    let answers: AnswerBudget
     private let keepAliveNanoseconds: UInt64
     let clock: StoreClock
     let nanoseconds: () -> UInt64
@@ -54,6 +55,7 @@ final class WatchPump {
     ///   - journal: The commits.
     ///   - keepAliveNanoseconds: The time between two keep-alive comments.
     ///   - counters: What is counted.
+    ///   - answers: What unsent answers hold.
     ///   - clock: The store's, for times to live.
     ///   - processorCount: Those that the service can use.
     ///   - nanoseconds: The time now, in nanoseconds of the clock of all other calls.
@@ -62,6 +64,7 @@ final class WatchPump {
         journal: Journal,
         keepAliveNanoseconds: UInt64,
         counters: WatchCounters,
+        answers: AnswerBudget,
         clock: StoreClock = .system,
         processorCount: Int,
         nanoseconds: @escaping () -> UInt64,
@@ -70,6 +73,7 @@ final class WatchPump {
         self.journal = journal
         self.keepAliveNanoseconds = keepAliveNanoseconds
         self.counters = counters
+        self.answers = answers
         self.clock = clock
         self.nanoseconds = nanoseconds
         self.arm = arm
@@ -213,8 +217,8 @@ extension WatchPump {
     /// Ends a watcher's stream behind a last event.
     func close(_ watcher: Watcher, with event: [UInt8]) {
         if !watcher.isOver {
-            _ = watcher.output.write(event)
-            end(watcher)
+            leave(watcher)
+            watcher.output.end(with: event)
         }
     }
 

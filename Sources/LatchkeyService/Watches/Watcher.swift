@@ -4,6 +4,9 @@ internal import LatchkeyStore
 /// Where the events of a watcher go: a stream of an answer.
 protocol WatchOutput: Sendable {
     func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult
+    func write(_ piece: StreamPiece) -> ResponseStream.WriteResult
+    /// Ends the stream behind a last piece, which is taken though the stream is full.
+    func end(with bytes: [UInt8])
     func end()
 }
 
