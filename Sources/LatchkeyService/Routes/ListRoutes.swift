@@ -11,7 +11,7 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
     let store: Store
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/properties", statuses: [200, 400]) {
+        table.add(.get, "/v1/properties", statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in
             try list(request)

@@ -23,10 +23,10 @@ struct OperationRoutes: Sendable {
         ) { request, _ throws(RequestFailure) in
             try submit(request)
         }
-        table.add(.get, all, statuses: [200, 400]) { request, _ throws(RequestFailure) in
+        table.add(.get, all, statuses: [200, 400, 503]) { request, _ throws(RequestFailure) in
             try list(request)
         }
-        table.add(.get, one, statuses: [200, 400, 404]) { request, match throws(RequestFailure) in
+        table.add(.get, one, statuses: [200, 400, 404, 503]) { request, match throws(RequestFailure) in
             try request.noQuery()
             guard let operation = operations.operation(try id(match)) else {
                 throw RequestFailure(.operationNotFound)
@@ -42,7 +42,7 @@ struct OperationRoutes: Sendable {
             }
             request.respond(operation, .accepted)
         }
-        table.add(.get, "\(one)/events", statuses: [200, 400, 404]) {
+        table.add(.get, "\(one)/events", statuses: [200, 400, 404, 503]) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
