@@ -40,11 +40,7 @@ package final class RunningService: Sendable {
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
         let answers = AnswerBudget(byteCountMax: configuration.answerByteCountMax)
-        let metrics = RequestMetrics(
-            registry,
-            sendsServerTiming: configuration.sendsServerTiming,
-            answers: answers
-        )
+        let metrics = RequestMetrics(registry, configuration, answers)
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
@@ -234,6 +230,20 @@ private struct StoreRouteMaker: StrategyVisitor {
             stores,
             ShadowSampler(interval: configuration.shadowInterval),
             nanoseconds: { latchkey_system_nanoseconds() }
+        )
+    }
+}
+
+extension RequestMetrics {
+    fileprivate init(
+        _ registry: MetricRegistry,
+        _ configuration: ServiceConfiguration,
+        _ answers: AnswerBudget
+    ) {
+        self.init(
+            registry,
+            sendsServerTiming: configuration.sendsServerTiming,
+            answers: answers
         )
     }
 }

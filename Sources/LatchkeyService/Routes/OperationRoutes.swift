@@ -26,7 +26,9 @@ struct OperationRoutes: Sendable {
         table.add(.get, all, statuses: [200, 400, 503]) { request, _ throws(RequestFailure) in
             try list(request)
         }
-        table.add(.get, one, statuses: [200, 400, 404, 503]) { request, match throws(RequestFailure) in
+        table.add(.get, one, statuses: [200, 400, 404, 503]) {
+            request,
+            match throws(RequestFailure) in
             try request.noQuery()
             guard let operation = operations.operation(try id(match)) else {
                 throw RequestFailure(.operationNotFound)

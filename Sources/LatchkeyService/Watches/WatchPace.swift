@@ -6,8 +6,8 @@
 /// round sends more of them in one piece: many watchers cost a rate of pieces, not of commits.
 ///
 /// Live watchers have rounds, and those that catch up have slices, each with a rest of its own. A
-/// round is never put off because of a slice. The machine is not asked how busy it is: a writer that
-/// is starved makes few commits, as one does that has little to say.
+/// round is never put off because of a slice. The machine is not asked how busy it is: a writer
+/// that is starved makes few commits, as one does that has little to say.
 struct WatchPace {
     /// The least time between two rounds.
     ///

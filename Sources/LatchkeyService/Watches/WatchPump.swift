@@ -9,8 +9,8 @@ internal import LatchkeyStore
 ///
 /// The pump has a position in the journal. A watcher that has got everything up to there is live:
 /// it stands in the ``WatchAudience``, and a round sends the bytes of a group to all of its
-/// watchers. Every other watcher has a place of its own and is served from the journal, one piece at
-/// a turn, until it arrives at the position. Live watchers come first: the others have the pump for
+/// watchers. Every other watcher has a place of its own and is served from the journal, one piece
+/// at a turn, until it arrives at the position. Live watchers come first: the others have the pump for
 /// slices of time, and ``WatchPace`` says when. A watcher whose stream is full waits for room; its
 /// place costs nothing. If the journal does not hold the place any more, its stream ends, and the
 /// client's next connection begins with a gap.
@@ -39,7 +39,7 @@ final class WatchPump {
     private var goneEarly: Set<UInt64> = []
     /// Watchers that can be served.
     var behind = WatchQueue()
-    /// Watchers whose streams are full and that have not got the whole state: each keeps a snapshot.
+    /// Watchers with full streams that have not got the whole state: each keeps a snapshot.
     var holding: [UInt64: Watcher] = [:]
     var pieces = WatchPieces()
     /// Watchers whose place is behind the position: their commits are still to come.
