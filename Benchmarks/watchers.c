@@ -1,10 +1,10 @@
 // Many watchers in one process: counts what they get, and how late.
 //
-//   watchers --port N [--connections N] [--target PATH] [--event put|expire]
+//   watchers --port N [--connections N] [--target PATH] [--event put|expire] [--unread 1]
 //
 // Each connection sends GET PATH (/v1/watch). "ready" is printed when each of them has got its
-// first id: from then on none may miss a commit. When standard input ends, the process goes on
-// until nothing has come for a while, and prints one JSON object:
+// first id: from then on none may miss a commit, and with --unread none is read. When standard
+// input ends, the process goes on until nothing has come for a while, and prints one JSON object:
 //
 //   events        events of all connections, and by kind
 //   jumps         ids that did not follow the id before by one
@@ -26,7 +26,7 @@ enum {
 };
 
 static struct {
-    double port, connections;
+    double port, connections, unread;
     const char *target, *event;
 } options = {.connections = 1, .target = "/v1/watch", .event = "put"};
 
@@ -207,6 +207,7 @@ int main(int count, char **words) {
                                     {"--connections", &options.connections, NULL},
                                     {"--target", NULL, &options.target},
                                     {"--event", NULL, &options.event},
+                                    {"--unread", &options.unread, NULL},
                                     {NULL, NULL, NULL}});
     raise_descriptor_limit();
     size_t watcher_count = (size_t)options.connections;
@@ -235,6 +236,13 @@ int main(int count, char **words) {
     }
     puts("ready");
     fflush(stdout);
+    if (options.unread > 0) {
+        char byte;
+        while (read(STDIN_FILENO, &byte, 1) > 0) {
+        }
+        report(watcher_count);
+        return 0;
+    }
     while (!is_ended) {
         serve(epoll, -1, &is_ended);
     }

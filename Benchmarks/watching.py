@@ -34,15 +34,25 @@ EXPIRING_PROPERTIES = 10_000
 EXPIRING_SECONDS = 10
 WRITE_SECONDS = 6
 CLIENT_SECONDS_MAX = 120
+UNREAD_WATCHERS = 9000
+READING_WATCHERS = 900
+SHARING_ROUNDS = 4
+SHARING_SECONDS = 8
+SHARING_HISTORY = 1_000_000
+CATCHING_UP_WATCHERS = 200
+CATCHING_UP_LINES = 60_000
+CATCHING_UP_RATE = 20
 
 
 class Watchers:
     """The process of `count` watchers, which all are at the latest revision. A context manager."""
 
-    def __init__(self, arguments, service, count=1, target="/v1/watch", event="put"):
+    def __init__(self, arguments, service, count=1, target="/v1/watch", event="put",
+                 reads=True):
         self.command = [
             arguments.clients / "watchers", "--port", str(service.address[1]),
-            "--connections", str(count), "--target", target, "--event", event]
+            "--connections", str(count), "--target", target, "--event", event,
+            "--unread", "0" if reads else "1"]
         self.report = None
 
     def __enter__(self):
@@ -76,7 +86,11 @@ def write(arguments, service, **options):
 
 
 def measure_watching(arguments):
-    return [*measure_one_watcher(arguments), *measure_fan_out(arguments), *measure_idle(arguments)]
+    return [
+        *measure_one_watcher(arguments), *measure_fan_out(arguments),
+        *measure_sharing(arguments, UNREAD_WATCHERS, False, 0.8),
+        *measure_sharing(arguments, READING_WATCHERS, True, 0.7),
+        *measure_catching_up(arguments), *measure_idle(arguments)]
 
 
 def measure_one_watcher(arguments):
@@ -107,6 +121,53 @@ def measure_one_watcher(arguments):
         row("PUT with one watcher ÷ without", ratios, "", "≥ 0.9",
             statistics.median(ratios) >= 0.9, f"{with_watcher:,.0f}/s ÷ {without:,.0f}/s"),
         *delays("one watcher of these PUTs, delay", reports)]
+
+
+def measure_sharing(arguments, count, reads, least):
+    """PUTs as fast as they go, in turn beside many watchers and without."""
+    bound = str(count + 100)
+    name = f"{count:,} {'reading' if reads else 'unread'} watchers"
+    rates = {"with": [], "without": []}
+    with Latchkey(arguments.binary, "--max-connections", bound, "--max-watchers", bound,
+                  "--history", str(SHARING_HISTORY),
+                  "--http-threads", str(os.cpu_count())) as service:
+        for turn in range(SHARING_ROUNDS):
+            for case in ("with", "without") if turn % 2 else ("without", "with"):
+                progress(f"{name}, round {turn + 1} of {SHARING_ROUNDS}: {case}")
+                watchers = Watchers(arguments, service, count, reads=reads)
+                with watchers if case == "with" else contextlib.nullcontext():
+                    done = write(arguments, service, connections=WRITERS, seconds=SHARING_SECONDS)
+                rates[case].append(done["requests"] / done["seconds"])
+    ratios = [one / other for one, other in zip(rates["with"], rates["without"])]
+    beside, alone = (statistics.median(rates[case]) for case in ("with", "without"))
+    return [row(f"PUT beside {name} ÷ without", ratios, "", f"≥ {least}",
+                statistics.median(ratios) >= least, f"{beside:,.0f}/s ÷ {alone:,.0f}/s")]
+
+
+def measure_catching_up(arguments):
+    """One live watcher beside many that resume over the batches of an import."""
+    lines = b"".join(b'{"name":"import/%06d","value":"%s"}\n' % (index, b"v" * 200)
+                     for index in range(CATCHING_UP_LINES))
+    bound = str(CATCHING_UP_WATCHERS + 100)
+    with Latchkey(arguments.binary, "--max-connections", bound,
+                  "--http-threads", str(os.cpu_count())) as service:
+        progress(f"{CATCHING_UP_WATCHERS} watchers catch up")
+        before = service.metrics()["latchkey_store_revision"]
+        service.ask("POST", "/v1/import", lines)
+        with Watchers(arguments, service, target="/v1/watch?name=measured") as live:
+            writing = subprocess.Popen(
+                [arguments.clients / "writers", "--port", str(service.address[1]),
+                 "--connections", "1", "--rate", str(CATCHING_UP_RATE),
+                 "--seconds", str(SHARING_SECONDS)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            with Watchers(arguments, service, CATCHING_UP_WATCHERS,
+                          f"/v1/watch?after={before:.0f}"):
+                writing.communicate(timeout=CLIENT_SECONDS_MAX)
+    greatest = live.report["maxMilliseconds"]
+    return [row(f"one live watcher beside {CATCHING_UP_WATCHERS} that catch up, greatest delay",
+                [greatest], "ms", "≤ 250", greatest <= 250,
+                f"p50 {live.report['p50Milliseconds']:.3g} ms, {live.report['samples']} events, "
+                f"behind an import of {CATCHING_UP_LINES:,} lines")]
 
 
 def measure_fan_out(arguments):

@@ -2,10 +2,10 @@
 //
 // Design
 //
-// A stream is a bounded buffer between producers and the content reader that libmicrohttpd calls
-// on the thread that serves the connection. Its lock guards the fields of a stream; the server's
-// lock guards those marked (server) in stream.h. Locks are taken in this order: the server's, the
-// stream's, libmicrohttpd's. No callback runs under a lock of ours.
+// A stream is a bounded queue of pieces (pieces.c) between producers and the content reader that
+// libmicrohttpd calls on the thread that serves the connection. Its lock guards the fields of a
+// stream; the server's lock guards those marked (server) in stream.h. Locks are taken in this
+// order: the server's, the stream's, libmicrohttpd's. No callback runs under a lock of ours.
 //
 // When the buffer is empty, the reader suspends the connection, or waits (suspend.c). Otherwise
 // libmicrohttpd would call it again and again. It finds the buffer empty, and suspends, under the
@@ -39,13 +39,15 @@ enum {
     // The piece in which a body without chunks is read from the buffer.
     PLAIN_BLOCK_BYTES = 1024,
     NEVER_SECONDS = 24 * 60 * 60,
+    // How many bytes of a stream the kernel takes before it has sent them.
+    KERNEL_UNSENT_BYTES = 16 * 1024,
 };
 
 static void release_reference(latchkey_http_stream *s) {
     // Acquire and release: the thread that frees the object has seen all accesses of the others.
     if (atomic_fetch_sub_explicit(&s->reference_count, 1, memory_order_acq_rel) == 1) {
         latchkey_http_suspension_destroy(&s->suspension);
-        free(s->bytes);
+        latchkey_http_pieces_drop(&s->unsent);
         free(s);
     }
 }
@@ -64,14 +66,6 @@ static void wake(latchkey_http_stream *s) {
     latchkey_http_resume(&s->suspension, s->connection);
 }
 
-static void drop_bytes(latchkey_http_stream *s) {
-    free(s->bytes);
-    s->bytes = NULL;
-    s->start = 0;
-    s->count = 0;
-    s->capacity = 0;
-}
-
 bool latchkey_http_stream_cut(latchkey_http_stream *s, latchkey_http_stream_reason reason) {
     if (s->is_cut || s->connection == NULL) {
         return false;
@@ -79,7 +73,7 @@ bool latchkey_http_stream_cut(latchkey_http_stream *s, latchkey_http_stream_reas
     s->is_cut = true;
     s->is_over = true;
     s->reason = reason;
-    drop_bytes(s);
+    latchkey_http_pieces_drop(&s->unsent);
     latchkey_http_connection_end(s->connection);
     wake(s);
     return true;
@@ -88,21 +82,8 @@ bool latchkey_http_stream_cut(latchkey_http_stream *s, latchkey_http_stream_reas
 // Whether half of the buffer is free, and the longest piece that was refused fits. (lock)
 static bool has_room(const latchkey_http_stream *s) {
     size_t bound = s->options.buffer_bytes_max;
-    return s->count == 0 || (s->count <= bound / 2 && s->refused_count <= bound - s->count);
-}
-
-// Takes bytes out of the buffer. (lock)
-static size_t take(latchkey_http_stream *s, char *to, size_t room) {
-    size_t count = s->count < room ? s->count : room;
-    memcpy(to, s->bytes + s->start, count);
-    s->start += count;
-    s->count -= count;
-    s->taken_bytes += count;
-    if (s->count == 0) {
-        // An idle stream keeps no buffer.
-        drop_bytes(s);
-    }
-    return count;
+    return s->unsent.count == 0 ||
+           (s->unsent.count <= bound / 2 && s->refused_count <= bound - s->unsent.count);
 }
 
 // libmicrohttpd's content reader.
@@ -113,11 +94,13 @@ static ssize_t read_piece(void *context, uint64_t position, char *to, size_t roo
     ssize_t result = 0;
     pthread_mutex_lock(&s->suspension.lock);
     bool is_suspended = false;
-    while (s->count == 0 && !s->has_ended && !s->is_over && !is_suspended) {
+    while (s->unsent.count == 0 && !s->has_ended && !s->is_over && !is_suspended) {
         is_suspended = latchkey_http_suspend(&s->suspension, s->connection);
     }
-    if (s->count > 0) {
-        result = (ssize_t)take(s, to, room);
+    if (s->unsent.count > 0) {
+        size_t count = latchkey_http_pieces_take(&s->unsent, to, room);
+        s->taken_bytes += count;
+        result = (ssize_t)count;
         calls_has_room = s->refused_count > 0 && !s->has_ended && has_room(s);
         s->refused_count = calls_has_room ? 0 : s->refused_count;
     } else if (!is_suspended) {
@@ -136,7 +119,7 @@ static void finish(void *context) {
     latchkey_http_stream *s = context;
     pthread_mutex_lock(&s->suspension.lock);
     s->is_over = true;
-    drop_bytes(s);
+    latchkey_http_pieces_drop(&s->unsent);
     latchkey_http_stream_reason reason = s->reason;
     connection *c = s->connection;
     pthread_mutex_unlock(&s->suspension.lock);
@@ -171,48 +154,64 @@ latchkey_http_stream *latchkey_http_stream_create(const latchkey_http_stream_opt
     return s;
 }
 
-// Adds to the buffer. Returns false without memory. (lock)
-static bool append(latchkey_http_stream *s, const void *bytes, size_t count) {
-    size_t needed = s->count + count;
-    if (s->start > 0 && s->start + needed > s->capacity) {
-        memmove(s->bytes, s->bytes + s->start, s->count);
-        s->start = 0;
+// Takes a piece: a block, or bytes to copy. Returns false without room in the account, or without
+// memory. (lock)
+static bool take(latchkey_http_stream *s, latchkey_http_block *block, const void *bytes,
+                 size_t count, bool forces) {
+    if (block == NULL) {
+        return latchkey_http_pieces_copy(&s->unsent, bytes, count, s->options.account, forces);
     }
-    if (needed > s->capacity) {
-        size_t capacity = s->count == 0 ? needed : s->capacity * 2;
-        capacity = capacity < needed ? needed : capacity;
-        char *larger = realloc(s->bytes, capacity);
-        if (larger == NULL) {
-            return false;
+    return (forces || !latchkey_http_account_is_full(s->options.account)) &&
+           latchkey_http_pieces_add(&s->unsent, block);
+}
+
+static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_block *block,
+                                       const void *bytes, size_t count) {
+    size_t bound = s->options.buffer_bytes_max;
+    latchkey_http_write result = LATCHKEY_HTTP_WRITE_ACCEPTED;
+    pthread_mutex_lock(&s->suspension.lock);
+    size_t there = s->unsent.count;
+    bool has_space = there == 0 || (there <= bound && count <= bound - there);
+    bool is_short = there == 0 && count <= LATCHKEY_HTTP_SHORT_BYTES_MAX;
+    if (s->has_ended || s->is_over) {
+        result = LATCHKEY_HTTP_WRITE_GONE;
+    } else if (count == 0 || (has_space && take(s, block, bytes, count, is_short))) {
+        if (count > 0) {
+            wake(s);
         }
-        s->bytes = larger;
-        s->capacity = capacity;
+    } else if (there > 0) {
+        s->refused_count = count > s->refused_count ? count : s->refused_count;
+        result = LATCHKEY_HTTP_WRITE_FULL;
+    } else {
+        // Nothing that is sent would tell when there is room; and no piece may be missing.
+        s->is_over = true;
+        latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
+        result = LATCHKEY_HTTP_WRITE_GONE;
     }
-    memcpy(s->bytes + s->start + s->count, bytes, count);
-    s->count = needed;
-    return true;
+    pthread_mutex_unlock(&s->suspension.lock);
+    return result;
 }
 
 latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *s, const void *bytes,
                                                size_t count) {
-    size_t bound = s->options.buffer_bytes_max;
-    latchkey_http_write result = LATCHKEY_HTTP_WRITE_ACCEPTED;
+    return write_piece(s, NULL, bytes, count);
+}
+
+latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *s,
+                                                     latchkey_http_block *block) {
+    return write_piece(s, block, NULL, block->count);
+}
+
+void latchkey_http_stream_end_with(latchkey_http_stream *s, const void *bytes, size_t count) {
     pthread_mutex_lock(&s->suspension.lock);
-    if (s->has_ended || s->is_over) {
-        result = LATCHKEY_HTTP_WRITE_GONE;
-    } else if (s->count > 0 && (s->count > bound || count > bound - s->count)) {
-        s->refused_count = count > s->refused_count ? count : s->refused_count;
-        result = LATCHKEY_HTTP_WRITE_FULL;
-    } else if (count > 0 && !append(s, bytes, count)) {
-        // The client must not miss a piece in the middle.
-        s->is_over = true;
-        latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
-        result = LATCHKEY_HTTP_WRITE_GONE;
-    } else if (count > 0) {
+    if (!s->has_ended && !s->is_over) {
+        // Without memory, the stream ends without it.
+        (void)take(s, NULL, bytes, count, true);
+        s->has_ended = true;
+        s->reason = LATCHKEY_HTTP_STREAM_ENDED;
         wake(s);
     }
     pthread_mutex_unlock(&s->suspension.lock);
-    return result;
 }
 
 void latchkey_http_stream_end_for(latchkey_http_stream *s, latchkey_http_stream_reason reason) {
@@ -253,7 +252,7 @@ void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) 
         pthread_mutex_lock(&s->suspension.lock);
         s->is_over = true;
         s->reason = LATCHKEY_HTTP_STREAM_ENDED;
-        drop_bytes(s);
+        latchkey_http_pieces_drop(&s->unsent);
         pthread_mutex_unlock(&s->suspension.lock);
     } else if (c->is_http_1_0 && !c->server->options.thread_per_connection) {
         MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)NEVER_SECONDS);
@@ -270,11 +269,19 @@ static bool probe_client(connection *c) {
                0;
 }
 
+// Bounds what the kernel buffers for a client that does not read: without this, some megabytes.
+// tcp(7) does not say it, but the option also bounds what send() takes (tcp_stream_memory_free()).
+static void bound_unsent(connection *c) {
+    int bytes = KERNEL_UNSENT_BYTES;
+    (void)setsockopt(c->socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
 void latchkey_http_stream_begin(connection *c) {
     latchkey_http_server *server = c->server;
     latchkey_http_stream *s = c->stream;
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
     bool is_probed = probe_client(c);
+    bound_unsent(c);
     pthread_mutex_lock(&server->lock);
     pthread_mutex_lock(&s->suspension.lock);
     s->connection = c;

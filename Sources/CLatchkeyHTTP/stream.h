@@ -4,6 +4,7 @@
 #define LATCHKEY_HTTP_STREAM_H
 
 #include "internal.h"
+#include "pieces.h"
 
 // See stream.c. Guarded by the lock of `suspension`, unless it is said otherwise.
 struct latchkey_http_stream {
@@ -16,10 +17,7 @@ struct latchkey_http_stream {
     bool is_over;            // nothing is read any more
     bool is_cut;             // the connection was shut down
     latchkey_http_stream_reason reason;
-    char *bytes;
-    size_t start;  // of what is buffered, in `bytes`
-    size_t count;
-    size_t capacity;
+    pieces unsent;
     size_t refused_count;  // the longest piece that was answered FULL; 0: none
     uint64_t taken_bytes;  // by libmicrohttpd
 

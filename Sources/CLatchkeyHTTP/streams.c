@@ -16,7 +16,7 @@
 static bool is_too_slow(connection *c, latchkey_http_stream *s, uint64_t now) {
     pthread_mutex_lock(&s->suspension.lock);
     uint64_t sent = s->taken_bytes;
-    uint64_t there = s->count;
+    uint64_t there = s->unsent.count;
     pthread_mutex_unlock(&s->suspension.lock);
     struct tcp_info info;
     int unsent = 0;

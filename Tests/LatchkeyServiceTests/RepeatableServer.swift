@@ -41,7 +41,11 @@ final class RepeatableServer: Sendable {
         hook = CommitHook { _ in commits.arrive() }
         let repetition = Repetition(limits, registry) { clock.now.load(ordering: .relaxed) }
         var table = RouteTable(
-            metrics: RequestMetrics(registry, sendsServerTiming: true),
+            metrics: RequestMetrics(
+                registry,
+                sendsServerTiming: true,
+                answers: AnswerBudget(byteCountMax: 1 << 30)
+            ),
             repetition: repetition
         )
         kind.accept(RouteMaker(hook: hook))(&table)
@@ -164,7 +168,8 @@ private struct RouteMaker: StrategyVisitor {
         let hub = WatchHub(
             journal: journal,
             limits: WatchLimits(),
-            counters: WatchCounters(MetricRegistry())
+            counters: WatchCounters(MetricRegistry()),
+            answers: AnswerBudget(byteCountMax: 1 << 30)
         )
         let history = HistoryRoutes(store: watched, hub: hub)
         return { PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &$0) }

@@ -13,14 +13,21 @@ final class WatchRig {
     let journal: Journal
     let pump: WatchPump
     let counters = WatchCounters()
+    let answers = AnswerBudget(byteCountMax: 1 << 30)
     /// The revisions that the pump asked the journal for.
     let armed = Synchronized<[Revision], LockStrategy>([])
     private(set) var commits: [Commit] = []
-    /// Nanoseconds.
-    var now: UInt64 = 1_000_000_000
+    private let time = Synchronized<UInt64, LockStrategy>(1_000_000_000)
+    /// What a write to a stream takes of the pump's time.
+    private let writeNanoseconds: UInt64
     private var lastID: UInt64 = 0
 
-    init(commitCountMax: Int = 10_000, keepAliveSeconds: UInt64 = 15) {
+    init(
+        commitCountMax: Int = 10_000,
+        keepAliveSeconds: UInt64 = 15,
+        writeNanoseconds: UInt64 = 0
+    ) {
+        self.writeNanoseconds = writeNanoseconds
         let clock = StoreClock { Timestamp(milliseconds: 0) }
         store = PropertyStore(
             limits: StoreLimits(),
@@ -34,9 +41,18 @@ final class WatchRig {
             journal: journal,
             keepAliveNanoseconds: keepAliveSeconds * 1_000_000_000,
             counters: counters,
+            answers: answers,
             clock: clock,
+            processorCount: 2,
+            nanoseconds: { [time] in time.read { $0 } },
             arm: { [armed] revision in armed.write { $0.append(revision) } }
         )
+    }
+
+    /// Nanoseconds.
+    var now: UInt64 {
+        get { time.read { $0 } }
+        set { time.write { $0 = newValue } }
     }
 
     var last: Revision { commits.last?.revision ?? 0 }
@@ -82,7 +98,9 @@ final class WatchRig {
         capacity: Int = .max
     ) -> FakeStream {
         lastID += 1
-        let stream = FakeStream(id: lastID, capacity: capacity)
+        let stream = FakeStream(id: lastID, capacity: capacity) { [time, writeNanoseconds] in
+            time.write { $0 += writeNanoseconds }
+        }
         let request = WatchRequest(filter: filter, start: start, observer: observer)
         pump.open(lastID, request, stream, now)
         return stream
@@ -99,8 +117,10 @@ final class WatchRig {
 
     /// Lets the pump do all that it can do now.
     func run() {
-        now += WatchPump.roundNanoseconds
-        while pump.run(now) == now {}
+        now = max(now + WatchPace.roundNanoseconds, pump.pace.nextRound)
+        while let next = pump.run(now), !pump.behind.isEmpty {
+            now = max(now, next)
+        }
     }
 
     /// Lets the client read everything, and the pump go on, until there is nothing more.
@@ -154,6 +174,8 @@ final class WatchRig {
 final class FakeStream: WatchOutput {
     private struct State {
         var bytes: [UInt8] = []
+        /// What is kept until the client has taken it.
+        var pieces: [StreamPiece] = []
         var wasFull = false
         var isEnded = false
         var writeCount = 0
@@ -163,9 +185,12 @@ final class FakeStream: WatchOutput {
     private let capacity: Int
     private let state = Synchronized<State, LockStrategy>(State())
 
-    init(id: UInt64, capacity: Int) {
+    private let onWrite: @Sendable () -> Void
+
+    init(id: UInt64, capacity: Int, onWrite: @escaping @Sendable () -> Void = {}) {
         self.id = id
         self.capacity = capacity
+        self.onWrite = onWrite
     }
 
     var isEnded: Bool { state.read { $0.isEnded } }
@@ -173,7 +198,8 @@ final class FakeStream: WatchOutput {
     var text: String { String(decoding: state.read { $0.bytes }, as: UTF8.self) }
 
     func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult {
-        state.write { state in
+        onWrite()
+        return state.write { state in
             state.writeCount += 1
             guard !state.isEnded else {
                 return .gone
@@ -187,6 +213,22 @@ final class FakeStream: WatchOutput {
         }
     }
 
+    func write(_ piece: StreamPiece) -> ResponseStream.WriteResult {
+        let result = write(piece.bytes)
+        if result == .accepted {
+            state.write { $0.pieces.append(piece) }
+        }
+        return result
+    }
+
+    func end(with bytes: [UInt8]) {
+        state.write { state in
+            guard !state.isEnded else { return }
+            state.bytes += bytes
+            state.isEnded = true
+        }
+    }
+
     func end() {
         state.write { $0.isEnded = true }
     }
@@ -196,6 +238,7 @@ final class FakeStream: WatchOutput {
         state.write { state in
             defer {
                 state.bytes = []
+                state.pieces = []
                 state.wasFull = false
             }
             return (state.bytes, state.wasFull)

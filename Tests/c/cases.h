@@ -50,6 +50,7 @@ extern const test_case head_cases[];
 extern const test_case lines_cases[];
 extern const test_case steps_cases[];
 extern const test_case stream_cases[];
+extern const test_case pieces_cases[];
 extern const test_case stream_end_cases[];
 
 #endif

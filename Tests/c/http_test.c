@@ -656,6 +656,7 @@ int main(int count, char **words) {
         run_all(lines_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(steps_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(stream_cases, mode_name, count > 2 ? words[2] : NULL);
+        run_all(pieces_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(stream_end_cases, mode_name, count > 2 ? words[2] : NULL);
     }
     printf(failures == 0 ? "all passed\n" : "%d failures\n", failures);

@@ -8,6 +8,7 @@
 
 atomic_bool producers_react;
 atomic_size_t stream_bound;
+latchkey_http_account *stream_account;
 void (*fill)(producer *p);
 
 static producer producers[PRODUCERS_MAX];
@@ -56,6 +57,7 @@ static void release(void *context) {
 producer *produce(latchkey_http_request *request, uint32_t status) {
     producer *p = &producers[atomic_fetch_add(&producer_count, 1)];
     latchkey_http_stream_options options = {.buffer_bytes_max = atomic_load(&stream_bound),
+                                            .account = stream_account,
                                             .has_room = has_room,
                                             .draining = draining,
                                             .gone = gone,

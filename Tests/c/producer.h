@@ -51,6 +51,9 @@ producer *produce(latchkey_http_request *request, uint32_t status);
 // The bound of the buffers: STREAM_BOUND, unless a test sets another after the start.
 extern atomic_size_t stream_bound;
 
+// What the streams are charged to; NULL, unless a test sets one.
+extern latchkey_http_account *stream_account;
+
 // Called for `/filled` with the producer, before the answer.
 extern void (*fill)(producer *p);
 

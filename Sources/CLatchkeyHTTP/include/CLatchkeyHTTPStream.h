@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "CLatchkeyHTTPAccount.h"
+
 typedef struct latchkey_http_stream latchkey_http_stream;
 
 typedef enum latchkey_http_write {
@@ -59,6 +61,10 @@ typedef struct latchkey_http_stream_options {
     // How many bytes are buffered at most; at least 1. A longer piece is taken, too, but only into
     // an empty buffer.
     size_t buffer_bytes_max;
+    // What is buffered is charged to it. At its bound, pieces of more than
+    // LATCHKEY_HTTP_SHORT_BYTES_MAX bytes are refused: FULL while there are others to send; else
+    // the stream is cut. May be NULL. It must live longer than all streams.
+    latchkey_http_account *account;
     // Whether a part of the body is of no use. Then the server never ends the stream in order,
     // which would make the part look complete: a stop waits for its end as it waits for requests,
     // and cuts it off when the time of latchkey_http_stop() is over.
@@ -94,6 +100,14 @@ void latchkey_http_respond_stream(latchkey_http_request *request, uint32_t statu
 // were accepted, and never mixed. Any thread, also several at once.
 latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *stream, const void *bytes,
                                                size_t count);
+
+// Adds a block, of which no copy is made. The stream has a reference of its own until it is sent.
+latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *stream,
+                                                     latchkey_http_block *block);
+
+// Ends the stream behind a last short piece, which is taken though the buffer, or the account, is
+// full. Nothing happens if the stream has ended before. Any thread.
+void latchkey_http_stream_end_with(latchkey_http_stream *stream, const void *bytes, size_t count);
 
 // Ends the stream after what is buffered. Later writes are answered GONE. Any thread, more than
 // once if you like.

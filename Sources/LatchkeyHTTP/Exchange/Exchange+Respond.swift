@@ -16,16 +16,19 @@ extension Exchange {
     /// - Parameters:
     ///   - status: from 200 to 599.
     ///   - body: taken over.
+    ///   - budget: was charged with the body's length, which it gets back; nil for a body that is
+    ///     not charged.
     ///   - closes: whether the connection is closed afterwards.
     ///   - fields: adds the header fields. If one of them is not valid, the answer becomes a 500.
     @inlinable
     package func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
+        budget: AnswerBudget? = nil,
         closes: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
-        var collected = unsafe ResponseFields(request, begin(body))
+        var collected = unsafe ResponseFields(request, begin(body, budget))
         guard collected.areValid else {
             unsafe latchkey_http_respond(request, 500, nil, closes)
             return
@@ -36,7 +39,7 @@ extension Exchange {
 
     /// Begins an answer with this body: a short one in the memory of its connection.
     @usableFromInline
-    func begin(_ body: consuming ResponseBody) -> ResponseStart {
+    func begin(_ body: consuming ResponseBody, _ budget: AnswerBudget?) -> ResponseStart {
         switch body {
         case .none:
             return unsafe beginShort(nil, 0)
@@ -47,31 +50,63 @@ extension Exchange {
         case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
             return unsafe beginShort(memory.baseAddress, memory.count)
         case .text(let text):
+            budget?.giveBack(text.utf8CodeUnitCount)
             return unsafe ResponseStart(
                 latchkey_http_response_create(text.utf8Start, text.utf8CodeUnitCount, nil, nil)
             )
         case .bytes(let bytes):
             return unsafe bytes.withUnsafeBytes { memory in
                 unsafe ResponseStart(
-                    latchkey_http_response_create_copy(memory.baseAddress, memory.count)
+                    latchkey_http_response_create_charged(
+                        memory.baseAddress,
+                        memory.count,
+                        budget?.account
+                    )
                 )
             }
         case .owned(let memory, let owner):
-            return unsafe ResponseStart(
-                latchkey_http_response_create(
-                    memory.baseAddress,
-                    memory.count,
-                    { unsafe Unmanaged<AnyObject>.fromOpaque($0.unsafelyUnwrapped).release() },
-                    Unmanaged.passRetained(owner).toOpaque()
-                )
-            )
+            var part = unsafe latchkey_http_bytes(memory)
+            return unsafe begin(&part, 1, memory.count, owner, budget)
+        case .parts(let parts, let owner):
+            let count = unsafe parts.reduce(0) { $0 + $1.count }
+            let list = unsafe parts.map { unsafe latchkey_http_bytes($0) }
+            return unsafe begin(list, parts.count, count, owner, budget)
         }
+    }
+
+    /// Begins an answer with this body in parts, which the owner keeps.
+    private func begin(
+        _ parts: UnsafePointer<latchkey_http_bytes>,
+        _ partCount: Int,
+        _ byteCount: Int,
+        _ owner: AnyObject,
+        _ budget: AnswerBudget?
+    ) -> ResponseStart {
+        unsafe ResponseStart(
+            latchkey_http_response_create_parts(
+                parts,
+                partCount,
+                { unsafe Unmanaged<AnyObject>.fromOpaque($0.unsafelyUnwrapped).release() },
+                Unmanaged.passRetained(owner).toOpaque(),
+                budget?.account,
+                budget == nil ? 0 : byteCount
+            )
+        )
     }
 
     private static var shortBytesMax: Int { Int(LATCHKEY_HTTP_SHORT_BYTES_MAX) }
 
     private func beginShort(_ body: UnsafeRawPointer?, _ count: Int) -> ResponseStart {
         unsafe latchkey_http_short_begin(request, body, count) ? .short : .failed
+    }
+}
+
+extension latchkey_http_bytes {
+    fileprivate init(_ memory: UnsafeRawBufferPointer) {
+        unsafe self.init(
+            bytes: memory.baseAddress?.assumingMemoryBound(to: CChar.self),
+            count: memory.count
+        )
     }
 }
 

@@ -13,6 +13,21 @@ package enum ResponseBody {
     /// place, and unchanged, as long as it lives. But see ``copiedBytesMax``.
     case owned(UnsafeRawBufferPointer, owner: AnyObject)
 
+    /// The bytes of all parts, of which there is at least one, in a row.
+    ///
+    /// Not copied, as those of ``owned(_:owner:)``.
+    case parts([UnsafeRawBufferPointer], owner: AnyObject)
+
+    package var count: Int {
+        switch self {
+        case .none: 0
+        case .text(let text): text.utf8CodeUnitCount
+        case .bytes(let bytes): bytes.count
+        case .owned(let bytes, _): bytes.count
+        case .parts(let parts, _): unsafe parts.reduce(0) { $0 + $1.count }
+        }
+    }
+
     /// Owned bytes are copied after all, if there are no more than this.
     ///
     /// To retain and release an object that several threads answer with moves its count between

@@ -14,7 +14,7 @@ import CLatchkeyHTTP
 @safe
 package final class ResponseStream: @unchecked Sendable {
     package enum WriteResult: Sendable {
-        /// The piece was copied and will be sent behind the earlier ones.
+        /// The piece was taken and will be sent behind the earlier ones.
         case accepted
         /// Nothing was taken. ``Events/hasRoom`` is called when the buffer has room for the piece.
         case full
@@ -78,18 +78,30 @@ package final class ResponseStream: @unchecked Sendable {
     /// Sends this piece, whole and unmixed with others, or says why not.
     package func write(_ bytes: RawSpan) -> WriteResult {
         guard let stream = unsafe stream else { return .gone }
-        let result = unsafe bytes.withUnsafeBytes {
-            unsafe latchkey_http_stream_write(stream, $0.baseAddress, $0.count)
-        }
-        switch result {
-        case LATCHKEY_HTTP_WRITE_ACCEPTED: return .accepted
-        case LATCHKEY_HTTP_WRITE_FULL: return .full
-        default: return .gone
-        }
+        return WriteResult(
+            unsafe bytes.withUnsafeBytes {
+                unsafe latchkey_http_stream_write(stream, $0.baseAddress, $0.count)
+            }
+        )
+    }
+
+    /// Sends this piece without a copy.
+    package func write(_ piece: StreamPiece) -> WriteResult {
+        guard let stream = unsafe stream, let block = unsafe piece.block else { return .gone }
+        return WriteResult(unsafe latchkey_http_stream_write_block(stream, block))
     }
 
     package func write(_ bytes: [UInt8]) -> WriteResult {
         unsafe write(bytes.span.bytes)
+    }
+
+    /// Ends the stream behind a last short piece, which is taken though the buffer is full.
+    package func end(with bytes: [UInt8]) {
+        if let stream = unsafe stream {
+            unsafe bytes.withUnsafeBytes {
+                unsafe latchkey_http_stream_end_with(stream, $0.baseAddress, $0.count)
+            }
+        }
     }
 
     /// Ends the stream after what is buffered.
@@ -107,11 +119,13 @@ extension ResponseStream {
     fileprivate static func make(
         _ events: Events,
         bufferBytesMax: Int,
+        budget: AnswerBudget?,
         isWhole: Bool
     ) -> (ResponseStream, response: OpaquePointer?) {
         let made = ResponseStream(events)
         var options = unsafe latchkey_http_stream_options()
         unsafe options.buffer_bytes_max = max(1, bufferBytesMax)
+        unsafe options.account = budget?.account
         unsafe options.is_whole = isWhole
         unsafe options.has_room = { context in
             let stream = unsafe ResponseStream.from(context)
@@ -144,6 +158,16 @@ extension ResponseStream {
     }
 }
 
+extension ResponseStream.WriteResult {
+    init(_ result: latchkey_http_write) {
+        switch result {
+        case LATCHKEY_HTTP_WRITE_ACCEPTED: self = .accepted
+        case LATCHKEY_HTTP_WRITE_FULL: self = .full
+        default: self = .gone
+        }
+    }
+}
+
 extension ResponseStream.End {
     init(_ reason: latchkey_http_stream_reason) {
         switch reason {
@@ -165,6 +189,9 @@ extension Exchange {
     ///   - status: neither 204 nor 304.
     ///   - events: what the producer is told.
     ///   - bufferBytesMax: how many bytes are buffered at most.
+    ///   - budget: is charged with what is buffered. At its bound, long pieces are refused: with
+    ///     ``ResponseStream/WriteResult/full`` while there are others to send; else the stream is
+    ///     cut.
     ///   - isWhole: whether a part of the body is of no use. A server that stops then waits for the
     ///     end of the stream, as for a request, and cuts it off when its time is over.
     ///   - fields: adds the header fields. If one of them is not valid, the answer becomes a 500.
@@ -174,12 +201,14 @@ extension Exchange {
         _ status: HTTPStatus,
         streaming events: ResponseStream.Events,
         bufferBytesMax: Int = ResponseStream.bufferBytesMax,
+        budget: AnswerBudget? = nil,
         isWhole: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) -> ResponseStream {
         let (made, response) = unsafe ResponseStream.make(
             events,
             bufferBytesMax: bufferBytesMax,
+            budget: budget,
             isWhole: isWhole
         )
         guard let response = unsafe response, let stream = unsafe made.stream else {

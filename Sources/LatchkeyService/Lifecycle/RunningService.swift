@@ -39,10 +39,8 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
-        let metrics = RequestMetrics(
-            registry,
-            sendsServerTiming: configuration.sendsServerTiming
-        )
+        let answers = AnswerBudget(byteCountMax: configuration.answerByteCountMax)
+        let metrics = RequestMetrics(registry, configuration, answers)
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
@@ -50,7 +48,8 @@ package final class RunningService: Sendable {
         let watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
-            counters: WatchCounters(registry)
+            counters: WatchCounters(registry),
+            answers: answers
         )
         var limited = configuration
         limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
@@ -92,6 +91,7 @@ package final class RunningService: Sendable {
         meters.register(in: registry)
         ServiceMetrics.register(
             server: server,
+            answers: answers,
             usage: usage,
             evictor: evictor,
             expiries: expiries,
@@ -230,6 +230,20 @@ private struct StoreRouteMaker: StrategyVisitor {
             stores,
             ShadowSampler(interval: configuration.shadowInterval),
             nanoseconds: { latchkey_system_nanoseconds() }
+        )
+    }
+}
+
+extension RequestMetrics {
+    fileprivate init(
+        _ registry: MetricRegistry,
+        _ configuration: ServiceConfiguration,
+        _ answers: AnswerBudget
+    ) {
+        self.init(
+            registry,
+            sendsServerTiming: configuration.sendsServerTiming,
+            answers: answers
         )
     }
 }

@@ -32,6 +32,8 @@ package struct ServiceConfiguration: Sendable {
     package var idempotency = IdempotencyLimits()
     /// How many exports are sent at the same time.
     package var exportCountMax = 8
+    /// How many bytes the bodies of all unsent answers hold.
+    package var answerByteCountMax = 256 * 1024 * 1024
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -126,6 +128,15 @@ extension ServiceConfiguration: Configurable {
             \.exportCountMax,
             1...65_536,
             "The number of exports that are sent at the same time. Further ones get status 503."
+        ),
+        .integer(
+            "answer-bytes",
+            \.answerByteCountMax,
+            1_048_576...1_099_511_627_776,
+            unit: .bytes,
+            "The maximum number of bytes that unsent answers hold: of clients that read slowly or "
+                + "not at all. Beyond it, requests with long answers get status 503, and streams "
+                + "are cut. Answers of up to 256 bytes do not count."
         ),
         Setting(
             "allowed-host",

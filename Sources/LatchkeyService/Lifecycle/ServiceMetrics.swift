@@ -44,6 +44,18 @@ enum ServiceMetrics {
         .counter,
         help: "Lines of the log dropped because of a slow reader or a failed write."
     )
+    private static let answerBytes = MetricFamily(
+        "latchkey_answer_bytes",
+        .gauge,
+        help: "Bytes that unsent answers hold.",
+        unit: "bytes"
+    )
+    private static let answerBytesMax = MetricFamily(
+        "latchkey_answer_max_bytes",
+        .gauge,
+        help: "The most bytes that unsent answers may hold.",
+        unit: "bytes"
+    )
     private static let properties = MetricFamily(
         "latchkey_store_properties",
         .gauge,
@@ -73,6 +85,7 @@ enum ServiceMetrics {
 
     static func register(
         server: HTTPServer,
+        answers: AnswerBudget,
         usage: @escaping @Sendable () -> StoreUsage,
         evictor: Evictor,
         expiries: ExpiryQueue,
@@ -100,6 +113,12 @@ enum ServiceMetrics {
                 writer.begin(family)
                 writer.sample(.none, count)
             }
+        }
+        registry.collect([answerBytes, answerBytesMax]) { writer in
+            writer.begin(answerBytes)
+            writer.sample(.none, UInt64(answers.byteCount))
+            writer.begin(answerBytesMax)
+            writer.sample(.none, UInt64(answers.byteCountMax))
         }
         registry.collect([logDropped]) { writer in
             writer.begin(logDropped)

@@ -54,6 +54,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case compareNotAvailable = "compare-not-available"
     case compareFailed = "compare-failed"
     case tooManyExports = "too-many-exports"
+    case tooManyAnswers = "too-many-answers"
     case profilingOff = "profiling-off"
     case tooManyProfiles = "too-many-profiles"
 
@@ -91,7 +92,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareFailed: 500
         case .fetchFailed: 502
         case .tooManyOperations: 503
-        case .tooManyExports, .tooManyProfiles: 503
+        case .tooManyExports, .tooManyAnswers, .tooManyProfiles: 503
         }
     }
 
@@ -146,6 +147,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .compareNotAvailable: "This program makes no comparisons."
         case .compareFailed: "The comparison did not succeed."
         case .tooManyExports: "There are too many exports."
+        case .tooManyAnswers: "Too many answers wait for clients that read slowly."
         case .profilingOff: "The service does not profile."
         case .tooManyProfiles: "There are too many profiles."
         }
@@ -277,6 +279,8 @@ package enum Problem: String, CaseIterable, Sendable {
             "The detail says what went wrong."
         case .tooManyExports:
             "Try again after the time in Retry-After, or raise --max-exports."
+        case .tooManyAnswers:
+            "Nothing was changed. Try again after the time in Retry-After, or raise --answer-bytes."
         case .profilingOff:
             "Start the service with --profile, or with LATCHKEY_PROFILE=true."
         case .tooManyProfiles:
@@ -291,7 +295,7 @@ package enum Problem: String, CaseIterable, Sendable {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
             .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
-            .tooManyExports, .tooManyProfiles:
+            .tooManyExports, .tooManyAnswers, .tooManyProfiles:
             1
         default: nil
         }

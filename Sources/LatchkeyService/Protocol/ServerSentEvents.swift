@@ -59,7 +59,12 @@ extension ServiceRequest {
             receivedByteCount: exchange.body.count,
             sentByteCount: 0
         )
-        return exchange.respond(.ok, streaming: events, bufferBytesMax: bufferBytesMax) { answer in
+        return exchange.respond(
+            .ok,
+            streaming: events,
+            bufferBytesMax: bufferBytesMax,
+            budget: series.answers
+        ) { answer in
             answer.add("Content-Type", "text/event-stream")
             answer.mustBeRevalidated()
             // Keeps nginx from collecting the events.

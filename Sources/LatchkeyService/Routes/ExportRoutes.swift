@@ -25,6 +25,7 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
 
     private func export(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix", "revision"])
+        try request.checkAnswerRoom()
         let prefix = OwnedBytes(try ServiceRequest.prefix(query["prefix"]))
         let revision = try query["revision"].map { (text) throws(RequestFailure) in
             try Self.revision(text)
@@ -133,6 +134,7 @@ final class ExportQueue: Sendable {
         let stream = request.exchange.respond(
             .ok,
             streaming: export.events,
+            budget: series.answers,
             isWhole: true
         ) { answer in
             answer.add("Content-Type", "application/x-ndjson")

@@ -11,7 +11,7 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
     let store: Store
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/properties", statuses: [200, 400]) {
+        table.add(.get, "/v1/properties", statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in
             try list(request)
@@ -67,8 +67,8 @@ private enum Cursor {
 }
 
 extension Page {
-    fileprivate func json(includesValues: Bool) -> [UInt8] {
-        var json = JSONWriter()
+    fileprivate func json(includesValues: Bool) -> JSONWriter {
+        var json = JSONWriter(refersToValues: true)
         json.object { page in
             page.member("revision", revision)
             page.array("properties") { list in
@@ -79,7 +79,7 @@ extension Page {
                         member.member("created", property.created)
                         member.ttl(until: property.expiry, at: time)
                         if includesValues {
-                            unsafe member.member("value", rawJSON: property.valueBytes)
+                            member.member("value", valueOf: property)
                         }
                     }
                 }
@@ -88,6 +88,6 @@ extension Page {
                 page.member("next", unsafe Cursor.text(last.nameBytes))
             }
         }
-        return json.bytes
+        return json
     }
 }

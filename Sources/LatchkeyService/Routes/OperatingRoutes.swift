@@ -106,7 +106,7 @@ struct OperatingRoutes: Sendable {
     private func metrics(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
         let format = ExpositionFormat(accept: request.exchange.headers(named: "accept"))
-        request.respond(.ok, body: .bytes(registry.text(format))) { answer in
+        request.respond(.ok, body: .bytes(registry.text(format)), bound: .none) { answer in
             answer.add("Content-Type", format.contentType)
             answer.add("Vary", "Accept")
             answer.mustBeRevalidated()

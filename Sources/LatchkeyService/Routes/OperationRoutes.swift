@@ -23,10 +23,12 @@ struct OperationRoutes: Sendable {
         ) { request, _ throws(RequestFailure) in
             try submit(request)
         }
-        table.add(.get, all, statuses: [200, 400]) { request, _ throws(RequestFailure) in
+        table.add(.get, all, statuses: [200, 400, 503]) { request, _ throws(RequestFailure) in
             try list(request)
         }
-        table.add(.get, one, statuses: [200, 400, 404]) { request, match throws(RequestFailure) in
+        table.add(.get, one, statuses: [200, 400, 404, 503]) {
+            request,
+            match throws(RequestFailure) in
             try request.noQuery()
             guard let operation = operations.operation(try id(match)) else {
                 throw RequestFailure(.operationNotFound)
@@ -42,10 +44,11 @@ struct OperationRoutes: Sendable {
             }
             request.respond(operation, .accepted)
         }
-        table.add(.get, "\(one)/events", statuses: [200, 400, 404]) {
+        table.add(.get, "\(one)/events", statuses: [200, 400, 404, 503]) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
+            try request.checkAnswerRoom()
             let id = try id(match)
             guard operations.operation(id) != nil else {
                 throw RequestFailure(.operationNotFound)
@@ -56,6 +59,7 @@ struct OperationRoutes: Sendable {
 
     private func submit(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
+        try request.checkAnswerRoom()
         try request.jsonBody(depthMax: depthMax)
         let body = OperationBody(fetching: fetching, canCompare: canCompare)
         let (plans, isList) = try unsafe request.exchange.body.withUnsafeBytes {

@@ -39,10 +39,7 @@ final class OperationStream: Sendable {
         let stream = request.respond(
             events: ResponseStream.Events(
                 hasRoom: { events.write(to: $0) },
-                draining: { stream in
-                    _ = stream.write(ServerSentEvents.close)
-                    stream.end()
-                },
+                draining: { $0.end(with: ServerSentEvents.close) },
                 gone: { _, _ in events.end() }
             )
         )

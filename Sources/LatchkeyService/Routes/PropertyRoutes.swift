@@ -83,6 +83,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     }
 
     private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        try request.checkAnswerRoom()
         let ttl = try request.ttl()
         let name = try request.name(match.capture)
         let conditions = try request.conditions()

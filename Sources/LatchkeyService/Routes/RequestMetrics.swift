@@ -37,9 +37,11 @@ struct RequestMetrics: Sendable {
     private let receivedBytes: Counter
     private let sentBytes: Counter
     private let sendsServerTiming: Bool
+    private let answers: AnswerBudget
 
-    init(_ registry: MetricRegistry, sendsServerTiming: Bool) {
+    init(_ registry: MetricRegistry, sendsServerTiming: Bool, answers: AnswerBudget) {
         self.registry = registry
+        self.answers = answers
         self.sendsServerTiming = sendsServerTiming
         receivedBytes = registry.counter(Self.received)
         sentBytes = registry.counter(Self.sent)
@@ -59,7 +61,8 @@ struct RequestMetrics: Sendable {
             ),
             receivedBytes: receivedBytes,
             sentBytes: sentBytes,
-            sendsServerTiming: sendsServerTiming
+            sendsServerTiming: sendsServerTiming,
+            answers: answers
         )
         return RequestSeries(counters)
     }
@@ -82,6 +85,9 @@ struct RequestSeries: Sendable {
     var sendsServerTiming: Bool {
         unsafe counters._withUnsafeGuaranteedRef { $0.sendsServerTiming }
     }
+
+    /// What unsent answers hold.
+    var answers: AnswerBudget { unsafe counters._withUnsafeGuaranteedRef { $0.answers } }
 
     /// Counts a request before its answer is sent.
     func record(
@@ -113,6 +119,7 @@ struct RequestSeries: Sendable {
 
 private final class RequestCounters: Sendable {
     let sendsServerTiming: Bool
+    let answers: AnswerBudget
     private let statuses: [UInt16]
     /// One counter for each status, and one for all other statuses.
     private let counts: [Counter]
@@ -126,8 +133,10 @@ private final class RequestCounters: Sendable {
         durations: Histogram,
         receivedBytes: Counter,
         sentBytes: Counter,
-        sendsServerTiming: Bool
+        sendsServerTiming: Bool,
+        answers: AnswerBudget
     ) {
+        self.answers = answers
         self.statuses = statuses
         self.counts = counts
         self.durations = durations

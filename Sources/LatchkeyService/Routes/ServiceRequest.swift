@@ -1,4 +1,5 @@
 internal import LatchkeyHTTP
+internal import LatchkeyStore
 
 /// A request that the service handles: its HTTP exchange, and the ways to answer it.
 ///
@@ -18,11 +19,24 @@ struct ServiceRequest: Sendable {
     }
 
     /// Answers the request, whose bytes are gone afterwards.
+    ///
+    /// - Parameters:
+    ///   - status: The status.
+    ///   - body: The body. A long one is charged to the budget of unsent answers.
+    ///   - bound: What happens to a long body beyond the budget. By default, a read is refused:
+    ///     nothing was changed.
+    ///   - fields: Adds the header fields.
     func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
+        bound: AnswerBound = .refusesReads,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
+        let budget = body.count > ResponseBody.copiedBytesMax ? series.answers : nil
+        if let budget, !charge(body.count, to: budget, status, bound) {
+            fail(.tooManyAnswers)
+            return
+        }
         series.record(
             status,
             startedNanoseconds: exchange.startedNanoseconds,
@@ -32,7 +46,7 @@ struct ServiceRequest: Sendable {
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
         let keptBody = keeper == nil ? [] : body.copied
         var keptFields: [ResponseField]?
-        exchange.respond(status, body: body) { answer in
+        exchange.respond(status, body: body, budget: budget) { answer in
             if keeper == nil {
                 fields(&answer)
             } else {
@@ -45,8 +59,43 @@ struct ServiceRequest: Sendable {
         keeper?.keep(status, fields: keptFields, body: keptBody)
     }
 
+    private func charge(
+        _ count: Int,
+        to budget: AnswerBudget,
+        _ status: HTTPStatus,
+        _ bound: AnswerBound
+    ) -> Bool {
+        let isRefusable =
+            switch bound {
+            case .refuses: true
+            case .refusesReads: status == .ok && exchange.method == .get
+            case .none: false
+            }
+        guard isRefusable else {
+            budget.add(count)
+            return true
+        }
+        return budget.charge(count)
+    }
+
+    /// Refuses a request, before it changes anything, if its answer could be long and there is no
+    /// room for one.
+    func checkAnswerRoom() throws(RequestFailure) {
+        if series.answers.isFull {
+            throw RequestFailure(.tooManyAnswers)
+        }
+    }
+
+    func respond(json: JSONWriter, bound: AnswerBound = .refusesReads) {
+        respond(json: json.body, bound: bound)
+    }
+
     func respond(json: [UInt8]) {
-        respond(.ok, body: .bytes(json)) { answer in
+        respond(json: .bytes(json), bound: .refusesReads)
+    }
+
+    private func respond(json: consuming ResponseBody, bound: AnswerBound) {
+        respond(.ok, body: json, bound: bound) { answer in
             answer.add("Content-Type", "application/json")
             answer.mustBeRevalidated()
         }
@@ -83,6 +132,16 @@ struct ServiceRequest: Sendable {
     }
 }
 
+/// What happens to a long answer for which the budget of unsent answers has no room.
+enum AnswerBound {
+    /// A successful answer to `GET` is refused, no other.
+    case refusesReads
+    /// It is refused. Only where nothing was changed.
+    case refuses
+    /// It is sent.
+    case none
+}
+
 /// An error that a request is answered with.
 struct RequestFailure: Error {
     let problem: Problem
@@ -104,21 +163,13 @@ extension ResponseFields {
 }
 
 extension ResponseBody {
-    var count: Int {
-        switch self {
-        case .none: 0
-        case .text(let text): text.utf8CodeUnitCount
-        case .bytes(let bytes): bytes.count
-        case .owned(let bytes, _): bytes.count
-        }
-    }
-
     var copied: [UInt8] {
         switch self {
         case .none: []
         case .text(let text): Array(Bytes(text))
         case .bytes(let bytes): bytes
         case .owned(let bytes, _): unsafe Array(bytes)
+        case .parts(let parts, _): unsafe parts.flatMap { unsafe Array($0) }
         }
     }
 }

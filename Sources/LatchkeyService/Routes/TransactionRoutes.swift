@@ -19,12 +19,13 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
 
     private func transact(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
+        try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
         try request.commit(.transaction(transaction), to: store) { decision in
             if let commit = request.committed(decision) {
-                var json = JSONWriter()
+                var json = JSONWriter(refersToValues: true)
                 json.transaction(transaction, commit)
-                request.respond(json: json.bytes)
+                request.respond(json: json, bound: commit.isEmpty ? .refuses : .none)
             }
         }
     }

@@ -56,8 +56,8 @@ struct ChangePage {
         changes.append((commit, effects))
     }
 
-    var json: [UInt8] {
-        var json = JSONWriter()
+    var json: JSONWriter {
+        var json = JSONWriter(refersToValues: true)
         json.object { page in
             page.member("revision", latest)
             page.array("changes") { list in
@@ -68,7 +68,7 @@ struct ChangePage {
             page.member("next", next)
             page.member("hasMore", next < latest)
         }
-        return json.bytes
+        return json
     }
 
     private static func write(
@@ -96,7 +96,7 @@ struct ChangePage {
         unsafe json.member("name", utf8: effect.nameBytes)
         if let property = effect.property {
             json.member("created", property.created)
-            unsafe json.member("value", rawJSON: property.valueBytes)
+            json.member("value", valueOf: property)
             // What was left at the time of the commit, which stands beside it.
             json.ttl(until: property.expiry, at: commit.time)
         } else if effect.kind == .delete {

@@ -44,6 +44,12 @@ struct EventBatch {
         close()
     }
 
+    /// Says that the effects before this index of the commit behind `previous` were looked at.
+    mutating func stop(before index: Int, after previous: Revision) {
+        close()
+        end = WatchPlace(revision: previous, effectCount: index)
+    }
+
     /// Gives the last event the id of the place behind it.
     mutating func close() {
         if isOpen {

@@ -12,7 +12,7 @@ struct HistoryRoutes: Sendable {
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/changes", statuses: [200, 400, 410]) {
+        table.add(.get, "/v1/changes", statuses: [200, 400, 410, 503]) {
             request,
             _ throws(RequestFailure) in
             try changes(request)

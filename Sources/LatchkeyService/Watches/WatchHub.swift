@@ -41,13 +41,16 @@ final class WatchHub: Sendable {
     private let count = Atomic<Int>(0)
 
     /// Starts the thread, which takes over the caller's signal mask.
-    init(journal: Journal, limits: WatchLimits, counters: WatchCounters) {
+    init(journal: Journal, limits: WatchLimits, counters: WatchCounters, answers: AnswerBudget) {
         self.limits = limits
         let thread = Thread { [self] in
             let pump = WatchPump(
                 journal: journal,
                 keepAliveNanoseconds: UInt64(limits.keepAlive.wholeNanoseconds),
                 counters: counters,
+                answers: answers,
+                processorCount: ProcessInfo.processInfo.activeProcessorCount,
+                nanoseconds: { latchkey_system_nanoseconds() },
                 arm: { [self] revision in
                     journal.whenReached(revision) { [self] in post(.journalMoved) }
                 }

@@ -6,11 +6,12 @@ extension WatchPump {
     /// Sends the live watchers the commits behind the position.
     ///
     /// - Returns: Whether there were any.
-    func deliver() -> Bool {
+    func deliver(_ now: UInt64) -> Bool {
         let target = journal.last
         guard position < target else {
             return false
         }
+        defer { pace.endRound(now, nanoseconds()) }
         while position < target {
             let reading = journal.commits(after: position, countMax: Self.commitCountMax)
             guard case .commits(let commits) = reading, let last = commits.last else {
@@ -21,8 +22,21 @@ extension WatchPump {
         }
         let arrived = ahead.filter { $0.place.latest <= position }
         ahead.removeAll { $0.place.latest <= position }
-        behind += arrived
+        for watcher in arrived {
+            behind.append(watcher)
+        }
+        endLostStates()
         return true
+    }
+
+    /// Ends the streams that keep a state whose changes are lost, and whose clients do not read.
+    private func endLostStates() {
+        guard !holding.isEmpty else { return }
+        let oldest = journal.oldest
+        let lost = holding.values.filter { ($0.state?.snapshot.revision ?? oldest) < oldest }
+        for watcher in lost {
+            end(watcher)
+        }
     }
 
     /// The journal has dropped what the live watchers have not got.
@@ -79,99 +93,119 @@ extension WatchPump {
         let batch = group.batch
         group.batch.removeAll()
         guard !batch.isEmpty else { return }
+        let piece = WatchPiece(batch, answers)
         for watcher in group.watchers.reversed() {
-            let result = send(batch, to: watcher)
+            let result = send(piece, to: watcher)
             if result != .accepted {
                 audience.remove(watcher)
-                watcher.place = batch.start
+                watcher.place = piece.start
             }
         }
     }
 
-    private func send(_ batch: EventBatch, to watcher: Watcher) -> ResponseStream.WriteResult {
-        let result = watcher.output.write(batch.bytes)
+    private func send(_ piece: WatchPiece, to watcher: Watcher) -> ResponseStream.WriteResult {
+        guard let bytes = piece.bytes else {
+            return .accepted
+        }
+        pace.work.add(bytes.count)
+        let result = watcher.output.write(bytes)
         if result == .accepted {
-            watcher.place = batch.end
-            watcher.idPlace = batch.end
-            counters.events.add(UInt64(batch.eventCount))
+            watcher.place = piece.end
+            watcher.idPlace = piece.end
+            counters.events.add(UInt64(piece.eventCount))
         }
         watcher.isFull = result == .full
         return result
     }
 
-    /// Gives each watcher that can be served its turn.
-    func serve() {
-        let turns = behind
-        behind = []
-        for watcher in turns where !watcher.isOver {
-            serve(watcher)
+    /// Gives watchers that can be served their turns, until the time of a slice is over.
+    ///
+    /// A live watcher that was full has its turn here, too.
+    func serve(_ now: UInt64) {
+        let end = now + WatchPace.sliceNanoseconds
+        while let watcher = behind.popFirst() {
+            if !watcher.isOver {
+                serve(watcher)
+            }
+            guard nanoseconds() < end else { break }
         }
+        if behind.isEmpty {
+            pieces.removeAll()
+        }
+        pace.endSlice(now, nanoseconds())
     }
 
     private func serve(_ watcher: Watcher) {
         if watcher.state != nil, !sendState(watcher) {
             return
         }
-        for _ in 0..<Self.pieceCountMax {
-            let here = WatchPlace(revision: position)
-            guard watcher.place < here else {
-                if watcher.place == here {
-                    audience.add(watcher)
-                } else {
-                    ahead.append(watcher)
-                }
-                return
-            }
-            guard catchUp(watcher) else {
-                return
-            }
+        let here = WatchPlace(revision: position)
+        guard watcher.place >= here || catchUp(watcher) else {
+            return
         }
-        behind.append(watcher)
+        if watcher.place < here {
+            behind.append(watcher)
+        } else if watcher.place == here {
+            audience.add(watcher)
+        } else {
+            ahead.append(watcher)
+        }
     }
 
-    /// Sends a watcher some commits behind its place.
+    /// Sends a watcher a piece behind its place.
     ///
     /// - Returns: Whether it can be sent more.
     private func catchUp(_ watcher: Watcher) -> Bool {
-        let start = watcher.place
-        let count = min(Int(position - start.revision), Self.commitCountMax)
-        let reading = journal.commits(after: start.revision, countMax: count)
-        guard case .commits(let commits) = reading else {
+        let piece = pieces.piece(watcher.filter, at: watcher.place, nanoseconds()) {
+            makePiece(watcher.filter, behind: watcher.place).map { WatchPiece($0, answers) }
+        }
+        guard let piece else {
             end(watcher)
             return false
         }
-        let time = clock.now()
-        var batch = EventBatch(at: start)
-        for commit in commits {
-            let previous = commit.revision - 1
-            let sentCount = previous == start.revision ? start.effectCount : 0
-            for (index, effect) in commit.effects.enumerated() where index >= sentCount {
-                guard unsafe watcher.filter.matches(effect.nameBytes) else { continue }
-                if batch.isFull, !flush(&batch, to: watcher) {
-                    return false
-                }
-                batch.add(
-                    EventText.effect(effect, commit.revision, at: time),
-                    index,
-                    after: previous
-                )
-            }
-            batch.endCommit(commit.revision)
-        }
-        guard flush(&batch, to: watcher) else {
+        guard send(piece, to: watcher) == .accepted else {
             return false
         }
-        watcher.place = batch.end
+        watcher.place = piece.end
         return true
     }
 
-    private func flush(_ batch: inout EventBatch, to watcher: Watcher) -> Bool {
-        batch.close()
-        guard batch.isEmpty || send(batch, to: watcher) == .accepted else {
-            return false
+    /// The events that follow a place which is before the position: as many as one piece has.
+    ///
+    /// - Returns: nil if the journal does not hold them.
+    private func makePiece(_ filter: WatchFilter, behind start: WatchPlace) -> EventBatch? {
+        let time = clock.now()
+        var batch = EventBatch(at: start)
+        var effectCount = 0
+        while batch.end.revision < position {
+            let place = batch.end
+            guard
+                case .commits(let commits) = journal.commits(
+                    after: place.revision,
+                    countMax: min(Int(position - place.revision), Self.commitCountMax)
+                )
+            else { return nil }
+            for commit in commits {
+                let previous = commit.revision - 1
+                let sentCount = previous == start.revision ? start.effectCount : 0
+                for (index, effect) in commit.effects.enumerated() where index >= sentCount {
+                    effectCount += 1
+                    guard effectCount <= Self.effectCountMax else {
+                        batch.stop(before: index, after: previous)
+                        return batch
+                    }
+                    guard unsafe filter.matches(effect.nameBytes) else { continue }
+                    guard !batch.isFull else {
+                        batch.close()
+                        return batch
+                    }
+                    let event = EventText.effect(effect, commit.revision, at: time)
+                    batch.add(event, index, after: previous)
+                }
+                batch.endCommit(commit.revision)
+            }
         }
-        batch.removeAll()
-        return true
+        return batch
     }
 
     /// Sends a watcher more of the current state, and the end of it.
@@ -190,9 +224,12 @@ extension WatchPump {
         let counters = counters
         var result = state.send(
             to: watcher.output,
-            pieceCountMax: Self.pieceCountMax,
+            pieceCountMax: Self.statePieceCountMax,
             at: clock.now()
-        ) { counters.events.add(UInt64($0)) }
+        ) { eventCount, byteCount in
+            counters.events.add(UInt64(eventCount))
+            pace.work.add(byteCount)
+        }
         watcher.state = state
         if result == nil {
             result = watcher.output.write(EventText.ready(revision))
@@ -202,6 +239,9 @@ extension WatchPump {
             }
         }
         watcher.isFull = result == .full
+        if watcher.isFull {
+            holding[watcher.id] = watcher
+        }
         if result == .accepted {
             behind.append(watcher)
         }

@@ -9,25 +9,25 @@ internal import LatchkeyStore
 ///
 /// The pump has a position in the journal. A watcher that has got everything up to there is live:
 /// it stands in the ``WatchAudience``, and a round sends the bytes of a group to all of its
-/// watchers. Every other watcher has a place of its own and is served alone, from the journal,
-/// until it arrives at the position. A watcher whose stream is full waits for room; its place costs
-/// nothing. If the journal does not hold the place any more, its stream ends, and the client's next
-/// connection begins with a gap.
+/// watchers. Every other watcher has a place of its own and is served from the journal, one piece
+/// at a turn, until it arrives at the position. Live watchers come first: the others have the pump for
+/// slices of time, and ``WatchPace`` says when. A watcher whose stream is full waits for room; its
+/// place costs nothing. If the journal does not hold the place any more, its stream ends, and the
+/// client's next connection begins with a gap.
 final class WatchPump {
-    /// The time between two rounds.
-    ///
-    /// It bounds the rounds of a busy store, so that several commits are sent in one piece and a
-    /// writer rarely has to wake the pump. After a quiet time the first commit is sent at once.
-    static let roundNanoseconds: UInt64 = 2_000_000
     /// How many commits are read from the journal at once.
     static let commitCountMax = 256
-    /// How many pieces one watcher is sent before the next one has its turn.
-    static let pieceCountMax = 16
+    /// How many effects are looked at for one piece, whether they match or not.
+    static let effectCountMax = 4096
+    /// How many pieces of the state one watcher is sent before the next one has its turn.
+    static let statePieceCountMax = 4
 
     let journal: Journal
     let counters: WatchCounters
+    let answers: AnswerBudget
     private let keepAliveNanoseconds: UInt64
     let clock: StoreClock
+    let nanoseconds: () -> UInt64
     private let arm: @Sendable (Revision) -> Void
 
     private(set) var watchers: [UInt64: Watcher] = [:]
@@ -38,7 +38,10 @@ final class WatchPump {
     /// Streams that were over before the pump knew of them.
     private var goneEarly: Set<UInt64> = []
     /// Watchers that can be served.
-    var behind: [Watcher] = []
+    var behind = WatchQueue()
+    /// Watchers with full streams that have not got the whole state: each keeps a snapshot.
+    var holding: [UInt64: Watcher] = [:]
+    var pieces = WatchPieces()
     /// Watchers whose place is behind the position: their commits are still to come.
     var ahead: [Watcher] = []
     /// All live watchers have got the commits up to this revision.
@@ -46,26 +49,35 @@ final class WatchPump {
     private var isDraining = false
     /// Whether the journal will call because of the next commit.
     private var isArmed = false
-    private var nextRoundNanoseconds: UInt64 = 0
+    var pace: WatchPace
 
     /// - Parameters:
     ///   - journal: The commits.
     ///   - keepAliveNanoseconds: The time between two keep-alive comments.
     ///   - counters: What is counted.
+    ///   - answers: What unsent answers hold.
     ///   - clock: The store's, for times to live.
+    ///   - processorCount: Those that the service can use.
+    ///   - nanoseconds: The time now, in nanoseconds of the clock of all other calls.
     ///   - arm: Asks for a call of ``journalMoved()`` once the journal has reached a revision.
     init(
         journal: Journal,
         keepAliveNanoseconds: UInt64,
         counters: WatchCounters,
+        answers: AnswerBudget,
         clock: StoreClock = .system,
+        processorCount: Int,
+        nanoseconds: @escaping () -> UInt64,
         arm: @escaping @Sendable (Revision) -> Void
     ) {
         self.journal = journal
         self.keepAliveNanoseconds = keepAliveNanoseconds
         self.counters = counters
+        self.answers = answers
         self.clock = clock
+        self.nanoseconds = nanoseconds
         self.arm = arm
+        pace = WatchPace(processorCount: processorCount)
     }
 
     /// Takes a new watcher.
@@ -133,6 +145,7 @@ final class WatchPump {
     func hasRoom(_ id: UInt64) {
         guard let watcher = watchers[id], watcher.isFull else { return }
         watcher.isFull = false
+        holding[id] = nil
         behind.append(watcher)
     }
 
@@ -153,7 +166,7 @@ final class WatchPump {
     /// Sends what there is, and ends all watchers and waits, now and later.
     func drain(_ now: UInt64) {
         guard !isDraining else { return }
-        nextRoundNanoseconds = now
+        pace.hurry()
         _ = run(now)
         isDraining = true
         for watcher in watchers.values where !watcher.isOver {
@@ -175,18 +188,18 @@ final class WatchPump {
                 }
             }
         }
-        if isWatched, now >= nextRoundNanoseconds {
-            if deliver() {
-                nextRoundNanoseconds = now + Self.roundNanoseconds
-            } else if !isArmed {
+        if isWatched, now >= pace.nextRound {
+            if !deliver(now), !isArmed {
                 isArmed = true
                 arm(position + 1)
             }
         }
-        serve()
-        guard behind.isEmpty else { return now }
-        let round = isWatched && !isArmed ? nextRoundNanoseconds : .max
-        let next = min(round, timers.nextNanoseconds ?? .max)
+        if !behind.isEmpty, now >= pace.nextSlice {
+            serve(now)
+        }
+        let round = isWatched && !isArmed ? pace.nextRound : .max
+        let slice = behind.isEmpty ? .max : pace.nextSlice
+        let next = min(round, slice, timers.nextNanoseconds ?? .max)
         return next == .max ? nil : next
     }
 
@@ -204,8 +217,8 @@ extension WatchPump {
     /// Ends a watcher's stream behind a last event.
     func close(_ watcher: Watcher, with event: [UInt8]) {
         if !watcher.isOver {
-            _ = watcher.output.write(event)
-            end(watcher)
+            leave(watcher)
+            watcher.output.end(with: event)
         }
     }
 
@@ -218,6 +231,7 @@ extension WatchPump {
     private func leave(_ watcher: Watcher) {
         watcher.isOver = true
         watcher.state = nil
+        holding[watcher.id] = nil
         audience.remove(watcher)
         timers.remove(watcher.id, at: watcher.keepAliveTick)
         if let observer = watcher.observer, observers[observer] === watcher {
@@ -243,11 +257,6 @@ extension WatchPump {
     /// older: so a client whose properties change seldom does not lose the history.
     private func keepAlive(_ watcher: Watcher, _ now: UInt64) {
         guard !watcher.isOver else { return }
-        if let state = watcher.state, state.snapshot.revision < journal.oldest {
-            // A client that does not read must not keep the state of a revision that is lost.
-            end(watcher)
-            return
-        }
         scheduleKeepAlive(watcher, now)
         guard watcher.index != nil else { return }
         let place = WatchPlace(revision: position)

@@ -25,6 +25,7 @@ struct WatchRoutes: Sendable {
             request.respond(events: ResponseStream.Events(draining: { _ in }), bufferBytesMax: 1)
             return
         }
+        try request.checkAnswerRoom()
         guard hub.enter() else {
             throw RequestFailure(.tooManyWatchers)
         }

@@ -4,6 +4,9 @@ internal import LatchkeyStore
 /// Where the events of a watcher go: a stream of an answer.
 protocol WatchOutput: Sendable {
     func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult
+    func write(_ piece: StreamPiece) -> ResponseStream.WriteResult
+    /// Ends the stream behind a last piece, which is taken though the stream is full.
+    func end(with bytes: [UInt8])
     func end()
 }
 
@@ -90,7 +93,7 @@ struct WatchState {
         to output: any WatchOutput,
         pieceCountMax: Int,
         at time: Timestamp,
-        sent: (Int) -> Void
+        sent: (_ eventCount: Int, _ byteCount: Int) -> Void
     ) -> ResponseStream.WriteResult? {
         var walk = snapshot.walk(prefix: OwnedBytes(filter.prefix), after: last)
         for _ in 0..<pieceCountMax {
@@ -112,7 +115,7 @@ struct WatchState {
                 return result
             }
             last = unsafe OwnedBytes(copying: property.nameBytes)
-            sent(eventCount)
+            sent(eventCount, bytes.count)
         }
         return .accepted
     }

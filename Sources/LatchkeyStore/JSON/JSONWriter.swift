@@ -2,10 +2,19 @@
 ///
 /// It can insert stored values as the bytes that were sent, which an encoder cannot.
 package struct JSONWriter {
-    package private(set) var bytes: [UInt8] = []
-    private var needsComma = false
+    /// Longer values are worth a reference.
+    package static let copiedByteCountMax = 1024
 
-    package init() {}
+    package private(set) var bytes: [UInt8] = []
+    /// Long values that are not copied: where in ``bytes`` each of them belongs, in order.
+    package private(set) var references: [(offset: Int, property: Property)] = []
+    private var needsComma = false
+    private let refersToValues: Bool
+
+    /// - Parameter refersToValues: Whether long values of properties become ``references``.
+    package init(refersToValues: Bool = false) {
+        self.refersToValues = refersToValues
+    }
 
     package mutating func object(_ members: (inout JSONWriter) -> Void) {
         begin("{")
@@ -39,6 +48,17 @@ package struct JSONWriter {
         key(name)
         separate()
         unsafe bytes.append(contentsOf: value)
+        needsComma = true
+    }
+
+    /// Writes a member with the value of a property.
+    package mutating func member(_ name: String, valueOf property: Property) {
+        guard refersToValues, unsafe property.valueBytes.count > Self.copiedByteCountMax else {
+            unsafe member(name, rawJSON: property.valueBytes)
+            return
+        }
+        key(name)
+        references.append((bytes.count, property))
         needsComma = true
     }
 

@@ -241,7 +241,7 @@ extension JSONWriter {
         member("created", result.created)
         ttl(until: result.expiry, at: time)
         if step.showsValue {
-            unsafe member("value", rawJSON: property.valueBytes)
+            member("value", valueOf: property)
         }
     }
 }

@@ -1,0 +1,198 @@
+// Queues of bytes to send, the blocks that they share, and the account of all of them.
+//
+// Design
+//
+// A block is counted: each queue that has it holds a reference. Whoever releases the last one, on
+// whatever thread, frees it and gives its charge back. So a piece for a thousand streams is there
+// once, and is charged once. Queues have no lock; that of their stream guards them. A short piece
+// is added to the last block, if that is of this queue alone and has room.
+
+#include "pieces.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    // What a block that waits behind others has room for at least.
+    GROWING_BYTES = 4096,
+};
+
+struct latchkey_http_account {
+    size_t bytes_max;
+    atomic_size_t bytes;
+};
+
+latchkey_http_account *latchkey_http_account_create(size_t bytes_max) {
+    latchkey_http_account *account = calloc(1, sizeof(*account));
+    if (account != NULL) {
+        account->bytes_max = bytes_max;
+    }
+    return account;
+}
+
+void latchkey_http_account_destroy(latchkey_http_account *account) {
+    free(account);
+}
+
+// The number orders nothing: relaxed in all of them.
+
+bool latchkey_http_account_charge(latchkey_http_account *account, size_t count) {
+    size_t before = atomic_fetch_add_explicit(&account->bytes, count, memory_order_relaxed);
+    if (before > account->bytes_max || count > account->bytes_max - before) {
+        latchkey_http_account_give_back(account, count);
+        return false;
+    }
+    return true;
+}
+
+void latchkey_http_account_add(latchkey_http_account *account, size_t count) {
+    atomic_fetch_add_explicit(&account->bytes, count, memory_order_relaxed);
+}
+
+void latchkey_http_account_give_back(latchkey_http_account *account, size_t count) {
+    atomic_fetch_sub_explicit(&account->bytes, count, memory_order_relaxed);
+}
+
+size_t latchkey_http_account_bytes(const latchkey_http_account *account) {
+    return atomic_load_explicit(&account->bytes, memory_order_relaxed);
+}
+
+bool latchkey_http_account_is_full(const latchkey_http_account *account) {
+    return account != NULL && latchkey_http_account_bytes(account) >= account->bytes_max;
+}
+
+// A block without bytes.
+static latchkey_http_block *create(size_t capacity, latchkey_http_account *account, bool forces) {
+    size_t charge = sizeof(latchkey_http_block) + sizeof(piece) + capacity;
+    if (account != NULL && forces) {
+        latchkey_http_account_add(account, charge);
+    } else if (account != NULL && !latchkey_http_account_charge(account, charge)) {
+        return NULL;
+    }
+    latchkey_http_block *block = malloc(sizeof(*block) + capacity);
+    if (block == NULL) {
+        if (account != NULL) {
+            latchkey_http_account_give_back(account, charge);
+        }
+        return NULL;
+    }
+    atomic_init(&block->reference_count, 1);
+    block->account = account;
+    block->charge = charge;
+    block->capacity = capacity;
+    block->count = 0;
+    return block;
+}
+
+latchkey_http_block *latchkey_http_block_create(const void *bytes, size_t count,
+                                                latchkey_http_account *account) {
+    latchkey_http_block *block = create(count, account, true);
+    if (block != NULL && count > 0) {
+        memcpy(block->bytes, bytes, count);
+        block->count = count;
+    }
+    return block;
+}
+
+void latchkey_http_block_release(latchkey_http_block *block) {
+    // Acquire and release: the thread that frees the block has seen all accesses of the others.
+    if (atomic_fetch_sub_explicit(&block->reference_count, 1, memory_order_acq_rel) == 1) {
+        if (block->account != NULL) {
+            latchkey_http_account_give_back(block->account, block->charge);
+        }
+        free(block);
+    }
+}
+
+const void *latchkey_http_block_bytes(const latchkey_http_block *block, size_t *count) {
+    *count = block->count;
+    return block->bytes;
+}
+
+// Adds a block without a new reference. Returns false without memory.
+static bool append(pieces *queue, latchkey_http_block *block) {
+    piece *added = malloc(sizeof(*added));
+    if (added == NULL) {
+        return false;
+    }
+    *added = (piece){.next = NULL, .block = block};
+    if (queue->last == NULL) {
+        queue->first = added;
+    } else {
+        queue->last->next = added;
+    }
+    queue->last = added;
+    queue->count += block->count;
+    return true;
+}
+
+bool latchkey_http_pieces_add(pieces *queue, latchkey_http_block *block) {
+    atomic_fetch_add_explicit(&block->reference_count, 1, memory_order_relaxed);
+    if (!append(queue, block)) {
+        latchkey_http_block_release(block);
+        return false;
+    }
+    queue->is_growing = false;
+    return true;
+}
+
+bool latchkey_http_pieces_copy(pieces *queue, const void *bytes, size_t count,
+                               latchkey_http_account *account, bool forces) {
+    latchkey_http_block *last = queue->is_growing ? queue->last->block : NULL;
+    if (last != NULL && count <= last->capacity - last->count) {
+        memcpy(last->bytes + last->count, bytes, count);
+        last->count += count;
+        queue->count += count;
+        return true;
+    }
+    size_t capacity = queue->count > 0 && count < GROWING_BYTES ? GROWING_BYTES : count;
+    latchkey_http_block *block = create(capacity, account, forces);
+    if (block == NULL) {
+        return false;
+    }
+    memcpy(block->bytes, bytes, count);
+    block->count = count;
+    if (!append(queue, block)) {
+        latchkey_http_block_release(block);
+        return false;
+    }
+    queue->is_growing = true;
+    return true;
+}
+
+static void drop_first(pieces *queue) {
+    piece *first = queue->first;
+    queue->count -= first->block->count - queue->start;
+    queue->start = 0;
+    queue->first = first->next;
+    if (queue->first == NULL) {
+        queue->last = NULL;
+        queue->is_growing = false;
+    }
+    latchkey_http_block_release(first->block);
+    free(first);
+}
+
+size_t latchkey_http_pieces_take(pieces *queue, char *to, size_t room) {
+    size_t taken = 0;
+    while (queue->first != NULL && taken < room) {
+        latchkey_http_block *block = queue->first->block;
+        size_t left = block->count - queue->start;
+        size_t count = left < room - taken ? left : room - taken;
+        memcpy(to + taken, block->bytes + queue->start, count);
+        taken += count;
+        queue->start += count;
+        queue->count -= count;
+        if (count == left) {
+            drop_first(queue);
+        }
+    }
+    return taken;
+}
+
+void latchkey_http_pieces_drop(pieces *queue) {
+    while (queue->first != NULL) {
+        drop_first(queue);
+    }
+}

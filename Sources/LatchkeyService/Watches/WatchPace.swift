@@ -1,0 +1,77 @@
+/// How much of the machine the watches take: when the pump has its next turn.
+///
+/// **Design.** The pump itself does little: what it writes costs the threads that serve a `send`
+/// for each stream, and a copy of the bytes. These threads also serve everyone else. So the pump
+/// counts what it hands them, and rests in proportion. While it rests, commits gather, and the next
+/// round sends more of them in one piece: many watchers cost a rate of pieces, not of commits.
+///
+/// Live watchers have rounds, and those that catch up have slices, each with a rest of its own. A
+/// round is never put off because of a slice. The machine is not asked how busy it is: a writer
+/// that is starved makes few commits, as one does that has little to say.
+struct WatchPace {
+    /// The least time between two rounds.
+    ///
+    /// It bounds the rounds of a busy store, so that several commits are sent in one piece and a
+    /// writer rarely has to wake the pump. After a quiet time the first commit is sent at once.
+    static let roundNanoseconds: UInt64 = 2_000_000
+    /// The greatest time between two rounds, however many watchers there are.
+    static let restNanosecondsMax: UInt64 = 200_000_000
+    /// How long those that catch up have the pump, before a round can follow.
+    static let sliceNanoseconds: UInt64 = 2_000_000
+    /// What a write to one stream costs the threads that serve: about a `send`, and a wake-up.
+    static let writeNanoseconds: UInt64 = 10_000
+    /// What a byte costs them, which they copy to the library, and from there to the kernel.
+    static let byteNanoseconds: UInt64 = 2
+    /// One part of the processors in this many is for watches.
+    static let share: UInt64 = 4
+
+    /// What was written.
+    struct Work: Hashable {
+        var writeCount: UInt64 = 0
+        var byteCount: UInt64 = 0
+
+        mutating func add(_ count: Int) {
+            writeCount += 1
+            byteCount += UInt64(count)
+        }
+
+        /// The processor time that it costs.
+        var nanoseconds: UInt64 {
+            writeCount * WatchPace.writeNanoseconds + byteCount * WatchPace.byteNanoseconds
+        }
+    }
+
+    private let processorCount: UInt64
+    /// When live watchers may be sent more.
+    private(set) var nextRound: UInt64 = 0
+    /// When those that catch up may be.
+    private(set) var nextSlice: UInt64 = 0
+    /// What was written since the last rest began.
+    var work = Work()
+
+    init(processorCount: Int) {
+        self.processorCount = UInt64(max(1, processorCount))
+    }
+
+    /// Lets the next round begin at once.
+    mutating func hurry() {
+        nextRound = 0
+    }
+
+    /// A round from `start` to `end` is over.
+    mutating func endRound(_ start: UInt64, _ end: UInt64) {
+        let rest = max(rest(start, end), Self.roundNanoseconds)
+        nextRound = start + min(rest, Self.restNanosecondsMax)
+    }
+
+    /// A slice from `start` to `end` is over.
+    mutating func endSlice(_ start: UInt64, _ end: UInt64) {
+        nextSlice = start + min(rest(start, end), Self.restNanosecondsMax)
+    }
+
+    /// The time from the start of this work to that of the next: as long as the work is its share.
+    private mutating func rest(_ start: UInt64, _ end: UInt64) -> UInt64 {
+        defer { work = Work() }
+        return max(work.nanoseconds * Self.share / processorCount, 2 * (end - start))
+    }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// The bound of what unsent answers hold, with clients that ask and do not read.
+@Suite(.timeLimit(.minutes(4)), .serialized)
+struct AnswerBudgetTests {
+    private static let mebibyte = 1_048_576
+    private static let flags = [
+        "--answer-bytes", "\(40 * mebibyte)", "--max-connections", "1000",
+        "--max-body-bytes", "\(2 * mebibyte)",
+    ]
+    private static let value = Array("\"\(String(repeating: "v", count: mebibyte - 2))\"".utf8)
+    private static let sixteenGets =
+        #"{"then":["# + repeatElement(#"{"get":"v"}"#, count: 16).joined(separator: ",") + "]}"
+
+    /// Sends a request, and reads nothing.
+    private static func ask(
+        _ site: Site,
+        _ method: String,
+        _ target: String,
+        _ body: String = ""
+    ) throws -> HTTPClient {
+        let client = try site.client()
+        try client.send(
+            "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        )
+        return client
+    }
+
+    private static func held(_ site: Site) throws -> Int {
+        let text = try site.ask("GET", "/metrics").text
+        let line = text.split(separator: "\n").first { $0.hasPrefix("latchkey_answer_bytes ") }
+        return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
+    }
+
+    private static func awaitHeld(_ site: Site, _ isRight: (Int) -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            let held = try held(site)
+            if isRight(held) { return }
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "unsent answers hold \(held) bytes")
+            }
+        }
+    }
+
+    /// Two transactions take 32 MiB of 40, and a third would go beyond.
+    private static func useUp(_ site: Site) throws -> [HTTPClient] {
+        #expect(try site.client().request("PUT", "/v1/properties/v", body: value).status == 201)
+        let clients = try (0..<2).map { _ in
+            try ask(site, "POST", "/v1/transactions", sixteenGets)
+        }
+        try awaitHeld(site) { $0 > 32 * mebibyte }
+        return clients
+    }
+
+    @Test(arguments: [[], ["--thread-per-connection"], ["--strategy", "actor"]])
+    func `long answers beyond the bound are refused, and nothing else`(
+        flags: [String]
+    ) async throws {
+        try await Deployment.program.serve(Self.flags + flags) { site in
+            var clients = try Self.useUp(site)
+            let refused = try site.ask("POST", "/v1/transactions", Self.sixteenGets)
+            #expect(refused.status == 503)
+            #expect(refused.problem == "too-many-answers")
+            #expect(refused.headers["retry-after"] != nil)
+            // 40 - 32 MiB: seven more values fit beside what the answers need themselves.
+            clients += try (0..<7).map { _ in try Self.ask(site, "GET", "/v1/properties/v") }
+            try Self.awaitHeld(site) { $0 > 39 * Self.mebibyte }
+            let targets = [
+                "/v1/properties/v", "/v1/properties?limit=10", "/v1/changes",
+                "/v1/properties/v?after=0", "/v1/properties/v?revision=1",
+            ]
+            for target in targets {
+                let answer = try site.ask("GET", target)
+                #expect(answer.problem == "too-many-answers", "\(target)")
+            }
+            #expect(try site.ask("HEAD", "/v1/properties/v").status == 200)
+            #expect(try site.ask("PUT", "/v1/properties/small", "1").status == 201)
+            #expect(try site.ask("GET", "/v1/properties/small").text == "1")
+            for target in ["/metrics", "/healthz", "/readyz", "/readyz?verbose"] {
+                #expect(try site.ask("GET", target).status == 200, "\(target)")
+            }
+            #expect(try Self.held(site) <= 40 * Self.mebibyte)
+            withExtendedLifetime(clients) {}
+            clients = []
+            try Self.awaitHeld(site) { $0 < Self.mebibyte }
+            let answer = try site.ask("POST", "/v1/transactions", Self.sixteenGets)
+            #expect(answer.status == 200)
+            #expect(answer.body.count > 16 * Self.mebibyte)
+            let object = try #require(answer.json as? [String: Any])
+            let results = try #require(object["results"] as? [[String: Any]])
+            #expect(results.count == 16)
+            #expect(results.allSatisfy { ($0["value"] as? String)?.count == Self.mebibyte - 2 })
+            try Self.awaitHeld(site) { $0 < 2000 }
+        }
+    }
+
+    @Test func `a write whose answer would be long is refused before it is applied`() async throws {
+        try await Deployment.program.serve(Self.flags) { site in
+            var clients = try Self.useUp(site)
+            // Writes that were applied are answered, even beyond the bound; the next is refused.
+            let body = #"{"then":[{"increment":"n"},"# + Self.sixteenGets.dropFirst(9)
+            clients.append(try Self.ask(site, "POST", "/v1/transactions", body))
+            try Self.awaitHeld(site) { $0 > 40 * Self.mebibyte }
+            for (method, target, body) in [
+                ("POST", "/v1/transactions", #"{"then":[{"increment":"n"}]}"#),
+                ("PATCH", "/v1/properties/n", "{}"),
+            ] {
+                let answer = try site.ask(
+                    method,
+                    target,
+                    body,
+                    headers: method == "PATCH"
+                        ? ["Content-Type: application/merge-patch+json"] : []
+                )
+                #expect(answer.problem == "too-many-answers", "\(method)")
+            }
+            for target in ["/v1/watch", "/v1/export"] {
+                #expect(try site.ask("GET", target).problem == "too-many-answers", "\(target)")
+            }
+            #expect(try site.ask("GET", "/v1/properties/n").text == "1")
+            withExtendedLifetime(clients) {}
+        }
+    }
+
+    @Test func `many clients that do not read cannot take the memory`() async throws {
+        let program = try Program(["serve", "--port", "0"] + Self.flags)
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            #expect(
+                try site.client().request("PUT", "/v1/properties/v", body: Self.value).status
+                    == 201
+            )
+            let before = try Self.residentBytes(program)
+            let clients = try (0..<40).map { _ in
+                try Self.ask(site, "POST", "/v1/transactions", Self.sixteenGets)
+            }
+            try Self.awaitHeld(site) { $0 > 32 * Self.mebibyte }
+            try site.isWell()
+            let growth = try Self.residentBytes(program) - before
+            #expect(growth < 60 * Self.mebibyte, "\(growth) bytes for 640 MiB of answers")
+            withExtendedLifetime(clients) {}
+            _ = program.end()
+        }
+    }
+
+    @Test func `one event is there once, however many clients do not read it`() async throws {
+        let program = try Program(["serve", "--port", "0", "--max-connections", "1000"])
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let clients = try (0..<200).map { _ in try Self.ask(site, "GET", "/v1/watch") }
+            try site.awaitMetric("latchkey_watchers", clients.count)
+            let before = try Self.residentBytes(program)
+            #expect(
+                try site.client().request("PUT", "/v1/properties/v", body: Self.value).status
+                    == 201
+            )
+            try site.awaitMetric("latchkey_watch_events_total", clients.count)
+            let growth = try Self.residentBytes(program) - before
+            #expect(growth < 40 * Self.mebibyte, "\(growth) bytes for 200 watchers of 1 MiB")
+            #expect(try Self.held(site) < 2 * Self.mebibyte)
+            withExtendedLifetime(clients) {}
+            _ = program.end()
+        }
+    }
+
+    private static func residentBytes(_ program: Program) throws -> Int {
+        let status = try String(
+            contentsOfFile: "/proc/\(program.processIdentifier)/status",
+            encoding: .utf8
+        )
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        let kibibytes = line?.split(separator: " ").compactMap { Int($0) }.first
+        return try #require(kibibytes) * 1024
+    }
+}

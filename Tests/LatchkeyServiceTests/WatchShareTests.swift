@@ -1,0 +1,143 @@
+import LatchkeyHTTP
+import LatchkeyStore
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyService
+
+/// How the pump divides its time, and that of the threads that serve: work is counted, and time
+/// passes only where the test says so.
+@Suite(.timeLimit(.minutes(2)))
+struct WatchShareTests {
+    private static let names = (0..<300).map { "import/\($0)" }
+
+    /// Lets the pump run until the time, when it wants to.
+    private static func run(_ rig: WatchRig, until end: UInt64) {
+        while rig.now < end {
+            guard let next = rig.pump.run(rig.now), next < end else { break }
+            rig.now = max(rig.now, next)
+        }
+        rig.now = max(rig.now, end)
+    }
+
+    private static let milliseconds: UInt64 = 1_000_000
+
+    @Test func `a live watcher is at most 250 ms behind beside 200 that catch up`() {
+        let rig = WatchRig(writeNanoseconds: 100_000)
+        for _ in 0..<100 { rig.commit(increment: Self.names) }
+        let live = rig.open(.named("mine"), .now(rig.last))
+        rig.run()
+        let others = (0..<200).map { _ in rig.open(.place(WatchPlace(revision: 0))) }
+        var latest: UInt64 = 0
+        for _ in 0..<20 {
+            _ = live.take()
+            let start = rig.now
+            rig.commit(increment: ["mine"])
+            rig.pump.journalMoved()
+            while live.text.isEmpty, let next = rig.pump.run(rig.now), live.text.isEmpty {
+                rig.now = max(rig.now, next)
+            }
+            latest = max(latest, rig.now - start)
+            Self.run(rig, until: rig.now + 10 * Self.milliseconds)
+        }
+        #expect(latest <= 250 * Self.milliseconds, "\(latest / Self.milliseconds) ms")
+        #expect(others.contains { $0.writeCount > 1 }, "they catch up, too")
+        #expect(others.contains { $0.writeCount < 131 }, "and had not when the test ended")
+    }
+
+    @Test(arguments: [1, 100, 900, 9000])
+    func `the work for live watchers is a share of the processors' time`(count: Int) {
+        let rig = WatchRig()
+        let streams = (0..<count).map { _ in rig.open(.now(0)) }
+        rig.run()
+        let start = rig.now
+        let before = streams.reduce(0) { $0 + $1.writeCount }
+        let seconds: UInt64 = 2
+        let end = start + seconds * 1000 * Self.milliseconds
+        while rig.now < end {
+            rig.commit(increment: ["a"])
+            rig.pump.journalMoved()
+            Self.run(rig, until: rig.now + Self.milliseconds)
+        }
+        let writes = UInt64(streams.reduce(0) { $0 + $1.writeCount } - before)
+        // One round more, because the last one is paid for by the rest behind it.
+        let work = (writes - UInt64(count)) * WatchPace.writeNanoseconds
+        #expect(work <= (end - start) * 2 / WatchPace.share)
+        #expect(writes >= UInt64(count) * seconds * 5, "a round comes every 200 ms at least")
+    }
+
+    @Test func `a watcher that does not read is not touched until its stream has room`() {
+        let rig = WatchRig()
+        let stream = rig.open(.now(0), capacity: 200)
+        let other = rig.open(.now(0))
+        for _ in 0..<10 {
+            rig.commit(increment: ["a"])
+            rig.run()
+        }
+        let before = stream.writeCount
+        for _ in 0..<100 {
+            rig.commit(increment: ["a"])
+            rig.run()
+        }
+        #expect(stream.writeCount == before)
+        #expect(!other.isEnded)
+        let (_, wasFull) = stream.take()
+        #expect(wasFull)
+        rig.pump.hasRoom(stream.id)
+        rig.run()
+        #expect(stream.writeCount > before)
+    }
+
+    @Test func `those that resume at one place are sent the same memory`() {
+        let rig = WatchRig()
+        rig.put("a", "\"\(String(repeating: "v", count: 1_000_000))\"")
+        rig.put("b", "1")
+        let streams = (0..<50).map { _ in
+            rig.open(.place(WatchPlace(revision: 0)), capacity: 2_000_000)
+        }
+        rig.run()
+        let held = rig.answers.byteCount
+        #expect(held > 1_000_000)
+        #expect(held < 1_100_000, "one copy for all")
+        for stream in streams {
+            #expect(stream.take().bytes.count > 1_000_000)
+        }
+        #expect(rig.answers.byteCount == 0, "nothing is kept behind the last of them")
+    }
+
+    @Test func `a state that nobody reads ends when the history has passed it`() throws {
+        let rig = WatchRig(commitCountMax: 5)
+        for index in 0..<50 { rig.put("a\(index)", "\"\(String(repeating: "v", count: 5000))\"") }
+        let unread = rig.open(.state(try rig.snapshot()), capacity: 20_000)
+        let reading = rig.open(.state(try rig.snapshot()))
+        rig.run()
+        for _ in 0..<5 {
+            rig.commit(increment: ["b"])
+            rig.run()
+        }
+        #expect(!unread.isEnded, "at the bound, the history still has what follows the state")
+        rig.commit(increment: ["b"])
+        rig.run()
+        #expect(unread.isEnded)
+        #expect(rig.pump.watchers[unread.id]?.state == nil, "the snapshot is given up")
+        #expect(!reading.isEnded)
+    }
+
+    @Test(arguments: ["replaced", "close"])
+    func `the last event goes out though the stream is full`(type: String) {
+        let rig = WatchRig()
+        let full = rig.open(.now(0), observer: "x", capacity: 100)
+        for _ in 0..<5 {
+            rig.commit(increment: ["a"])
+            rig.run()
+        }
+        let before = full.text
+        if type == "close" {
+            rig.pump.drain(rig.now)
+        } else {
+            _ = rig.open(.now(0), observer: "x")
+        }
+        #expect(full.isEnded)
+        #expect(full.text.dropFirst(before.count).hasPrefix("event: \(type)\n"))
+    }
+}

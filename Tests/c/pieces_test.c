@@ -1,0 +1,117 @@
+// Pieces that streams share, their account, and the last piece of a full stream.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "producer.h"
+
+enum { BLOCK_BYTES = 3000, ACCOUNT_BYTES = 10000 };
+
+static void fill_to_the_bound(producer *p) {
+    CHECK(latchkey_http_stream_write(p->stream, repeated('f', STREAM_BOUND), STREAM_BOUND) ==
+          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_FULL);
+    latchkey_http_stream_end_with(p->stream, "last", 4);
+    CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_GONE);
+    latchkey_http_stream_end_with(p->stream, "never", 5);
+}
+
+static void ends_a_full_stream_with_a_piece(void) {
+    stream_start(subject_options(threads));
+    static char body[STREAM_BOUND + 100];
+    fill = fill_to_the_bound;
+    CHECK(client_ask(&c, GET("/filled")) == 200);
+    bool ends;
+    CHECK(read_stream(&c, body, sizeof body, &ends) == STREAM_BOUND + 4 && ends);
+    CHECK(memcmp(body + STREAM_BOUND, "last", 4) == 0);
+    CHECK(is_gone(producer_at(0), LATCHKEY_HTTP_STREAM_ENDED));
+    stream_stop(1000);
+}
+
+static void sends_one_block_on_many_streams(void) {
+    enum { CLIENTS = 5 };
+    stream_start(subject_options(threads));
+    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES);
+    latchkey_http_block *block =
+        latchkey_http_block_create(repeated('b', BLOCK_BYTES), BLOCK_BYTES, account);
+    size_t charge = latchkey_http_account_bytes(account);
+    CHECK(charge >= BLOCK_BYTES && charge < BLOCK_BYTES + 200);
+    static client clients[CLIENTS];
+    static char body[BLOCK_BYTES + 100];
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        CHECK(client_open(&clients[i], s.port));
+        producer *p = ask_for_stream(&clients[i], i);
+        CHECK(latchkey_http_stream_write_block(p->stream, block) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK(latchkey_http_stream_write(p->stream, "tail", 4) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    }
+    CHECK(latchkey_http_account_bytes(account) == charge);
+    latchkey_http_block_release(block);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        bool ends;
+        latchkey_http_stream_end(producer_at(i)->stream);
+        CHECK(read_stream(&clients[i], body, sizeof body, &ends) == BLOCK_BYTES + 4 && ends);
+        bool is_right = true;
+        for (size_t k = 0; k < BLOCK_BYTES; k++) {
+            is_right &= body[k] == 'b';
+        }
+        CHECK(is_right && memcmp(body + BLOCK_BYTES, "tail", 4) == 0);
+        client_close(&clients[i]);
+    }
+    CHECK(latchkey_http_account_bytes(account) == 0);
+    stream_stop(1000);
+    latchkey_http_account_destroy(account);
+}
+
+static void charges_up_to_the_bound(void) {
+    latchkey_http_account *account = latchkey_http_account_create(100);
+    CHECK(!latchkey_http_account_charge(account, 101));
+    CHECK(latchkey_http_account_charge(account, 100));
+    CHECK(!latchkey_http_account_charge(account, 1));
+    latchkey_http_account_add(account, 50);
+    CHECK(!latchkey_http_account_charge(account, 0));
+    CHECK(latchkey_http_account_bytes(account) == 150);
+    latchkey_http_account_give_back(account, 150);
+    CHECK(latchkey_http_account_charge(account, SIZE_MAX) == false);
+    CHECK(latchkey_http_account_bytes(account) == 0);
+    latchkey_http_account_destroy(account);
+}
+
+// A stream beside others that have used the account up.
+static void refuses_long_pieces_at_the_account_s_bound(void) {
+    stream_start(subject_options(threads));
+    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES);
+    stream_account = account;
+    producer *p = ask_for_stream(&c, 0);
+    latchkey_http_account_add(account, ACCOUNT_BYTES);
+    // Short pieces go out, so that a client that reads is served on.
+    CHECK(latchkey_http_stream_write(p->stream, repeated('s', 256), 256) ==
+          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    static char body[257];
+    bool ends;
+    CHECK(read_stream(&c, body, 256, &ends) == 256 && !ends);
+    pause_milliseconds(20);
+    CHECK(latchkey_http_stream_write(p->stream, repeated('l', 257), 257) ==
+          LATCHKEY_HTTP_WRITE_GONE);
+    CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_CLIENT));
+    latchkey_http_account_give_back(account, ACCOUNT_BYTES);
+    client_close(&c);
+    CHECK(client_open(&c, s.port));
+    p = ask_for_stream(&c, 1);
+    CHECK(latchkey_http_stream_write(p->stream, repeated('l', 257), 257) ==
+          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    latchkey_http_stream_end(p->stream);
+    CHECK(read_stream(&c, body, 257, &ends) == 257);
+    CHECK(ends_with(&c, ""));
+    CHECK(latchkey_http_account_bytes(account) == 0);
+    stream_account = NULL;
+    stream_stop(1000);
+    latchkey_http_account_destroy(account);
+}
+
+const test_case pieces_cases[] = {
+    {"ends a full stream with a last piece", ends_a_full_stream_with_a_piece},
+    {"sends one block on many streams", sends_one_block_on_many_streams},
+    {"charges up to the bound of an account", charges_up_to_the_bound},
+    {"refuses long pieces at the account's bound", refuses_long_pieces_at_the_account_s_bound},
+    {NULL, NULL},
+};
