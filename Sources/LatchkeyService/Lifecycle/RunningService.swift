@@ -43,7 +43,8 @@ package final class RunningService: Sendable {
             registry,
             sendsServerTiming: configuration.sendsServerTiming
         )
-        let journal = Journal(configuration.historyLimits)
+        let start = configuration.startRevision ?? .start(at: StoreClock.system.now())
+        let journal = Journal(configuration.historyLimits, after: start)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
         let profile = configuration.isProfiling ? ContentionProfile() : nil
@@ -169,7 +170,8 @@ private struct StoreRouteMaker: StrategyVisitor {
         PropertyStore(
             limits: configuration.storeLimits,
             stripeCount: configuration.stripeCount(ChosenStrategy.self),
-            strategy: strategy
+            strategy: strategy,
+            after: journal.start
         )
     }
 
