@@ -78,8 +78,9 @@ package final class Journal: Sendable {
     /// The lowest revision behind which all commits are held.
     package var oldest: Revision { state.read { $0.last - Revision($0.history.count) } }
 
-    /// The revision that a client names: 0 stands for the one before the first commit, because every
-    /// store begins empty.
+    /// The revision that a client names.
+    ///
+    /// 0 stands for the one before the first commit, because every store begins empty.
     package func named(_ revision: Revision) -> Revision {
         revision == 0 ? start : revision
     }

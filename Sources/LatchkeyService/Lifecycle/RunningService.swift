@@ -43,8 +43,7 @@ package final class RunningService: Sendable {
             registry,
             sendsServerTiming: configuration.sendsServerTiming
         )
-        let start = configuration.startRevision ?? .start(at: StoreClock.system.now())
-        let journal = Journal(configuration.historyLimits, after: start)
+        let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
         let profile = configuration.isProfiling ? ContentionProfile() : nil
@@ -233,6 +232,12 @@ private struct StoreRouteMaker: StrategyVisitor {
             ShadowSampler(interval: configuration.shadowInterval),
             nanoseconds: { latchkey_system_nanoseconds() }
         )
+    }
+}
+
+extension ServiceConfiguration {
+    fileprivate var chosenStart: Revision {
+        startRevision ?? .start(at: StoreClock.system.now())
     }
 }
 

@@ -200,8 +200,8 @@ package enum Problem: String, CaseIterable, Sendable {
                 + "raise --max-body-bytes. It bounds values that grow by merge patches. The values "
                 + "in the results of a transaction have at most 16 times as many bytes."
         case .transactionTooLarge:
-            "Nothing was changed. Use fewer or shorter values in the equals, increment and merge of "
-                + "one transaction, or raise --max-transaction-bytes."
+            "Nothing was changed. Use fewer or shorter values in the equals, increment and merge "
+                + "of one transaction, or raise --max-transaction-bytes."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:
