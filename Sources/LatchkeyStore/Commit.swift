@@ -110,6 +110,12 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case overflow
     /// The value would be longer than a value can be.
     case valueTooLarge
+    /// The steps would read and write more bytes than a transaction can.
+    case transactionTooLarge
+    /// As many changes wait as the strategy accepts.
+    ///
+    /// Only where a change is tried again after room was made for it.
+    case backlogFull
     case full(StoreFull)
     /// This step of the branch that a transaction took, counted from 0, cannot be made.
     case step(Int, Transaction.Branch, Refusal)

@@ -13,18 +13,23 @@ final class CommitContext: Sendable {
     private let uses = Atomic<UInt64>(0)
     /// The hook of a ``HookedStore``.
     let hook: CommitHook?
+    /// Called between taking a revision and giving back room: a test plants a delay there.
+    let betweenSteps: (@Sendable () -> Void)?
 
     init(
         limits: StoreLimits,
         clock: StoreClock = .system,
+        after revision: Revision = 0,
         ordersPublication: Bool = false,
-        hook: CommitHook? = nil
+        hook: CommitHook? = nil,
+        betweenSteps: (@Sendable () -> Void)? = nil
     ) {
         self.limits = limits
         self.clock = clock
-        revisions = RevisionSequence(ordersPublication: ordersPublication)
+        revisions = RevisionSequence(after: revision, ordersPublication: ordersPublication)
         room = StoreRoom(limits: limits)
         self.hook = hook
+        self.betweenSteps = betweenSteps
     }
 
     /// Numbers a use of the property, if properties are evicted in the order of their use.
@@ -51,13 +56,23 @@ final class CommitContext: Sendable {
         )
     }
 
-    /// Takes the room of `new` in exchange for that of `former`.
-    func exchangeRoom(_ former: StoreSize, for new: StoreSize) throws(Refusal) {
+    /// Takes the room that `new` needs beyond that of `former`.
+    func takeRoom(for new: StoreSize, beyond former: StoreSize) throws(Refusal) {
         do {
-            try room.exchange(former, for: new)
+            try room.take(for: new, beyond: former)
         } catch {
             throw .full(error)
         }
+    }
+
+    /// Takes the revision of a commit, and gives back the room of `former` behind it.
+    func nextRevision(givingBack former: StoreSize, beyond new: StoreSize) -> Revision {
+        let revision = revisions.next()
+        if former.propertyCount > new.propertyCount || former.byteCount > new.byteCount {
+            betweenSteps?()
+            room.giveBack(former, beyond: new)
+        }
+        return revision
     }
 
     /// The digest of a store of these tables, which the caller holds.

@@ -104,19 +104,30 @@ package final class Evictor: Sendable {
     /// - Parameters:
     ///   - change: The change. Properties that it names are not removed.
     ///   - full: Why the change was refused.
-    ///   - completion: Told whether anything was removed.
+    ///   - completion: Told what was removed.
     @usableFromInline
     func makeRoom(
         for change: Change,
         _ full: StoreFull,
-        completion: @escaping @Sendable (Bool) -> Void
+        completion: @escaping @Sendable (Result) -> Void
     ) {
         guard let need = full.shortage else {
-            completion(false)
+            completion(.nothing)
             return
         }
         let goal = Goal(need: need, spared: Set(change.steps.map(\.name.hash)))
         evict(goal, Removed(), completion: completion)
+    }
+
+    /// What became of making room.
+    @usableFromInline
+    enum Result: Sendable {
+        /// Properties were removed.
+        case room
+        /// There was nothing to remove.
+        case nothing
+        /// Nothing was removed, because too many changes wait.
+        case backlogFull
     }
 
     private struct Goal: Sendable {
@@ -130,7 +141,7 @@ package final class Evictor: Sendable {
         var size = StoreSize()
         /// How many properties were to be removed, also those that were replaced meanwhile.
         var tryCount = 0
-        var isAnything: Bool { size.propertyCount > 0 }
+        var result: Result { size.propertyCount > 0 ? .room : .nothing }
 
         func reaches(_ goal: Goal) -> Bool {
             size.propertyCount >= goal.need.propertyCount && size.byteCount >= goal.need.byteCount
@@ -140,15 +151,15 @@ package final class Evictor: Sendable {
     private func evict(
         _ goal: Goal,
         _ removed: Removed,
-        completion: @escaping @Sendable (Bool) -> Void
+        completion: @escaping @Sendable (Result) -> Void
     ) {
         guard !removed.reaches(goal), let users = users.read({ $0 }) else {
-            completion(removed.isAnything)
+            completion(removed.result)
             return
         }
         next(users, goal, scanCount: 0) { [self] property in
             guard let property else {
-                completion(removed.isAnything)
+                completion(removed.result)
                 return
             }
             let isAccepted = users.commit(.evict(property)) { [self] decision in
@@ -165,7 +176,7 @@ package final class Evictor: Sendable {
                 queue.async { [self, removed] in evict(goal, removed, completion: completion) }
             }
             if !isAccepted {
-                completion(removed.isAnything)
+                completion(removed.result == .room ? .room : .backlogFull)
             }
         }
     }

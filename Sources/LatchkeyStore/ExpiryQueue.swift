@@ -98,6 +98,9 @@ package final class ExpiryQueue: Sendable {
             add(property)
         }
         for effect in commit.others {
+            if effect.reason == .expired {
+                expiredCount.wrappingAdd(1, ordering: .relaxed)
+            }
             if let property = effect.property, property.isMortal {
                 add(property)
             }

@@ -11,19 +11,24 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     private let hook: CommitHook
 
     /// Makes an empty store, with a strategy of its own for each stripe.
+    ///
+    /// `revision` is the one before the first commit, and counts as released.
     package init(
         limits: StoreLimits,
         stripeCount: Int,
         strategy: () -> ChosenStrategy,
         clock: StoreClock = .system,
+        after revision: Revision = 0,
         hook: CommitHook
     ) {
         self.hook = hook
+        hook.release(through: revision)
         base = PropertyStore(
             limits: limits,
             stripeCount: stripeCount,
             strategy: strategy,
             clock: clock,
+            after: revision,
             hook: hook
         )
     }

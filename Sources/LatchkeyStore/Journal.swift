@@ -54,6 +54,8 @@ package final class Journal: Sendable {
         case gone
     }
 
+    /// The revision before the first commit.
+    package let start: Revision
     private let limits: HistoryLimits
     private let lastRevision: Atomic<Revision>
     private let state: Synchronized<State, AdaptiveStrategy>
@@ -63,6 +65,7 @@ package final class Journal: Sendable {
     ///   - revision: The revision before the first commit.
     package init(_ limits: HistoryLimits, after revision: Revision = 0) {
         self.limits = limits
+        start = revision
         lastRevision = Atomic(revision)
         state = Synchronized(State(last: revision))
     }
@@ -74,6 +77,13 @@ package final class Journal: Sendable {
 
     /// The lowest revision behind which all commits are held.
     package var oldest: Revision { state.read { $0.last - Revision($0.history.count) } }
+
+    /// The revision that a client names.
+    ///
+    /// 0 stands for the one before the first commit, because every store begins empty.
+    package func named(_ revision: Revision) -> Revision {
+        revision == 0 ? start : revision
+    }
 
     /// How many commits are held, and how many bytes only they keep.
     package var usage: (commitCount: Int, byteCount: Int) {

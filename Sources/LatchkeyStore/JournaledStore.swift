@@ -71,9 +71,9 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
                 completion(decision)
                 return
             }
-            evictor.makeRoom(for: change, full) { [self] isMade in
-                guard isMade else {
-                    completion(decision)
+            evictor.makeRoom(for: change, full) { [self] made in
+                guard made == .room else {
+                    completion(made == .nothing ? decision : .failure(.backlogFull))
                     return
                 }
                 do throws(BacklogFull) {
@@ -85,7 +85,7 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
                         completion: completion
                     )
                 } catch {
-                    completion(decision)
+                    completion(.failure(.backlogFull))
                 }
             }
         }

@@ -38,18 +38,12 @@ package struct Page: Sendable {
 }
 
 extension Page {
-    /// The page of the tables, all of which the caller holds: so it is of one revision.
+    /// The page of a snapshot.
     ///
-    /// Nothing of a table but the listed properties outlives the call.
+    /// Nothing of the snapshot but the listed properties outlives the call.
     @usableFromInline
-    init(_ request: PageRequest, tables: [PropertyTable], context: CommitContext) {
-        let time = context.clock.now()
-        var walk = MergedWalk(
-            tables.lazy.filter { $0.count > 0 }.map(\.order),
-            prefix: request.prefix,
-            after: request.after,
-            at: time
-        )
+    init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
+        var walk = snapshot.walk(prefix: request.prefix, after: request.after)
         var properties: [Property] = []
         var byteCount = 0
         while properties.count < request.limit, byteCount < request.byteCountMax,
@@ -59,8 +53,8 @@ extension Page {
             byteCount += property.byteCount
         }
         self.init(
-            revision: context.revisions.last,
-            time: time,
+            revision: snapshot.revision,
+            time: snapshot.time,
             properties: properties,
             hasMore: walk.next() != nil
         )

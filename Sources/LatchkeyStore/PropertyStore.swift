@@ -56,34 +56,42 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     @usableFromInline let context: CommitContext
 
     /// Makes an empty store, with a strategy of its own for each stripe.
+    ///
+    /// `revision` is the one before the first commit.
     package convenience init(
         limits: StoreLimits,
         stripeCount: Int,
         strategy: () -> ChosenStrategy,
-        clock: StoreClock = .system
+        clock: StoreClock = .system,
+        after revision: Revision = 0
     ) {
         self.init(
             limits: limits,
             stripeCount: stripeCount,
             strategy: strategy,
             clock: clock,
+            after: revision,
             hook: nil
         )
     }
 
-    /// Makes the store behind a ``HookedStore``, which alone uses it.
+    /// Makes the store behind a ``HookedStore``, which alone uses it, or that of a test.
     init(
         limits: StoreLimits,
         stripeCount: Int,
         strategy: () -> ChosenStrategy,
         clock: StoreClock,
-        hook: CommitHook?
+        after revision: Revision,
+        hook: CommitHook?,
+        betweenSteps: (@Sendable () -> Void)? = nil
     ) {
         let context = CommitContext(
             limits: limits,
             clock: clock,
+            after: revision,
             ordersPublication: ChosenStrategy.traits.readsDuringWrites,
-            hook: hook
+            hook: hook,
+            betweenSteps: betweenSteps
         )
         self.context = context
         stripes = Striped(count: stripeCount, strategy: strategy) { _ in
@@ -257,10 +265,11 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Page) -> Void
     ) {
+        // All stripes are held only for the snapshot, and the page is made behind that.
         stripes.submitReadAll(
             observer: observer,
-            { [context] in Page(request, tables: $0, context: context) },
-            completion: completion
+            { [context] in StoreSnapshot(tables: $0, context: context) },
+            completion: { completion(Page(request, $0)) }
         )
     }
 

@@ -85,9 +85,10 @@ package struct PropertyTable: Sendable {
             prepared: prepared,
             valueByteCountMax: context.limits.valueByteCountMax
         )
-        try context.exchangeRoom(StoreSize(former), for: StoreSize(property))
+        let (formerSize, size) = (StoreSize(former), StoreSize(property))
+        try context.takeRoom(for: size, beyond: formerSize)
         install(step.name, former, property)
-        let revision = context.revisions.next()
+        let revision = context.nextRevision(givingBack: formerSize, beyond: size)
         stamp(
             step.name,
             property,
@@ -141,10 +142,9 @@ package struct PropertyTable: Sendable {
         for effect in effects {
             size += StoreSize(effect.former)
         }
-        context.room.giveBack(size)
         byName = NameTable()
         order = NameOrder()
-        let revision = context.revisions.next()
+        let revision = context.nextRevision(givingBack: size, beyond: StoreSize())
         if context.hook != nil {
             for effect in effects {
                 noteDeletion(PropertyName(of: effect.some), revision)

@@ -101,28 +101,35 @@ extension [PropertyTable] {
         var drafts = zip(transaction.names, positions).map { name, position in
             Draft(self[position].stored(name), at: time)
         }
-        let succeeded = transaction.conditions.allSatisfy { test, position in
-            test.holds(drafts[position].property)
+        var work = TransactionWork(context.limits)
+        var succeeded = true
+        for (test, position) in transaction.conditions where succeeded {
+            let property = drafts[position].property
+            try work.take(test.readByteCount(property))
+            succeeded = test.holds(property)
         }
         let results = try drafts.take(
             succeeded ? transaction.steps : transaction.otherwise,
             of: succeeded ? .then : .otherwise,
             at: time,
-            context.limits
+            context.limits,
+            &work
         )
         var (former, new) = (StoreSize(), StoreSize())
         for draft in drafts where draft.isChanged {
             former += StoreSize(draft.former)
             new += StoreSize(draft.property)
         }
-        try context.exchangeRoom(former, for: new)
+        try context.takeRoom(for: new, beyond: former)
         let changed = drafts.indices.filter { drafts[$0].isChanged }
         for index in changed {
             let draft = drafts[index]
             self[positions[index]].install(transaction.names[index], draft.former, draft.property)
         }
         let effects = changed.compactMap { drafts[$0].effect }
-        let revision = effects.isEmpty ? context.revisions.last : context.revisions.next()
+        let revision =
+            effects.isEmpty
+            ? context.revisions.last : context.nextRevision(givingBack: former, beyond: new)
         for index in changed {
             let draft = drafts[index]
             self[positions[index]].stamp(
@@ -144,7 +151,7 @@ extension [PropertyTable] {
             others: [Commit.Effect](effects.dropFirst()),
             outcome: Transaction.Outcome(
                 succeeded: succeeded,
-                results: results.map { $0.result(revision) }
+                results: results.map { $0.result(effects.isEmpty ? 0 : revision) }
             )
         )
     }
@@ -170,15 +177,16 @@ extension [PropertyTable] {
     @usableFromInline
     mutating func apply(_ commit: Commit, _ positions: [Int]) {
         let context = self[0].context
+        var formerSize = StoreSize()
         for (effect, position) in zip(commit.effects, positions) {
             let name = PropertyName(of: effect.some)
             let former = self[position].stored(name)
-            context.room.giveBack(StoreSize(former))
+            formerSize += StoreSize(former)
             context.room.occupy(StoreSize(effect.property))
             self[position].install(name, former, effect.property)
             self[position].noteShared(commit.revision)
         }
-        let revision = context.revisions.next()
+        let revision = context.nextRevision(givingBack: formerSize, beyond: StoreSize())
         precondition(
             revision == commit.revision,
             "Commits are applied in the order of their revisions, without a gap."
@@ -190,6 +198,8 @@ extension [PropertyTable] {
 private struct Draft {
     /// The property in the table.
     let former: Property?
+    /// Whether the time of `former` is over.
+    private let wasExpired: Bool
     var property: Property?
     var isChanged = false
     /// The revision that the property came into being at; nil for that of the commit.
@@ -198,19 +208,27 @@ private struct Draft {
 
     init(_ former: Property?, at time: Timestamp) {
         self.former = former
-        property = former.flatMap { $0.isExpired(at: time) ? nil : $0 }
+        wasExpired = former?.isExpired(at: time) ?? false
+        property = wasExpired ? nil : former
         created = property?.created
         expiry = property?.expiry ?? .never
     }
 
-    var effect: Commit.Effect? { Commit.Effect(from: former, to: property, .requested) }
+    /// What the transaction does to the property.
+    ///
+    /// A property that was expired and is gone has expired, whatever the steps did in between.
+    var effect: Commit.Effect? {
+        let isExpiry = wasExpired && property == nil
+        return Commit.Effect(from: former, to: property, isExpiry ? .expired : .requested)
+    }
 
     /// Takes a step; a deletion of nothing changes nothing.
     mutating func take(
         _ step: Change.Step,
         _ prepared: Property?,
         at time: Timestamp,
-        _ limits: StoreLimits
+        _ limits: StoreLimits,
+        _ work: inout TransactionWork
     ) throws(Refusal) {
         switch step.action {
         case .get: return
@@ -221,16 +239,20 @@ private struct Draft {
             created = nil
         }
         let exists = property != nil
+        try work.take(step.readByteCount(property))
         property = try step.property(
             from: property,
             prepared: prepared,
             valueByteCountMax: limits.valueByteCountMax
         )
+        try work.take(step.writtenByteCount(property))
         expiry = step.expiry(from: exists ? expiry : nil, at: time)
         isChanged = true
     }
 
     /// The property as it is now, when the commit has got its revision.
+    ///
+    /// 0 if it took none: then a property that was made is gone, and was in no revision.
     func result(_ revision: Revision) -> Transaction.Result {
         Transaction.Result(
             property: property,
@@ -249,7 +271,8 @@ extension [Draft] {
         _ steps: [PreparedTransaction.Step],
         of branch: Transaction.Branch,
         at time: Timestamp,
-        _ limits: StoreLimits
+        _ limits: StoreLimits,
+        _ work: inout TransactionWork
     ) throws(Refusal) -> [Draft] {
         for (index, step) in steps.enumerated() {
             do throws(Refusal) {
@@ -263,7 +286,7 @@ extension [Draft] {
         var shownByteCount = 0
         for (index, step) in steps.enumerated() {
             do throws(Refusal) {
-                try self[step.position].take(step.step, step.prepared, at: time, limits)
+                try self[step.position].take(step.step, step.prepared, at: time, limits, &work)
                 if step.step.showsValue, let property = self[step.position].property {
                     shownByteCount += property.byteCount
                 }

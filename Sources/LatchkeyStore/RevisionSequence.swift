@@ -19,7 +19,7 @@ internal import Synchronization
 /// pointer for each: a reader that finds the first of them waits for the last
 /// (``waitUntilPublished(_:)``).
 struct RevisionSequence: ~Copyable, Sendable {
-    private let lastRevision = Atomic<Revision>(0)
+    private let lastRevision: Atomic<Revision>
     /// Whether each commit is ended with ``published()``.
     let ordersPublication: Bool
     private let publication = AdaptiveLock()
@@ -29,12 +29,15 @@ struct RevisionSequence: ~Copyable, Sendable {
     /// identifier.
     private let publisher = Atomic<UInt>(0)
 
-    /// - Parameter ordersPublication: Whether each commit is ended with ``published()``.
-    init(ordersPublication: Bool) {
+    /// - Parameters:
+    ///   - start: The revision before the first commit.
+    ///   - ordersPublication: Whether each commit is ended with ``published()``.
+    init(after start: Revision, ordersPublication: Bool) {
+        lastRevision = Atomic(start)
         self.ordersPublication = ordersPublication
     }
 
-    /// The revision of the latest commit, 0 before the first one.
+    /// The revision of the latest commit, or the one before the first commit.
     ///
     /// Acquiring: pairs with the releasing stores of ``next()`` and ``published()``, so that a
     /// reader of a revision finds its stripe taken, or its commit visible.
@@ -74,6 +77,18 @@ struct RevisionSequence: ~Copyable, Sendable {
             publication.lock()
             publication.unlock()
         }
+    }
+}
+
+extension Revision {
+    /// The revision before the first commit of a store that begins empty at this time: 2²⁰ for each
+    /// second since the start of 1970.
+    ///
+    /// So it is above all revisions of an earlier store that made fewer than 2²⁰ commits a second,
+    /// unless the calendar's clock was set back in between. Below 2⁵³ until the year 2242, so exact
+    /// in JSON.
+    package static func start(at time: Timestamp) -> Revision {
+        (Revision(Swift.max(0, time.milliseconds)) << 20) / 1000
     }
 }
 

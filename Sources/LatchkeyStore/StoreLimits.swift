@@ -12,6 +12,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var depthMax: Int
     /// How long a value can become by a merge patch.
     package var valueByteCountMax = 1 << 30
+    /// How many bytes the steps of one transaction read and write while its stripes are held.
+    package var transactionByteCountMax = 4 << 20
 
     package init(
         propertyCountMax: Int = 10_000_000,
@@ -47,6 +49,14 @@ extension StoreLimits: Configurable {
             \.eviction,
             "What happens to a write without room: it is refused with status 507, or the least "
                 + "recently used properties are removed."
+        ),
+        .integer(
+            "max-transaction-bytes",
+            \.transactionByteCountMax,
+            1...1_073_741_824,
+            unit: .bytes,
+            "The maximum length of all values that one transaction compares, increments and "
+                + "merges, before and after each step. Others wait meanwhile."
         ),
         .integer(
             "max-json-depth",

@@ -3,10 +3,11 @@ internal import Synchronization
 /// How much room the properties of the whole store take, and how much there is.
 ///
 /// **Design.** The tables are guarded one by one, so the numbers that belong to all of them are
-/// atomics. Room is taken before a change takes effect, so the bounds are never exceeded, not even
-/// for a moment. A change may be refused that races for the last place with a deletion, or with a
-/// change that has a place but too few bytes. All operations are relaxed: the numbers order
-/// nothing.
+/// atomics. Room is taken before a change takes its revision, and given back behind it. So the
+/// bounds are never exceeded, not even for a moment, and no revision has more than they allow. A
+/// change may be refused that races for the last place with a deletion, or with a change that has a
+/// place but too few bytes. Giving back releases and taking acquires: who takes room that another
+/// change has given back gets a later revision than that change.
 struct StoreRoom: ~Copyable, Sendable {
     private let propertyCount = Atomic<Int>(0)
     private let byteCount = Atomic<Int>(0)
@@ -23,11 +24,11 @@ struct StoreRoom: ~Copyable, Sendable {
         )
     }
 
-    /// Takes the room of `new` in exchange for that of `former`, or says which bound that would
+    /// Takes the room that `new` needs beyond that of `former`, or says which bound that would
     /// break.
     ///
     /// Never refused where `new` is not larger. A refusal leaves everything as it was.
-    func exchange(_ former: StoreSize, for new: StoreSize) throws(StoreFull) {
+    func take(for new: StoreSize, beyond former: StoreSize) throws(StoreFull) {
         let properties = new.propertyCount - former.propertyCount
         let bytes = new.byteCount - former.byteCount
         if properties > 0 {
@@ -55,7 +56,18 @@ struct StoreRoom: ~Copyable, Sendable {
                 throw .bytes(shortage: shortage)
             }
         }
-        giveBack(StoreSize(propertyCount: max(0, -properties), byteCount: max(0, -bytes)))
+    }
+
+    /// Gives back the room of `former` that `new` does not need.
+    ///
+    /// Called behind the revision of the change.
+    func giveBack(_ former: StoreSize, beyond new: StoreSize) {
+        giveBack(
+            StoreSize(
+                propertyCount: max(0, former.propertyCount - new.propertyCount),
+                byteCount: max(0, former.byteCount - new.byteCount)
+            )
+        )
     }
 
     /// Adds to a number unless the sum would exceed the bound.
@@ -67,7 +79,8 @@ struct StoreRoom: ~Copyable, Sendable {
             let (isTaken, now) = number.weakCompareExchange(
                 expected: used,
                 desired: used + part,
-                ordering: .relaxed
+                successOrdering: .acquiring,
+                failureOrdering: .relaxed
             )
             if isTaken {
                 return 0
@@ -83,12 +96,12 @@ struct StoreRoom: ~Copyable, Sendable {
         byteCount.add(size.byteCount, ordering: .relaxed)
     }
 
-    func giveBack(_ size: StoreSize) {
+    private func giveBack(_ size: StoreSize) {
         if size.propertyCount > 0 {
-            propertyCount.subtract(size.propertyCount, ordering: .relaxed)
+            propertyCount.subtract(size.propertyCount, ordering: .releasing)
         }
         if size.byteCount > 0 {
-            byteCount.subtract(size.byteCount, ordering: .relaxed)
+            byteCount.subtract(size.byteCount, ordering: .releasing)
         }
     }
 }

@@ -90,8 +90,9 @@ package struct Transaction: Sendable {
     package struct Result: Sendable {
         /// The property, whose value this is; nil if there is none.
         package let property: Property?
-        /// Its revision, 0 if there is none.
+        /// Its revision; 0 if there is none, or if the property was in no revision.
         package let revision: Revision
+        /// 0 if the property was in no revision.
         package let created: Revision
         package let expiry: Timestamp
     }

@@ -16,7 +16,10 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         _ flags: [String] = [],
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
-        let flags = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"] + flags
+        // Tests name revisions.
+        let first = flags.contains("--start-revision") ? [] : ["--start-revision", "0"]
+        let common = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"]
+        let flags = common + first + flags
         switch self {
         case .inProcess:
             let service = try RunningService(ServeCommand.configuration(flags))

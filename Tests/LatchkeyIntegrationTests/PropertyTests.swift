@@ -22,8 +22,10 @@ struct PropertyTests {
             #expect(answer.body == value, "the bytes come back as they were sent")
             #expect(answer.headers["content-type"] == "application/json")
             #expect(answer.headers["etag"] == "\"1\"")
+            #expect(answer.headers["latchkey-created"] == "1")
             answer = try client.request("HEAD", name)
             #expect(answer.status == 200)
+            #expect(answer.headers["latchkey-created"] == "1")
             #expect(answer.headers["content-length"] == "\(value.count)")
             answer = try client.request("PUT", name, body: Array("41".utf8))
             #expect(answer.status == 204)
@@ -32,6 +34,7 @@ struct PropertyTests {
             #expect(answer.status == 200)
             #expect(answer.text == "42")
             #expect(answer.headers["etag"] == "\"3\"")
+            #expect(answer.headers["latchkey-created"] == "1")
             answer = try client.request(
                 "POST",
                 "\(name)/increment",

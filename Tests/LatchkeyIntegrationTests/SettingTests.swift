@@ -133,6 +133,10 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false),
         ("a:80", false), ("", false),
     ],
+    "start-revision": [
+        ("clock", true), ("0", true), ("4503599627370496", true), ("4503599627370497", false),
+        ("-1", false), ("now", false), ("", false),
+    ],
     "outside": [
         ("0", true), ("10000000", true), ("10000001", false), ("-1", false), ("", false),
         ("scaled:10000000", true), ("scaled:10000001", false), ("5,5", false),

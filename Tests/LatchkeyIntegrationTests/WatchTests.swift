@@ -246,8 +246,8 @@ struct WatchTests {
     func `a drain ends streams with a last event, and polls with an answer`(
         flags: [String]
     ) async throws {
-        let flags = ["serve", "--port", "0", "--log-level", "error"] + flags
-        let program = try Program(flags)
+        let common = ["serve", "--port", "0", "--log-level", "error", "--start-revision", "0"]
+        let program = try Program(common + flags)
         try await offPool {
             let site = Site(port: try program.awaitPort())
             _ = try site.ask("POST", "/v1/properties/n/increment")

@@ -247,7 +247,7 @@ final class FakeStream: WatchOutput {
 }
 
 extension PropertyName {
-    fileprivate static func named(_ text: String) -> PropertyName {
+    static func named(_ text: String) -> PropertyName {
         let owner = OwnedBytes(Array(text.utf8))
         guard let name = try? unsafe PropertyName(borrowing: owner.bytes, owner: owner) else {
             preconditionFailure("the test's names are valid")

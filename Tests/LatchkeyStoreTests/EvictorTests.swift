@@ -37,6 +37,35 @@ struct EvictorTests {
         }
     }
 
+    /// Those who wait are removals, or the change itself when there is room for it.
+    @Test(arguments: [1, 2])
+    func `a full backlog is no full store, issue 17`(refusedCommit: Int) async throws {
+        try await offPool {
+            let evictor = Evictor()
+            let base = PropertyStore(
+                limits: .evicting(properties: 2),
+                stripeCount: 4,
+                strategy: { LockStrategy() }
+            )
+            let commits = Arrivals()
+            let store = BlockingStore(
+                JournaledStore(
+                    FullAt(base: base, commits: commits, refused: 3 + refusedCommit),
+                    journal: Journal(HistoryLimits()),
+                    expiries: ExpiryQueue(),
+                    evictor: evictor
+                )
+            )
+            _ = store.commit([Change.Step.put("a", "1")])
+            _ = store.commit([Change.Step.put("b", "1")])
+            // Commit 3 is refused for lack of room, 4 removes a property, 5 is made again.
+            let decision = store.commit([Change.Step.put("c", "1")])
+            #expect(Outcome(decision) == .refused(.backlogFull))
+            #expect(base.usage.propertyCount == 3 - refusedCommit)
+            #expect(Outcome(store.commit([Change.Step.put("c", "1")])) == .created(4))
+        }
+    }
+
     @Test func `a change does not remove what it names`() async throws {
         try await offPool {
             let bench = JournaledBench<LockStrategy>(limits: .evicting(bytes: 20))
@@ -170,5 +199,44 @@ extension JournaledBench {
         let listed = store.list(limit: 1000).properties
         #expect(listed.count == used.propertyCount)
         #expect(listed.reduce(0) { $0 + $1.byteCount } == used.byteCount)
+    }
+}
+
+/// A store that refuses one commit for its backlog.
+private struct FullAt<Base: CommittingStore>: CommittingStore {
+    let base: Base
+    let commits: Arrivals
+    let refused: Int
+
+    func look(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try base.look(name, observer: observer, completion: completion)
+    }
+
+    func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        commits.arrive()
+        guard commits.value != refused else {
+            throw BacklogFull()
+        }
+        try base.commit(change, observer: observer, completion: completion)
+    }
+
+    func list(
+        _ request: PageRequest,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Page) -> Void
+    ) {
+        base.list(request, observer: observer, completion: completion)
+    }
+
+    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(completion: completion)
     }
 }

@@ -1,5 +1,7 @@
+import Dispatch
 import LatchkeyStrategies
 import LatchkeyTestSupport
+import Synchronization
 import Testing
 
 @testable import LatchkeyStore
@@ -10,6 +12,29 @@ struct StoreSnapshotTests {
     @Test(arguments: StrategyKind.allCases)
     func `a snapshot has one revision while writers go on`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(TakingWhileWriting()) }
+    }
+
+    /// A ratio of two times of one run: a page of 1,000 names held the stripes while it was made.
+    @Test func `a long page holds the stripes no longer than a short one, issue 17`() async throws {
+        try await offPool {
+            let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 8)
+            for number in 0..<4000 {
+                store.increment("n\(number)")
+            }
+            func hold(_ limit: Int) -> UInt64 {
+                let request = PageRequest(prefix: OwnedBytes([]), after: nil, limit: limit)
+                return (0..<20).map { _ in
+                    let longest = HoldObserver()
+                    let page = store.wait {
+                        store.base.list(request, observer: longest, completion: $0)
+                    }
+                    #expect(page.properties.count == limit)
+                    return longest.nanoseconds.load(ordering: .relaxed)
+                }.min() ?? 0
+            }
+            let (short, long) = (hold(1), hold(1000))
+            #expect(long < 4 * short, "\(long) ns beside \(short) ns")
+        }
     }
 
     @Test(arguments: StrategyKind.allCases)
@@ -102,5 +127,26 @@ extension BlockingStore {
             prefix: OwnedBytes(Array(prefix.utf8)),
             after: after.map { OwnedBytes(Array($0.utf8)) }
         ).map { "\(PropertyName(of: $0).text)=\(text($0))" }
+    }
+}
+
+/// Remembers the longest time from entering to leaving.
+private final class HoldObserver: EntryObserver {
+    static var isActive: Bool { false }
+
+    let nanoseconds = Atomic<UInt64>(0)
+
+    private static func clock() -> UInt64 {
+        DispatchTime.now().uptimeNanoseconds
+    }
+
+    func asks(_ mode: AccessMode) -> UInt64 { 0 }
+    func isBlocked(_ entry: inout UInt64) {}
+    func enters(_ entry: inout UInt64) { entry = Self.clock() }
+    func leaves(_ entry: UInt64) {
+        let held = Self.clock() - entry
+        if held > nanoseconds.load(ordering: .relaxed) {
+            nanoseconds.store(held, ordering: .relaxed)
+        }
     }
 }

@@ -88,7 +88,7 @@ struct TransactionTests {
                 """#,
                 #"{"succeeded":true,"revision":1,"results":["#
                     + #"{"name":"a","revision":1,"created":1,"value":1},{"name":"b","revision":0},"#
-                    + #"{"name":"c","revision":1,"created":1},{"name":"c","revision":0}]}"#
+                    + #"{"name":"c","revision":0},{"name":"c","revision":0}]}"#
             )
             #expect(desk.bench.journal.last == 1)
             desk.run(#"{"then":[{"put":"b","value":1}]}"#)
@@ -154,6 +154,49 @@ struct TransactionTests {
             #expect(store.value("a") == "1")
             #expect(store.property("a")?.isMortal == false)
             #expect(commit.effects.map(\.isCreation) == [true])
+        }
+    }
+
+    /// The revision of the store is that of another commit.
+    @Test func `what was in no revision shows none, issue 17`() async throws {
+        try await offPool {
+            let desk = TransactionDesk()
+            desk.run(#"{"then":[{"put":"a","value":1}]}"#)
+            desk.expect(
+                #"{"then":[{"increment":"b","ttl":5},{"get":"b"},{"delete":"b"}]}"#,
+                #"{"succeeded":true,"revision":1,"results":["#
+                    + #"{"name":"b","revision":0,"ttl":5.000,"value":1},"#
+                    + #"{"name":"b","revision":0,"ttl":5.000,"value":1},"#
+                    + #"{"name":"b","revision":0}]}"#
+            )
+        }
+    }
+
+    @Test func `a transaction that removes what has expired says so, issue 17`() async throws {
+        try await offPool {
+            let clock = ManualClock()
+            let base = PropertyStore(
+                limits: StoreLimits(),
+                stripeCount: 4,
+                strategy: { LockStrategy() },
+                clock: clock.clock
+            )
+            let store = BlockingStore(base)
+            _ = store.commit([.put("a", "7", ttl: 10), .put("b", "7", ttl: 10)])
+            _ = store.commit([.put("c", "7")])
+            clock.advance(10)
+            let steps: [Change.Step] = [
+                .put("a", "1"), .delete("a"), .increment("b"), .delete("b"), .put("b", "2"),
+                .delete("c"), .delete("a"),
+            ]
+            let commit = try store.commit(steps).get()
+            let effects = commit.effects.sorted {
+                PropertyName(of: $0.some).text < PropertyName(of: $1.some).text
+            }
+            #expect(effects.map(\.reason) == [.expired, .requested, .requested])
+            #expect(effects.map { $0.property == nil } == [true, false, true])
+            #expect(effects[1].isCreation, "what had expired came into being anew")
+            #expect(commit.outcome?.results.map(\.revision) == [3, 0, 3, 0, 3, 0, 0])
         }
     }
 

@@ -22,6 +22,8 @@ package struct ServiceConfiguration: Sendable {
     package var shadows: [StrategyKind] = []
     /// One operation in this many is applied to the shadows, on average.
     package var shadowInterval = 16
+    /// The revision before the first commit; nil for that of the time of the start.
+    package var startRevision: Revision?
     package var storeLimits = StoreLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
@@ -54,6 +56,7 @@ extension ServiceConfiguration: Configurable {
 
     package static let settings: [Setting<Self>] =
         strategySettings
+        + [startRevisionSetting]
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }
@@ -121,6 +124,26 @@ extension ServiceConfiguration: Configurable {
             value: { Int($0.dropFirst(2)) }
         ),
     ]
+
+    /// The greatest revision that a store can start after.
+    ///
+    /// It leaves 2⁵² revisions that are exact in JSON.
+    private static let startRevisionMax: Revision = 1 << 52
+
+    private static let startRevisionSetting = Setting<Self>(
+        "start-revision",
+        .spelling(
+            placeholder: "REVISION",
+            help: "clock, or a whole number up to \(startRevisionMax)",
+            isRight: { $0 == "clock" || Revision($0).map { $0 <= startRevisionMax } ?? false }
+        ),
+        \.startRevision,
+        "The revision before the first change. clock is 1048576 for each second since the start of "
+            + "1970, so that no revision comes twice. For a machine whose clock can be late at the "
+            + "start, give a number above all earlier revisions.",
+        text: { $0.map { "\($0)" } ?? "clock" },
+        value: { .some(Revision($0)) }
+    )
 
     private static let ownSettings: [Setting<Self>] = [
         .integer(

@@ -23,6 +23,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case overflow = "overflow"
     case gone = "gone"
     case valueTooLarge = "value-too-large"
+    case transactionTooLarge = "transaction-too-large"
     case preconditionFailed = "precondition-failed"
     case bodyTooLarge = "body-too-large"
     case targetTooLong = "target-too-long"
@@ -75,7 +76,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .targetTooLong: 414
         case .unsupportedMediaType: 415
         case .misdirectedRequest: 421
-        case .valueTooLarge, .idempotencyKeyReused: 422
+        case .valueTooLarge, .transactionTooLarge, .idempotencyKeyReused: 422
         case .tooManyConnectionsPerAddress: 429
         case .headersTooLarge: 431
         case .outcomeUnknown: 500
@@ -115,6 +116,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .overflow: "The sum is not a 64-bit integer."
         case .gone: "This revision is not in the history."
         case .valueTooLarge: "The value would be too large."
+        case .transactionTooLarge: "The transaction works on too many bytes."
         case .preconditionFailed: "The property does not meet the conditions of the request."
         case .bodyTooLarge: "The body is too large."
         case .targetTooLong: "The request target is too long."
@@ -199,6 +201,9 @@ package enum Problem: String, CaseIterable, Sendable {
             "Nothing was changed. Make the value smaller, read fewer values in one transaction, or "
                 + "raise --max-body-bytes. It bounds values that grow by merge patches. The values "
                 + "in the results of a transaction have at most 16 times as many bytes."
+        case .transactionTooLarge:
+            "Nothing was changed. Use fewer or shorter values in the equals, increment and merge "
+                + "of one transaction, or raise --max-transaction-bytes."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:

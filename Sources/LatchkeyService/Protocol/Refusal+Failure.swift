@@ -14,6 +14,10 @@ extension Refusal {
             return RequestFailure(.overflow)
         case .valueTooLarge:
             return RequestFailure(.valueTooLarge)
+        case .transactionTooLarge:
+            return RequestFailure(.transactionTooLarge)
+        case .backlogFull:
+            return RequestFailure(.backlogFull)
         case .full(.properties):
             return RequestFailure(
                 .storeFull,

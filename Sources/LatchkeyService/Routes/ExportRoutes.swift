@@ -28,7 +28,7 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
         try request.checkAnswerRoom()
         let prefix = OwnedBytes(try ServiceRequest.prefix(query["prefix"]))
         let revision = try query["revision"].map { (text) throws(RequestFailure) in
-            try Self.revision(text)
+            journal.named(try Self.revision(text))
         }
         guard let permit = exports.enter() else {
             throw RequestFailure(.tooManyExports)

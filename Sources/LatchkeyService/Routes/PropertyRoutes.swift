@@ -186,6 +186,7 @@ extension ServiceRequest {
         respond(.ok, body: unsafe .owned(property.valueBytes, owner: property.owner)) { answer in
             answer.add("Content-Type", "application/json")
             answer.add("ETag", quoted: property.revision)
+            answer.add("Latchkey-Created", property.created)
             if property.isMortal {
                 let left = TimeToLiveText.text(until: property.expiry, at: StoreClock.system.now())
                 answer.add("Latchkey-TTL", left)

@@ -1,10 +1,18 @@
 internal import LatchkeyStore
 
 /// A page of the journal's commits as JSON.
-struct ChangePage {
+struct ChangePage: Sendable {
+    enum Progress {
+        /// The page is complete.
+        case done
+        /// The journal does not hold the commits.
+        case gone
+        /// There is more to read.
+        case more
+    }
+
     /// A page ends behind the change that makes it longer than this.
     private static let byteCountMax = 4 * 1024 * 1024
-    private static let chunkCount = 256
     /// What an effect takes in the text, beside its name and value.
     private static let effectByteCount = 64
 
@@ -22,26 +30,25 @@ struct ChangePage {
         next = after
     }
 
-    /// Reads the commits up to the page's bounds of which an effect matches.
-    ///
-    /// - Returns: false if the journal does not hold them.
-    mutating func read(_ journal: Journal, _ filter: WatchFilter) -> Bool {
+    /// Reads a piece of the journal, and takes the commits of which an effect matches.
+    mutating func read(_ journal: Journal, _ filter: WatchFilter) -> Progress {
         guard next <= latest, next >= journal.oldest else {
-            return false
+            return .gone
         }
-        while next < latest, !isFull {
-            let count = min(Int(latest - next), Self.chunkCount)
-            guard case .commits(let commits) = journal.commits(after: next, countMax: count),
-                !commits.isEmpty
-            else {
-                return false
-            }
-            for commit in commits where !isFull {
-                add(commit, filter)
-                next = commit.revision
-            }
+        guard next < latest else {
+            return .done
         }
-        return true
+        let count = min(Int(latest - next), Journal.pieceCommitCount)
+        guard case .commits(let commits) = journal.commits(after: next, countMax: count),
+            !commits.isEmpty
+        else {
+            return .gone
+        }
+        for commit in commits where !isFull {
+            add(commit, filter)
+            next = commit.revision
+        }
+        return next < latest && !isFull ? .more : .done
     }
 
     private var isFull: Bool { changes.count >= limit || byteCount >= Self.byteCountMax }

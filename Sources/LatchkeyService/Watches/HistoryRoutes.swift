@@ -29,10 +29,16 @@ struct HistoryRoutes: Sendable {
                 throw RequestFailure(.invalidQuery, "Give revision alone.")
             }
             let revision = try Self.revision(query["revision"], "revision")
-            readPast(request, name, conditions, revision)
+            let search = PastValue(name, asOf: store.journal.named(revision))
+            readPast(request, conditions, search)
             return
         }
         let wait = try Self.wait(query["wait"])
+        let after = store.journal.named(try Self.revision(query["after"], "after"))
+        // No property of this store can have passed a revision of another one.
+        guard (store.journal.start...store.usage().revision).contains(after) else {
+            throw RequestFailure(.gone)
+        }
         // The server must not take the request away before the time is up.
         request.exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
         // Up to a sixteenth earlier, so that many polls do not end at once, as Consul does it.
@@ -41,7 +47,7 @@ struct HistoryRoutes: Sendable {
             request: request,
             name: name,
             conditions: conditions,
-            after: try Self.revision(query["after"], "after"),
+            after: after,
             deadlineNanoseconds: latchkey_system_nanoseconds() + nanoseconds,
             store: store,
             hub: hub,
@@ -51,21 +57,38 @@ struct HistoryRoutes: Sendable {
 
     private func readPast(
         _ request: ServiceRequest,
-        _ name: PropertyName,
         _ conditions: Conditions,
-        _ revision: Revision
+        _ search: PastValue
     ) {
+        let begin = { @Sendable (current: Property?) in
+            store.whenCaughtUp { latest in
+                goOn(request, conditions, search.from(current, latest: latest))
+            }
+        }
         do throws(BacklogFull) {
-            try store.look(name) { current in
-                store.whenCaughtUp { latest in
-                    switch store.journal.property(name, current, asOf: revision, latest: latest) {
-                    case .success(let property): request.answer(property, conditions)
-                    case .failure: request.fail(.gone)
-                    }
+            try store.look(search.name) { current in
+                if let current {
+                    begin(current)
+                } else {
+                    // Until a commit removes it, a property is there, also if its time is over.
+                    store.snapshot { begin($0.stored(search.name)) }
                 }
             }
         } catch {
             request.fail(.backlogFull)
+        }
+    }
+
+    private func goOn(
+        _ request: ServiceRequest,
+        _ conditions: Conditions,
+        _ search: PastValue
+    ) {
+        var search = search
+        switch search.read(store.journal) {
+        case .found(let property): request.answer(property, conditions)
+        case .gone: request.fail(.gone)
+        case .more: store.later { [search] in goOn(request, conditions, search) }
         }
     }
 
@@ -76,12 +99,17 @@ struct HistoryRoutes: Sendable {
         let filter = WatchFilter.prefix(try ServiceRequest.prefix(query["prefix"]))
         store.whenCaughtUp { latest in
             let journal = store.journal
-            var page = ChangePage(after: after ?? journal.oldest, latest: latest, limit: limit)
-            if page.read(journal, filter) {
-                request.respond(json: page.json)
-            } else {
-                request.fail(.gone)
-            }
+            let place = after.map(journal.named) ?? journal.oldest
+            goOn(request, ChangePage(after: place, latest: latest, limit: limit), filter)
+        }
+    }
+
+    private func goOn(_ request: ServiceRequest, _ page: ChangePage, _ filter: WatchFilter) {
+        var page = page
+        switch page.read(store.journal, filter) {
+        case .done: request.respond(json: page.json)
+        case .gone: request.fail(.gone)
+        case .more: store.later { [page] in goOn(request, page, filter) }
         }
     }
 
@@ -104,52 +132,5 @@ struct HistoryRoutes: Sendable {
             throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
         }
         return wait
-    }
-}
-
-/// The journal does not hold the revision.
-struct RevisionGone: Error {}
-
-extension Journal {
-    /// How many commits are read at once.
-    private static let chunkCount = 256
-
-    /// The property as of a revision.
-    ///
-    /// - Parameters:
-    ///   - name: The name.
-    ///   - current: The property as it was found before `latest` was read.
-    ///   - revision: The revision.
-    ///   - latest: A revision that the journal has reached.
-    /// - Returns: The property; nil if it did not exist.
-    func property(
-        _ name: PropertyName,
-        _ current: Property?,
-        asOf revision: Revision,
-        latest: Revision
-    ) -> Result<Property?, RevisionGone> {
-        guard revision <= latest, revision >= oldest else {
-            return .failure(RevisionGone())
-        }
-        if let current, current.revision <= revision {
-            return .success(current)
-        }
-        var place = revision
-        while place < latest {
-            let count = min(Int(latest - place), Self.chunkCount)
-            guard case .commits(let commits) = commits(after: place, countMax: count),
-                let last = commits.last
-            else {
-                return .failure(RevisionGone())
-            }
-            for commit in commits {
-                let effect = commit.effects.first { unsafe $0.nameBytes.elementsEqual(name.bytes) }
-                if let effect {
-                    return .success(effect.former)
-                }
-            }
-            place = last.revision
-        }
-        return .success(current)
     }
 }

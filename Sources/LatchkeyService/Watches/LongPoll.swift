@@ -49,7 +49,7 @@ struct LongPoll: Sendable {
         isLast: Bool,
         isWaiting: Bool
     ) {
-        if property.map({ $0.revision > after }) ?? (after > 0) || isLast {
+        if property.map({ $0.revision > after }) ?? (after > store.journal.start) || isLast {
             if isWaiting {
                 hub.leave()
             }

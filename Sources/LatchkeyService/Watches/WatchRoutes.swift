@@ -35,10 +35,11 @@ struct WatchRoutes: Sendable {
                 request.respond(events: events, bufferBytesMax: bufferBytesMax)
             }
         }
-        // Above all revisions that anybody was shown, so no client's cursor can be above it, except
-        // one from another store.
+        // Above all revisions that anybody was shown: a cursor above it is from another store.
         let latest = store.usage().revision
         switch cursor {
+        case .place(WatchPlace(revision: 0)) where store.journal.start >= store.journal.oldest:
+            open(.place(WatchPlace(revision: store.journal.start)))
         case .now:
             open(.now(latest))
         case .place(let place)

@@ -6,7 +6,8 @@ internal import LatchkeyStrategies
 ///
 /// **Design.** The journal calls those who wait for it on the thread of a writer. What they read
 /// then can be long, so it is read on a serial queue, which takes one processor at most. Who need
-/// not wait reads on its own thread.
+/// not wait reads on its own thread, one piece; what is longer continues on the queue, piece by
+/// piece and in turns with others, so that no thread that serves reads a long history.
 struct WatchedStore: Sendable {
     let journal: Journal
     let usage: @Sendable () -> StoreUsage
@@ -28,5 +29,10 @@ struct WatchedStore: Sendable {
         journal.whenReached(latest) {
             queue.async { read(latest) }
         }
+    }
+
+    /// Calls `proceed` on the queue, after those who were there before.
+    func later(_ proceed: @escaping @Sendable () -> Void) {
+        queue.async { proceed() }
     }
 }

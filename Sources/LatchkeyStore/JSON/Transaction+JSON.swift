@@ -238,7 +238,9 @@ extension JSONWriter {
         guard let property = result.property else {
             return
         }
-        member("created", result.created)
+        if result.created > 0 {
+            member("created", result.created)
+        }
         ttl(until: result.expiry, at: time)
         if step.showsValue {
             member("value", valueOf: property)

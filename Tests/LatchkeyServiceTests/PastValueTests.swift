@@ -1,0 +1,158 @@
+import LatchkeyHTTP
+import LatchkeyMetrics
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+@testable import LatchkeyService
+@testable import LatchkeyStore
+
+/// Past values over HTTP, with a clock that the test sets, and pieces of the history.
+@Suite(.timeLimit(.minutes(1)))
+struct PastValueTests {
+    /// An expired property that was not yet removed was 404, and 200 again when it was.
+    @Test func `the past never changes, issue 17`() async throws {
+        try await offPool {
+            let bench = try PastBench()
+            try unsafe bench.commit(.put(.named("n"), value: bench.one, ttl: 10))
+            try unsafe bench.commit(.put(.named("other"), value: bench.one))
+            #expect(try bench.status(1) == 200)
+            bench.milliseconds.now.store(10, ordering: .releasing)
+            #expect(try bench.status(1) == 200, "its time is over, and no commit removed it")
+            #expect(try bench.status(2) == 200)
+            #expect(try bench.ask("/v1/properties/n").status == 404)
+            try bench.commit(.expire(.named("n"), at: 1))
+            #expect(try bench.status(1) == 200)
+            #expect(try bench.status(2) == 200)
+            #expect(try bench.status(3) == 404)
+        }
+    }
+
+    @Test func `a long history is read in pieces, issue 17`() throws {
+        let journal = Journal(HistoryLimits())
+        let one = OwnedBytes(Array("1".utf8))
+        for revision in 1...1000 {
+            let former = unsafe Property(name: .named("n\(revision)"), value: one.bytes)
+            let effect = Commit.Effect(from: former, to: nil, .requested)
+            journal.append(
+                Commit(
+                    revision: Revision(revision),
+                    time: Timestamp(milliseconds: 0),
+                    first: effect
+                )
+            )
+        }
+        var page = ChangePage(after: 0, latest: 1000, limit: 10)
+        var search = PastValue(.named("none"), asOf: 1).from(nil, latest: 1000)
+        var counts = (page: 0, search: 0)
+        let filter = WatchFilter.prefix(Array("zzz".utf8))
+        while case .more = page.read(journal, filter) {
+            counts.page += 1
+        }
+        while case .more = search.read(journal) {
+            counts.search += 1
+        }
+        #expect(page.next == 1000)
+        #expect(counts.page == 1000 / Journal.pieceCommitCount)
+        #expect(counts.search == 1 + 999 / Journal.pieceCommitCount)
+    }
+
+    /// The one thread that serves is free before the scan is over. A scan is short, so several are
+    /// tried.
+    @Test func `a scan of the history leaves the thread that serves, issue 17`() async throws {
+        try await offPool {
+            let bench = try PastBench()
+            for _ in 0..<5000 {
+                try bench.commit(.increment(.named("n"), by: 1))
+            }
+            for target in ["/v1/changes?prefix=zzz", "/v1/properties/none?revision=1"] {
+                let isFree = (0..<50).contains { _ in
+                    let isOver = Synchronized<Bool, LockStrategy>(false)
+                    let scan = Aside {
+                        defer { isOver.write { $0 = true } }
+                        return try bench.ask(target)
+                    }
+                    var isFree = false
+                    while !isFree, !isOver.read({ $0 }) {
+                        isFree = bench.server.statistics.suspended > 0
+                    }
+                    return (try? scan.get()) != nil && isFree
+                }
+                #expect(isFree, "\(target)")
+            }
+            let page = try bench.ask("/v1/changes?prefix=zzz").text
+            #expect(page == #"{"revision":5000,"changes":[],"next":5000,"hasMore":false}"#)
+        }
+    }
+}
+
+/// A server of properties that no timer removes.
+private final class PastBench: Sendable {
+    let server: HTTPServer
+    let milliseconds = RepeatableServer.TestClock()
+    private let value = OwnedBytes(Array("1".utf8))
+    private let store: JournaledStore<PropertyStore<LockStrategy>>
+
+    var one: UnsafeRawBufferPointer { unsafe value.bytes }
+
+    init() throws {
+        let clock = milliseconds
+        let base = PropertyStore(
+            limits: StoreLimits(),
+            stripeCount: 2,
+            strategy: { LockStrategy() },
+            clock: StoreClock {
+                Timestamp(milliseconds: Int64(clock.now.load(ordering: .acquiring)))
+            }
+        )
+        let journal = Journal(HistoryLimits())
+        let never = ExpiryQueue(clock: StoreClock { Timestamp(milliseconds: -1_000_000) })
+        let store = JournaledStore(base, journal: journal, expiries: never, evictor: nil)
+        self.store = store
+        let registry = MetricRegistry()
+        let watched = WatchedStore(
+            journal: journal,
+            usage: { base.usage },
+            look: { (name, completion) throws(BacklogFull) in
+                try store.look(name, observer: NoObserver(), completion: completion)
+            },
+            snapshot: { store.snapshot(completion: $0) }
+        )
+        let hub = WatchHub(
+            journal: journal,
+            limits: WatchLimits(),
+            counters: WatchCounters(registry),
+            answers: AnswerBudget(byteCountMax: 1 << 30)
+        )
+        var table = RouteTable(
+            metrics: RequestMetrics(
+                registry,
+                sendsServerTiming: false,
+                answers: AnswerBudget(byteCountMax: 1 << 30)
+            )
+        )
+        let history = HistoryRoutes(store: watched, hub: hub)
+        history.add(to: &table)
+        PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &table)
+        let router = table.router(hosts: nil)
+        var configuration = HTTPServerConfiguration()
+        configuration.port = 0
+        configuration.eventLoopCount = 1
+        server = try HTTPServer(configuration) { router.handle($0) }
+    }
+
+    func commit(_ change: Change) throws {
+        let decision = Synchronized<Decision?, LockStrategy>(nil)
+        try store.commit(change, observer: NoObserver()) { made in decision.write { $0 = made } }
+        _ = try decision.read { $0 }?.get()
+    }
+
+    func ask(_ target: String) throws -> HTTPAnswer {
+        try HTTPClient(port: server.port).request("GET", target)
+    }
+
+    func status(_ revision: Int) throws -> Int {
+        try ask("/v1/properties/n?revision=\(revision)").status
+    }
+}
