@@ -39,17 +39,9 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
-<<<<<<< HEAD
         let answers = AnswerBudget(byteCountMax: configuration.answerByteCountMax)
         let metrics = RequestMetrics(registry, configuration, answers)
-        let journal = Journal(configuration.historyLimits)
-=======
-        let metrics = RequestMetrics(
-            registry,
-            sendsServerTiming: configuration.sendsServerTiming
-        )
         let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
->>>>>>> try-store
         let expiries = ExpiryQueue()
         let evictor = Evictor()
         let profile = configuration.isProfiling ? ContentionProfile() : nil
@@ -243,7 +235,6 @@ private struct StoreRouteMaker: StrategyVisitor {
     }
 }
 
-<<<<<<< HEAD
 extension RequestMetrics {
     fileprivate init(
         _ registry: MetricRegistry,
@@ -255,11 +246,12 @@ extension RequestMetrics {
             sendsServerTiming: configuration.sendsServerTiming,
             answers: answers
         )
-=======
+    }
+}
+
 extension ServiceConfiguration {
     fileprivate var chosenStart: Revision {
         startRevision ?? .start(at: StoreClock.system.now())
->>>>>>> try-store
     }
 }
 
