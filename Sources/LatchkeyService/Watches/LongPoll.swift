@@ -93,7 +93,9 @@ struct LongPoll: Sendable {
     }
 }
 
-/// Whether a poll was given up. Set once; read behind each wait that was added.
+/// Whether a poll was given up.
+///
+/// Set once; read behind each wait that was added.
 private final class Flag: Sendable {
     let value = Atomic(false)
 }
