@@ -121,8 +121,9 @@ def try_curl(binary, log):
     text = "\n".join(lines)
     for part in (r"^HTTP/1\.1 200 ", r"^Content-Type: text/event-stream$",
                  r"^Cache-Control: no-cache$", r"^X-Accel-Buffering: no$",
-                 r'^event: put\ndata: \{"name":"a","revision":1,"created":1,"value":\{"x": 1\}\}$',
-                 r'^data: \{"name":"b","revision":2,"created":2,"value":"two\\nlines"\}$',
+                 r'^event: put\ndata: \{"name":"a","revision":\d+,"created":\d+,'
+                 r'"value":\{"x": 1\}\}$',
+                 r'^data: \{"name":"b","revision":\d+,"created":\d+,"value":"two\\nlines"\}$',
                  r"^event: close\ndata: \{\}$"):
         if not re.search(part, text, re.MULTILINE):
             raise Failure(f"curl did not show {part}:\n{text}")
@@ -155,6 +156,9 @@ def try_library(binary, log):
                 raise Failure("the connection was not cut")
             del events[:]
             with Latchkey(binary, log=log) as another:
+                # More changes than before: their revisions must not look like a continuation.
+                for number in range(200):
+                    put(another, "after", number)
                 put(another, "after", "restart")
                 proxy.target = another.address
                 proxy.cut()

@@ -207,7 +207,6 @@ const editor = {
             $("value").focus();
           })), make("pre", null, cut(answer.text, 500)));
       $("history").append(line);
-      if (revision <= 1) return;
     }
   },
 };
