@@ -76,8 +76,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         let reading = published.epochs.enter()
         observer.enters(&entry)
         defer {
-            observer.leaves(entry)
+            // Before the observer hears of the end: what a reader frees is a part of its access.
             published.epochs.leave(reading)
+            observer.leaves(entry)
         }
         return try unsafe published.version(of: Value.self).pointee.read(body)
     }
