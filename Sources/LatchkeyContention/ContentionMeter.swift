@@ -103,10 +103,12 @@ import Synchronization
         samplingMean: Int = MeteringLevel.samplingMeanDefault,
         profile: ContentionProfile? = nil
     ) {
+        var traits = Base.traits
+        traits.tellsOfWaiting = Base.tellsOfWaiting
         self.init(
             strategy: Base.name,
             lock: lock,
-            traits: Base.traits,
+            traits: traits,
             role: role,
             level: level,
             samplingMean: samplingMean,
@@ -116,9 +118,9 @@ import Synchronization
 
     /// Whether contended acquisitions are counted one by one.
     ///
-    /// `mutex` is never tried, so that what it reports is a guess from a look at the holder; see
-    /// ``ContentionProbe``.
-    package var countsContendedExactly: Bool { strategy != StrategyKind.mutex.rawValue }
+    /// A lock that is never tried does not tell of waiting, so that what is reported for it is a
+    /// guess from a look at the holder; see ``ContentionProbe``.
+    package var countsContendedExactly: Bool { traits.tellsOfWaiting }
 
     /// Sets the function that counts the accepted writes not yet applied, over all guards.
     package func observeBacklog(_ count: @escaping @Sendable () -> Int) {

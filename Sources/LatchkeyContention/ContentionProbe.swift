@@ -25,8 +25,8 @@ public import Synchronization
 /// a sentence instead, in release builds too. What is submitted to run later may be submitted from
 /// inside and is not checked. Not found is who holds shared access and asks for exclusive.
 ///
-/// *Mutex.* It must not be tried (a failed try makes the holder's unlock slow), so it never says
-/// that an access is blocked. An acquisition that is looked at more closely counts as contended if
+/// *Locks that are not tried* (``StrategyTraits/tellsOfWaiting``). `mutex` must not be tried (a
+/// failed try makes the holder's unlock slow), so it never says that an access is blocked. An acquisition that is looked at more closely counts as contended if
 /// the word says at that moment that someone is inside: with level `full` and `counts` every one
 /// is looked at, with `sampled` one in many, which then counts for those that it stands for. Who
 /// enters or leaves between the look and the attempt makes the figure wrong in either direction;

@@ -122,4 +122,7 @@ struct PublicationObserver<Base: EntryObserver>: EntryObserver {
         context.published()
         base.leaves(entry)
     }
+
+    /// No revision was taken.
+    @inlinable func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
 }

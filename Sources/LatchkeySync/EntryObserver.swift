@@ -37,6 +37,9 @@ public protocol EntryObserver: Sendable {
     func leaves(_ entry: Entry)
 
     /// Called instead of ``enters(_:)`` if the caller's deadline passes first: there is no access.
+    ///
+    /// It has no default, because an observer that passes calls on to another one must pass on this
+    /// one too.
     func givesUp(_ entry: Entry)
 }
 
@@ -48,9 +51,6 @@ extension EntryObserver {
     @inlinable
     @inline(__always)
     public func asks(_ mode: AccessMode, at site: CallSite) -> Entry { asks(mode) }
-
-    /// Does nothing.
-    @inlinable public func givesUp(_ entry: Entry) {}
 }
 
 /// Observes nothing and costs nothing.
@@ -77,4 +77,7 @@ public struct NoObserver: EntryObserver {
 
     /// Does nothing.
     @inlinable public func leaves(_ entry: Entry) {}
+
+    /// Does nothing.
+    @inlinable public func givesUp(_ entry: Entry) {}
 }

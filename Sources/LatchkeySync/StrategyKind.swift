@@ -19,4 +19,8 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case mutex = "mutex"
     case snapshot = "snapshot"
     case actor = "actor"
+
+    /// What a program has that has not chosen: the service's default, and what reports compare
+    /// with.
+    package static let standard = StrategyKind.lock
 }

@@ -12,10 +12,17 @@ public struct StrategyTraits: Sendable, Hashable {
     public var blocksCaller: Bool
     /// A submitted write is accepted at once and applied later, on another thread.
     public var appliesWritesAsynchronously: Bool
-    /// The caller that has waited longest enters next: no later one can overtake it.
+    /// The caller that has waited longest enters next: no later one can overtake it, whatever the
+    /// priorities of threads and tasks.
     public var handsOffFairly: Bool
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool
+    /// A caller that cannot enter at once is reported to ``EntryObserver/isBlocked(_:)``.
+    ///
+    /// Where it is not, a meter counts contention by samples of who is inside. False for a lock
+    /// with ``RawLock/isTriedBeforeWaiting`` false, whatever its strategy says. No table has it: a
+    /// report says itself whether its counts are exact.
+    public var tellsOfWaiting: Bool
 
     /// Exactly the given traits.
     @inlinable
@@ -26,7 +33,8 @@ public struct StrategyTraits: Sendable, Hashable {
         blocksCaller: Bool = true,
         appliesWritesAsynchronously: Bool = false,
         handsOffFairly: Bool = false,
-        spins: Bool = false
+        spins: Bool = false,
+        tellsOfWaiting: Bool = true
     ) {
         self.isReentrant = isReentrant
         self.allowsConcurrentReaders = allowsConcurrentReaders
@@ -35,7 +43,14 @@ public struct StrategyTraits: Sendable, Hashable {
         self.appliesWritesAsynchronously = appliesWritesAsynchronously
         self.handsOffFairly = handsOffFairly
         self.spins = spins
+        self.tellsOfWaiting = tellsOfWaiting
     }
+}
+
+extension StrategyTraits {
+    /// Whether several values are best in one stripe: no thread may wait inside one value for the
+    /// next, so that holding several costs a task for each.
+    package var prefersOneStripe: Bool { !blocksCaller }
 }
 
 extension StrategyTraits {
@@ -44,7 +59,7 @@ extension StrategyTraits {
         json: String, text: String, value: @Sendable (StrategyTraits) -> Bool
     )
 
-    /// All traits, in the order in which tables show them.
+    /// The traits that tables show, in their order.
     package static let columns: [Column] = [
         ("reentrant", "re-entrant", { $0.isReentrant }),
         ("concurrentReaders", "concurrent readers", { $0.allowsConcurrentReaders }),

@@ -140,6 +140,40 @@ extension StrategyLaws {
             ? [] : ["\(awaited.name): tasks that waited entered as \(awaited.log)"]
     }
 
+    /// Tasks of different priorities enter in the order in which they asked.
+    ///
+    /// Nothing is tried unless that is promised (``StrategyTraits/handsOffFairly``) and tasks wait
+    /// without blocking a thread.
+    public static func tasksOfAnyPriorityEnterInOrder<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        tasks: Int = 40
+    ) -> [Violation] {
+        let traits = ChosenStrategy.traits
+        guard traits.handsOffFairly, traits.appliesWritesAsynchronously else {
+            return []
+        }
+        return orderOfTasks(make, tasks: tasks)
+    }
+
+    /// The same whatever the strategy promises.
+    package static func orderOfTasks<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        tasks: Int
+    ) -> [Violation] {
+        let awaited = Awaited(make())
+        let leave = awaited.hold()
+        let priorities: [TaskPriority] = [.low, .high, .medium]
+        for number in 0..<tasks {
+            awaited.start(priority: priorities[number % priorities.count]) {
+                await $0.write(number)
+            }
+        }
+        leave.open()
+        let ended = awaited.join()
+        return ended && awaited.log == Array(0..<tasks)
+            ? [] : ["\(awaited.name): tasks of different priorities entered as \(awaited.log)"]
+    }
+
     /// A task that waits for room is cancelled at once; those behind it keep their places.
     public static func waitingTasksAreCancelled<ChosenStrategy: Strategy>(
         _ make: (_ backlogMax: Int) -> ChosenStrategy,
@@ -249,9 +283,12 @@ private struct Awaited<ChosenStrategy: Strategy>: Sendable {
 
     /// Starts a task, which runs on the calling thread until it is suspended.
     @discardableResult
-    func start(_ body: @escaping @Sendable (Self) async -> Void) -> Task<Void, Never> {
+    func start(
+        priority: TaskPriority? = nil,
+        _ body: @escaping @Sendable (Self) async -> Void
+    ) -> Task<Void, Never> {
         started.with { $0 += 1 }
-        return Task.immediate {
+        return Task.immediate(priority: priority) {
             await body(self)
             ended.arrive()
         }

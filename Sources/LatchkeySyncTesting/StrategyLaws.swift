@@ -257,10 +257,9 @@ extension StrategyLaws {
 extension StrategyLaws {
     /// Runs every law that applies to a strategy which blocks; nothing if it keeps them all.
     ///
-    /// Two laws are left out, because they do not apply to every strategy. Call them yourself where
-    /// they do. ``backlogIsBounded(_:bound:)`` needs a strategy whose backlog has a bound that the
-    /// law can choose. ``observerHearsOfWaiting(_:_:)`` needs a strategy that finds out whether it
-    /// has to wait; a lock with ``RawLock/isTriedBeforeWaiting`` false does not.
+    /// One law is left out, because it does not apply to every strategy. Call it yourself where it
+    /// does: ``backlogIsBounded(_:bound:)`` needs a strategy whose backlog has a bound that the law
+    /// can choose.
     ///
     /// Takes some seconds. Call it on a thread that may block, which a thread of the cooperative
     /// pool may not.
@@ -289,11 +288,17 @@ extension StrategyLaws {
             found += laws.noWakeUpIsLost()
             found += laws.valuesAreFreed()
             found += laws.valuesEndOnce()
+            found += laws.waitersEnterInOrder()
         }
+        found += readsFreeFewValues(make)
+        found += tasksOfAnyPriorityEnterInOrder(make)
         found += writesApplyInOrder(make)
         found += completionsRunOutside(make)
         found += poolThreadsSeeTheirWrites(make)
         found += observerHearsInOrder(make)
+        if ChosenStrategy.tellsOfWaiting {
+            found += observerHearsOfWaiting(.write, make)
+        }
         found += throwingBodiesRelease(make)
         found += triesAreRefused(make)
         found += severalValuesAreHeld(make)

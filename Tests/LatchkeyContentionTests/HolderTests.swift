@@ -82,7 +82,22 @@ import Testing
 
     /// At a level without a clock, so that nothing but the holder counts.
     @Test func `are what mutex is judged by`() {
-        let meter = ContentionMeter(MutexStrategy.self, level: .counts)
+        Self.expectJudgedByHolder(ContentionMeter(MutexStrategy.self, level: .counts))
+    }
+
+    /// Decided by the lock, not by a name.
+    @Test func `are what every lock is judged by that is not tried, issue 17`() {
+        Self.expectJudgedByHolder(
+            ContentionMeter(RawLockStrategy<UntriedLock>.self, level: .counts)
+        )
+        Self.expectJudgedByHolder(ContentionMeter(UntriedStrategy.self, level: .counts))
+        #expect(
+            ContentionMeter(RawLockStrategy<AdaptiveLock>.self, level: .counts)
+                .countsContendedExactly
+        )
+    }
+
+    private static func expectJudgedByHolder(_ meter: ContentionMeter) {
         #expect(!meter.countsContendedExactly)
         let probe = ContentionProbe(meter, traits: meter.traits)
         var inside = probe.asks(.write)
@@ -162,4 +177,23 @@ private struct SubmitsFromInside: StrategyVisitor {
         try? synchronized.submitWrite({ _ in submit() }, completion: done.open)
         return done.pass() && done.pass()
     }
+}
+
+/// A lock that must not be tried.
+private final class UntriedLock: RawLock {
+    private let base = AdaptiveLock()
+
+    static let isTriedBeforeWaiting = false
+
+    func lock() { base.lock() }
+    func tryLock() -> Bool { base.tryLock() }
+    func unlock() { base.unlock() }
+}
+
+/// One whose strategy does not mention that.
+private struct UntriedStrategy: LockingStrategy {
+    static let name = "untried"
+    static let traits = StrategyTraits()
+
+    let rawLock = UntriedLock()
 }

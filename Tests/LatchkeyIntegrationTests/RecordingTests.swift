@@ -76,6 +76,23 @@ struct RecordingTests {
         #expect(found.log.contains("recorded operations=8 lost=0"))
     }
 
+    @Test func `a transaction is recorded by the steps that were made, issue 17`() async throws {
+        let found = try await trace(["--record-sample", "1/1"]) { site in
+            for _ in 0..<2 {
+                let answer = try site.ask(
+                    "POST",
+                    "/v1/transactions",
+                    #"{"if":[{"name":"a","exists":true}],"then":[{"delete":"a"},{"get":"b"}],"#
+                        + #""else":[{"put":"a","value":1},{"increment":"b"}]}"#
+                )
+                #expect(answer.status == 200)
+            }
+        }
+        let records = found.trace.records
+        #expect(records.map(\.kind) == [.put, .increment, .delete, .get])
+        #expect(records.map(\.isJoined) == [false, true, false, true])
+    }
+
     @Test func `the file has no name, no value, and nothing that is the same next time`()
         async throws
     {

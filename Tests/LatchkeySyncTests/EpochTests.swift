@@ -198,6 +198,7 @@ struct FenceTests {
         #expect(ended)
         for (cells, shared) in values {
             #expect(shared.lateCount.load(ordering: .relaxed) == 0)
+            #expect(eventually { cells.dropLast().allSatisfy { $0.endCount > 0 } })
             #expect(cells.dropLast().allSatisfy { $0.endCount == 1 })
             #expect(cells.last?.endCount == 0)
         }
@@ -251,9 +252,96 @@ struct FenceTests {
     }
 }
 
+/// Who frees what, and how much of it at once.
+@Suite(.timeLimit(.minutes(1)), .serialized)
+struct CollectingTests {
+    /// At the bound nothing is left; beyond it a job frees the rest.
+    @Test(arguments: [Epochs.freedAtOnceMax, Epochs.freedAtOnceMax + 1, 5000])
+    func `who leaves frees a bounded number of values, and a job the rest`(count: Int) {
+        let domain = Epochs()
+        let (freedHere, freed) = (Arrivals(), Arrivals())
+        let thread = latchkey_system_thread_index()
+        let reading = domain.enter()
+        for _ in 0..<count {
+            let cell = Cell {
+                freed.arrive()
+                if latchkey_system_thread_index() == thread {
+                    freedHere.arrive()
+                }
+            }
+            domain.discard(cell.replaced(at: domain.replaced()))
+        }
+        #expect(freed.value == 0)
+        domain.leave(reading)
+        #expect(freedHere.value == min(count, Epochs.freedAtOnceMax))
+        #expect(freed.wait(for: count))
+        #expect(freed.value == count)
+    }
+
+    /// The collector frees what it took when it is the collector no longer.
+    @Test func `while a reader frees a value, a writer frees its own, issue 17`() {
+        let domain = Epochs()
+        let (inDeinit, goOn) = (Gate(), Gate())
+        let slow = Cell {
+            inDeinit.open()
+            goOn.pass()
+        }
+        let entered = Gate()
+        let leave = Gate()
+        let reader = TestThread {
+            let reading = domain.enter()
+            entered.open()
+            leave.pass()
+            domain.leave(reading)
+        }
+        entered.pass()
+        domain.discard(slow.replaced(at: domain.replaced()))
+        leave.open()
+        inDeinit.pass()
+        for _ in 0..<100 {
+            let cell = Cell()
+            domain.discard(cell.replaced(at: domain.replaced()))
+            #expect(cell.endCount == 1)
+        }
+        // A value that is held meanwhile is freed too, and not by the thread that is busy.
+        let (cell, reading) = (Cell(), domain.enter())
+        domain.discard(cell.replaced(at: domain.replaced()))
+        domain.leave(reading)
+        #expect(cell.endCount == 1)
+        goOn.open()
+        #expect(reader.join())
+    }
+
+    /// Counted in values that an insertion passes by, as a stamp comes from another writer.
+    @Test func `held values stay in the order of their stamps`() {
+        var held = HeldValues()
+        var generator = SystemRandomNumberGenerator()
+        let stamps = (1...2000).map { UInt64($0) + generator.next(upperBound: UInt64(8)) }
+        for stamp in stamps {
+            held.insert(Cell().replaced(at: stamp))
+        }
+        var taken: [Replaced] = []
+        while held.take(below: 1000, until: taken.count + 7, &taken) < 1000 {}
+        #expect(taken.map(\.stamp) == stamps.filter { $0 < 1000 }.sorted())
+        #expect(held.all.map(\.stamp) == stamps.filter { $0 >= 1000 }.sorted())
+        for stamp in stamps.filter({ $0 < 1000 }) {
+            held.insert(Cell().replaced(at: stamp))
+        }
+        #expect(held.all.map(\.stamp) == stamps.sorted())
+        #expect(held.take(below: .max, until: .max, &taken) == .max)
+        #expect(held.all.isEmpty)
+        taken.forEach { $0.free() }
+    }
+}
+
 /// Counts how often it was freed.
 private final class Cell: Sendable {
     private let ends = Atomic<Int>(0)
+    private let onEnd: @Sendable () -> Void
+
+    init(onEnd: @escaping @Sendable () -> Void = {}) {
+        self.onEnd = onEnd
+    }
 
     var endCount: Int { ends.load(ordering: .relaxed) }
 
@@ -262,6 +350,7 @@ private final class Cell: Sendable {
         unsafe Replaced(Unmanaged.passRetained(self).toOpaque(), stamp: stamp) { address in
             let cell = unsafe Unmanaged<Cell>.fromOpaque(address).takeRetainedValue()
             cell.ends.add(1, ordering: .relaxed)
+            cell.onEnd()
         }
     }
 }

@@ -56,6 +56,32 @@ struct KnownBadStrategyTests {
         #expect(violations.contains { $0.contains("its condition did not hold") })
     }
 
+    @Test func `a reader that frees what writers replace is reported, issue 17`() async {
+        let violations = await TestThread.result {
+            StrategyLaws.readsFreeFewValues({ ReaderThatCleansUp() })
+        }
+        #expect(violations.count == 2, "\(violations)")
+        #expect(violations.allSatisfy { $0.contains("one read freed 500") }, "\(violations)")
+    }
+
+    @Test func `a lock that lets in who came last is reported, issue 17`() async {
+        let laws = StrategyLaws(blocking: { RawLockStrategy<LastComeLock>() })
+        #expect(await TestThread.result { laws.waitersEnterInOrder() } != [])
+    }
+
+    @Test func `a lock that who has left can take again is reported, issue 17`() async {
+        let laws = StrategyLaws(blocking: { RawLockStrategy<BargingLock>() })
+        #expect(await TestThread.result { laws.waitersEnterInOrder() } != [])
+    }
+
+    /// Why `actor` does not promise fair hand-off.
+    @Test func `an actor lets tasks of higher priority overtake, issue 17`() async {
+        let violations = await TestThread.result {
+            StrategyLaws.orderOfTasks({ ActorStrategy() }, tasks: 40)
+        }
+        #expect(violations != [])
+    }
+
     /// Whether a law is broken in one of some attempts: these faults need two threads to meet.
     private func isCaught(_ law: () -> [StrategyLaws.Violation]) -> Bool {
         (0..<50).contains { _ in law() != [] }

@@ -136,6 +136,7 @@ struct SnapshotTests {
             }
             #expect(ended)
             value.write { _ in }
+            #expect(freed.wait(for: rounds))
             #expect(freed.value == rounds)
         }
         // The threads let go of the value some time after they ended.

@@ -89,6 +89,23 @@ struct StrategyLawTests {
     }
 
     @Test(arguments: StrategyKind.allCases)
+    func `a read frees few of the values that writers replace, issue 17`(
+        kind: StrategyKind
+    ) async {
+        #expect(await TestThread.result { kind.accept(ReadsFreeFewValues()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `those who wait enter in their order where that is promised, issue 17`(
+        kind: StrategyKind
+    ) async {
+        for laws in kind.laws {
+            #expect(await TestThread.result { laws.waitersEnterInOrder() } == [])
+        }
+        #expect(await TestThread.result { kind.accept(TasksEnterInOrder()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
     func `writes of one thread apply in order`(kind: StrategyKind) async {
         #expect(await TestThread.result { kind.accept(WritesApplyInOrder()) } == [])
     }
@@ -108,8 +125,8 @@ struct StrategyLawTests {
         #expect(await TestThread.result { kind.accept(ObserverHearsInOrder()) } == [])
     }
 
-    /// `mutex` is never tried, so its waiting is for the observer to find out by sampling.
-    @Test(arguments: StrategyKind.allCases.filter { $0 != .mutex }, AccessMode.allCases)
+    /// Where no observer hears of waiting, a meter finds out by sampling.
+    @Test(arguments: StrategyKind.allCases.filter(\.traits.tellsOfWaiting), AccessMode.allCases)
     func `the observer hears of waiting`(kind: StrategyKind, mode: AccessMode) async {
         if mode == .write || !kind.traits.readsDuringWrites {
             let violations = await TestThread.result {
@@ -146,6 +163,22 @@ private struct LawsVisitor: StrategyVisitor {
             StrategyLaws(awaiting: { ChosenStrategy() }),
             StrategyLaws(blocking: { ChosenStrategy() }),
         ]
+    }
+}
+
+private struct ReadsFreeFewValues: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
+
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> [String] {
+        StrategyLaws.readsFreeFewValues { ChosenStrategy() }
+    }
+}
+
+private struct TasksEnterInOrder: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.tasksOfAnyPriorityEnterInOrder { ChosenStrategy() }
     }
 }
 

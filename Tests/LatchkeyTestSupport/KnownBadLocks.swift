@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 public import LatchkeyStrategies
 
 // Locks that look right and are not, for the laws to catch. A semaphore lets any thread release.
@@ -53,6 +54,80 @@ public final class YesLock: RawLock {
 
     /// True, even while the lock is held.
     public func tryLock() -> Bool { true }
+
+    /// Releases the lock.
+    public func unlock() { free.signal() }
+}
+
+/// Lets in who came last.
+///
+/// SAFETY: `@unchecked Sendable` because the variables are used only while `own` is held.
+public final class LastComeLock: RawLock, @unchecked Sendable {
+    private let own = DispatchSemaphore(value: 1)
+    private var isHeld = false
+    private var waiting: [DispatchSemaphore] = []
+
+    /// Promises what it does not do.
+    public static let traits = StrategyTraits(handsOffFairly: true)
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free.
+    public func lock() {
+        own.wait()
+        guard isHeld else {
+            isHeld = true
+            own.signal()
+            return
+        }
+        let turn = DispatchSemaphore(value: 0)
+        waiting.append(turn)
+        own.signal()
+        turn.wait()
+    }
+
+    /// Takes the lock if it is free.
+    public func tryLock() -> Bool {
+        own.wait()
+        defer { own.signal() }
+        let isFree = !isHeld
+        isHeld = true
+        return isFree
+    }
+
+    /// Releases the lock.
+    public func unlock() {
+        own.wait()
+        if let last = waiting.popLast() {
+            last.signal()
+        } else {
+            isHeld = false
+        }
+        own.signal()
+    }
+}
+
+/// Lets in who asks at the right moment: a thread that has just left overtakes those who wait.
+public final class BargingLock: RawLock {
+    private let free = DispatchSemaphore(value: 1)
+
+    /// Promises what it does not do.
+    public static let traits = StrategyTraits(handsOffFairly: true)
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free, and looks now and then.
+    public func lock() {
+        while !tryLock() {
+            // Sleeps because somebody has to be late.
+            usleep(2000)
+        }
+    }
+
+    /// Takes the lock if it is free.
+    public func tryLock() -> Bool { free.wait(timeout: .now()) == .success }
 
     /// Releases the lock.
     public func unlock() { free.signal() }

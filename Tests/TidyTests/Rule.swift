@@ -42,6 +42,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     static let all: [Rule] = [
         arrows, usedArrows, cIncludes, lineLength, functionLength, fileLength, forcing, sleeping,
         markers, designs, safety, cSymbols, machinePaths, registryHosts, links, strategyNames,
+        strategyChoices,
         changelog, strictness,
         testNames,
     ]

@@ -94,9 +94,9 @@ static void nobody_holds(void) {
 enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK };
 
 static const struct model models[] = {
-    {"adaptive, two sections each", 2, twice, nobody_holds, PLACES, {0}, NULL, 0, false},
-    {"adaptive, sleeping at once", 3, once_at_once, nobody_holds, PLACES, {0}, NULL, 0, false},
-    {"adaptive, one tries", 3, tries, nobody_holds, PLACES, {0}, NULL, 0, false},
+    {"adaptive, two sections each", 2, twice, nobody_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, sleeping at once", 3, once_at_once, nobody_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, one tries", 3, tries, nobody_holds, PLACES, {0}, NULL, 0, false, false},
     {"adaptive, sleeping after one look",
      3,
      once_after_a_look,
@@ -105,6 +105,7 @@ static const struct model models[] = {
      {0},
      NULL,
      0,
+     false,
      false},
 };
 

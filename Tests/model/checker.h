@@ -34,7 +34,7 @@ uint32_t load(int place, enum order order);
 void store(int place, uint32_t value, enum order order);
 uint32_t exchange(int place, uint32_t value, enum order order);
 uint32_t add(int place, uint32_t value, enum order order);
-uint32_t bitwise_and(int place, uint32_t value, enum order order);
+uint32_t bitwise_or(int place, uint32_t value, enum order order);
 bool compare_exchange(int place, uint32_t expected, uint32_t desired, enum order success,
                       enum order failure);
 void fence(enum order order);
@@ -89,6 +89,8 @@ struct model {
     // What the program finds in setting().
     const void *setting;
     int interruptible;
+    // Whether the last thread is a servant: it may wait for ever.
+    bool has_servant;
     // Whether the exploration stops after STATES_MAX states, unless the environment has
     // LATCHKEY_MODEL_FULL. A fault has to be found before that too.
     bool is_long;

@@ -5,6 +5,10 @@
 // live does not change here, and the locks are locks. A value is a place in plain memory: a read
 // that races with freeing it, or comes after that, is a finding. So is a replaced value that is not
 // freed when all threads have ended.
+//
+// The queue of jobs is the last thread, if the model has one: a servant, which sleeps until a job is
+// due. In its model a collector looks once and takes nothing out, so that jobs become due with few
+// threads.
 
 #include "checker.h"
 #include "models.h"
@@ -18,13 +22,15 @@ enum {
     WRITING,
     HOLDING,
     HELD,
+    JOB_DUE,
+    NO_JOB,
     POINTERS,
     SLOTS = POINTERS + 2,
     VALUES = SLOTS + 3,
     PLACES = VALUES + 6
 };
 enum { IDLE, BUSY, ASKED };
-enum { FENCING = 1 };
+enum { FENCING = 1, FENCED = 2, BOTH = FENCING | FENCED, ENTRY_UNIT = 4 };
 
 // The first values of the two pointers.
 enum { FIRST_VALUES = 0, NEW_VALUES = 2 };
@@ -40,10 +46,17 @@ struct variant {
     int writes;
     // Whether each writer has a pointer of its own.
     bool has_two_pointers;
+    // Whether a value that a reader may hold is left alone, so that writers only look and free.
+    bool leaves_held;
     // Whether each reader's last read never ends.
     bool stays;
     // After so many fenced reads a reader frees all readers from fencing. 0: no membarrier(2).
     uint32_t fenced_reads_max;
+    // The most looks of a collector, and the most values that it takes out; a job takes out all.
+    int looks_max;
+    int freed_max;
+    // How many jobs the servant does. 0: there is none, and no job may become due.
+    int jobs;
 };
 
 static const struct variant *variant(void) {
@@ -63,14 +76,21 @@ enum {
     W1,
     W2,
     NOTICE_LOAD,
+    FENCE,
     NOTIFYING,
+    FENCE_ENDED,
     NOW,
     C2,
-    STARTING,
+    LOOKING,
     ENDING,
-    AGAIN,
     ASKING,
+    JOB_ASKED,
+    JOB_BEGUN,
     NO_MEMBARRIER,
+    FENCED_EARLY,
+    CLEARED_EARLY,
+    NO_JOB_WHEN_ASKED,
+    NO_JOB_FOR_REST,
     NO_ENTRY_ORDER,
     NO_EXIT_ORDER,
     NO_SECOND_LOOK,
@@ -85,27 +105,34 @@ static void hold(uint32_t value, uint32_t stamp) {
     unlock(HOLDING);
 }
 
-// The values that were below the limit, as a set; `first` is the lowest stamp that remains.
-static uint32_t take(uint32_t limit, uint32_t *first) {
+// Adds the values that are below the limit to `taken`, a set, the oldest first, until it has
+// `freed_max`. Returns the lowest stamp that remains.
+static uint32_t take(uint32_t limit, int freed_max, uint32_t *taken) {
     lock(HOLDING);
     uint32_t held = read_plain(HELD);
     uint32_t kept = held;
-    uint32_t taken = 0;
-    *first = never;
-    for (int value = 0; value < PLACES - VALUES; value++) {
-        uint32_t stamp = held >> 4 * value & 15;
-        if (stamp != 0 && stamp < limit) {
-            taken |= 1u << value;
-            kept &= ~(15u << 4 * value);
-        } else if (stamp != 0 && stamp < *first) {
-            *first = stamp;
+    uint32_t first;
+    for (;;) {
+        int oldest = -1;
+        first = never;
+        for (int value = 0; value < PLACES - VALUES; value++) {
+            uint32_t stamp = kept >> 4 * value & 15;
+            if (stamp != 0 && stamp < first) {
+                first = stamp;
+                oldest = value;
+            }
         }
+        if (first >= limit || __builtin_popcount(*taken) == freed_max) {
+            break;
+        }
+        *taken |= 1u << oldest;
+        kept &= ~(15u << 4 * oldest);
     }
     if (kept != held) {
         write_plain(HELD, kept);
     }
     unlock(HOLDING);
-    return taken;
+    return first;
 }
 
 static uint32_t oldest_entry(void) {
@@ -117,88 +144,100 @@ static uint32_t oldest_entry(void) {
     return oldest;
 }
 
-static void notify(uint32_t entry) {
-    uint32_t old = exchange(NOTICE, 2 * entry | FENCING, ordered(NOTIFYING, SEQ_CST));
-    if ((old & FENCING) == 0 && variant()->fenced_reads_max > 0 && !is_faulty(NO_MEMBARRIER)) {
+static void end_fence(uint32_t old) {
+    if ((old & FENCED) != 0 || variant()->fenced_reads_max == 0) {
+        return;
+    }
+    if (is_faulty(FENCED_EARLY) && (old & FENCING) == 0) {
+        bitwise_or(NOTICE, FENCED, SEQ_CST);
+    }
+    if (!is_faulty(NO_MEMBARRIER)) {
         membarrier();
     }
-}
-
-static void collectors_fence(void) {
-    uint32_t word = load(NOTICE, ordered(NOTICE_LOAD, SEQ_CST));
-    if ((word & FENCING) == 0) {
-        notify(word / 2);
+    if ((old & FENCING) == 0 && !is_faulty(FENCED_EARLY)) {
+        bitwise_or(NOTICE, FENCED, ordered(FENCE_ENDED, SEQ_CST));
     }
 }
 
-static bool starts_collecting(void) {
-    return compare_exchange(COLLECTING, IDLE, BUSY, ordered(STARTING, ACQ_REL),
-                            ordered(STARTING, ACQUIRE));
-}
-
-static bool ends_collecting(void) {
-    if (compare_exchange(COLLECTING, BUSY, IDLE, ordered(ENDING, ACQ_REL),
-                         ordered(ENDING, ACQUIRE))) {
-        return true;
+static void notify(uint32_t entry) {
+    uint32_t word = load(NOTICE, RELAXED);
+    while (!compare_exchange(NOTICE, word, entry * ENTRY_UNIT | (word & FENCED) | FENCING,
+                             ordered(NOTIFYING, SEQ_CST), RELAXED)) {
+        word = load(NOTICE, RELAXED);
     }
-    exchange(COLLECTING, BUSY, ordered(AGAIN, ACQ_REL));
-    return false;
+    end_fence(word);
 }
 
-static uint32_t take_unread(void) {
-    uint32_t taken = 0;
-    uint32_t awaited = load(NOTICE, ordered(NOTICE_LOAD, SEQ_CST)) / 2;
+static void fence_of_those_who_look(void) {
+    if ((load(NOTICE, ordered(NOTICE_LOAD, SEQ_CST)) & FENCED) == 0) {
+        end_fence(bitwise_or(NOTICE, FENCING, ordered(FENCE, SEQ_CST)));
+    }
+}
+
+// Whether more could be taken.
+static bool take_unread(int freed_max, uint32_t *taken) {
+    uint32_t awaited = load(NOTICE, ordered(NOTICE_LOAD, SEQ_CST)) / ENTRY_UNIT;
     for (;;) {
         uint32_t now = load(CLOCK, ordered(NOW, ACQUIRE));
-        collectors_fence();  // C1
+        fence_of_those_who_look();  // C1
         uint32_t oldest = oldest_entry();
-        uint32_t first;
-        taken |= take(oldest < now || is_faulty(NO_CLOCK_LIMIT) ? oldest : now, &first);
+        uint32_t limit = oldest < now || is_faulty(NO_CLOCK_LIMIT) ? oldest : now;
+        uint32_t first = take(limit, freed_max, taken);
+        if (first < limit) {
+            return true;
+        }
         uint32_t next = first < now ? oldest : 0;
         if (next == awaited) {
-            return taken;
+            return false;
         }
         notify(next);
         if (next == 0 || is_faulty(NO_SECOND_LOOK)) {
-            return taken;
+            return false;
         }
         awaited = next;
     }
 }
 
-static void collect(void) {
-    do {
-        uint32_t taken = take_unread();
-        for (int value = 0; value < PLACES - VALUES; value++) {
-            if ((taken >> value & 1) != 0) {
-                free_plain(VALUES + value);
-            }
-        }
-    } while (!ends_collecting());
+static void ask_later(void) {
+    if (exchange(JOB_DUE, 1, ordered(JOB_ASKED, ACQ_REL)) == 0) {
+        check(variant()->jobs > 0, "a job is due where none is expected");
+        unlock(NO_JOB);
+    }
 }
 
-static void ask(void) {
-    if (exchange(COLLECTING, ASKED, ordered(ASKING, ACQ_REL)) == IDLE) {
-        collect();
+static void ask(int freed_max) {
+    uint32_t taken = 0;
+    int looks = 0;
+    while (exchange(COLLECTING, ASKED, ordered(ASKING, ACQ_REL)) == IDLE) {
+        exchange(COLLECTING, BUSY, ordered(LOOKING, ACQ_REL));
+        bool is_more = take_unread(freed_max, &taken);
+        bool is_asked = exchange(COLLECTING, IDLE, ordered(ENDING, ACQ_REL)) == ASKED;
+        if (!is_more && !is_asked) {
+            break;
+        }
+        looks++;
+        if (is_more || looks == variant()->looks_max) {
+            if (!is_faulty(is_more ? NO_JOB_FOR_REST : NO_JOB_WHEN_ASKED)) {
+                ask_later();
+            }
+            break;
+        }
+    }
+    for (int value = 0; value < PLACES - VALUES; value++) {
+        if ((taken >> value & 1) != 0) {
+            free_plain(VALUES + value);
+        }
     }
 }
 
 static void discard(uint32_t value, uint32_t stamp) {
-    if (!starts_collecting()) {
-        hold(value, stamp);
-        ask();
-        return;
-    }
-    collectors_fence();  // C1
+    fence_of_those_who_look();  // C1
     uint32_t oldest = oldest_entry();
     if (stamp < oldest || (is_faulty(FREED_AT_STAMP) && stamp == oldest)) {
-        if (!ends_collecting()) {
-            collect();
-        }
         free_plain(VALUES + (int)value);
-    } else {
+    } else if (!variant()->leaves_held) {
         hold(value, stamp);
-        collect();
+        ask(variant()->freed_max);
     }
 }
 
@@ -223,7 +262,11 @@ static void readers_fence(int slot, uint32_t entry, uint32_t *fenced_reads) {
     }
     *fenced_reads = (*fenced_reads + 1) % variant()->fenced_reads_max;
     if (*fenced_reads == 0) {
-        bitwise_and(NOTICE, ~(uint32_t)FENCING, ordered(CLEARING, SEQ_CST));
+        uint32_t word = load(NOTICE, RELAXED);
+        if ((word & FENCED) != 0 || is_faulty(CLEARED_EARLY)) {
+            compare_exchange(NOTICE, word, word & ~(uint32_t)(FENCING | FENCED),
+                             ordered(CLEARING, SEQ_CST), RELAXED);
+        }
     }
 }
 
@@ -233,8 +276,8 @@ static void leave_slowly(int slot, uint32_t entry) {
         exchange(slot, 0, ordered(EXIT_FENCE, SEQ_CST));
         word = load(NOTICE, ordered(EXIT_NOTICE, SEQ_CST));
     }
-    if (entry <= word / 2) {
-        ask();
+    if (entry <= word / ENTRY_UNIT) {
+        ask(variant()->freed_max);
     }
 }
 
@@ -280,6 +323,14 @@ static void program(int thread) {
         return;
     }
     int writer = thread - variant()->readers;
+    if (writer == variant()->writers) {
+        for (int job = 0; job < variant()->jobs; job++) {
+            lock(NO_JOB);
+            exchange(JOB_DUE, 0, ordered(JOB_BEGUN, ACQ_REL));
+            ask(PLACES - VALUES);
+        }
+        return;
+    }
     for (int time = 0; time < variant()->writes; time++) {
         write_value(variant()->has_two_pointers ? writer : 0,
                     NEW_VALUES + (uint32_t)(writer * variant()->writes + time));
@@ -291,6 +342,7 @@ static void all_is_freed(void) {
     if (variant()->stays) {
         return;
     }
+    check(last_value(JOB_DUE) == 0, "a job is left");
     check(last_value(HELD) == 0, "a value is held at the end");
     int values = NEW_VALUES + variant()->writers * variant()->writes;
     for (uint32_t value = 0; value < (uint32_t)values; value++) {
@@ -300,18 +352,21 @@ static void all_is_freed(void) {
 }
 
 #define MODEL(title, thread_count, notice, interrupted, is_cut, reader_count, writer_count,        \
-              read_count, write_count, ...)                                                        \
+              read_count, write_count, job_count, ...)                                             \
     {                                                                                              \
         .name = "snapshot, " title, .threads = thread_count, .program = program,                   \
         .finally = all_is_freed, .places = PLACES,                                                 \
-        .initial = {[CLOCK] = 1, [NOTICE] = (notice), [POINTERS + 1] = 1},                         \
+        .initial = {[CLOCK] = 1, [NOTICE] = (notice), [NO_JOB] = 1, [POINTERS + 1] = 1},           \
         .setting = &(const struct variant){.readers = reader_count,                                \
                                            .writers = writer_count,                                \
                                            .reads = read_count,                                    \
                                            .writes = write_count,                                  \
+                                           .jobs = job_count,                                      \
                                            __VA_ARGS__},                                           \
-        .interruptible = interrupted, .is_long = is_cut                                            \
+        .interruptible = interrupted, .has_servant = (job_count) > 0, .is_long = is_cut            \
     }
+#define AS_BUILT .looks_max = 2, .freed_max = 6
+#define LITTLE .looks_max = 1, .freed_max = 0
 
 enum {
     FENCES,
@@ -319,45 +374,44 @@ enum {
     FENCES_TWO_WRITES,
     FENCES_TWO_READERS,
     FENCES_TWO_WRITERS,
+    FENCES_JOB,
     BARRIER,
     BARRIER_AFTER_FENCES,
+    BARRIER_TWO_LOOK,
     BARRIER_TWO_READS,
+    BARRIER_TWO_WRITERS,
     FENCES_TWO_VALUES,
     BARRIER_TWO_READERS,
-    BARRIER_TWO_WRITERS,
 };
 
-// Completely explored once, the long ones hold too: that of two readers has 2,956,803 states, that
-// of two writers 1,248,208, and is cut where a thread has 42 events. The one of two values was
-// stopped after a minute.
 static const struct model models[] = {
-    MODEL("readers fence", 2, FENCING, 0, false, 1, 1, 1, 1),
-    MODEL("readers fence, two reads", 2, FENCING, 0, false, 1, 1, 2, 1),
-    MODEL("readers fence, two writes", 2, FENCING, 0, false, 1, 1, 1, 2),
-    MODEL("readers fence, two readers", 3, FENCING, 0, false, 2, 1, 1, 1, .stays = true),
-    MODEL("readers fence, two writers", 3, FENCING, 0, false, 1, 2, 1, 1, .stays = true),
-    MODEL("membarrier", 2, 0, 1, false, 1, 1, 1, 1, .fenced_reads_max = 1),
-    MODEL("membarrier after fences", 2, FENCING, 1, false, 1, 1, 1, 1, .fenced_reads_max = 1),
-    MODEL("membarrier, two reads", 2, FENCING, 1, false, 1, 1, 2, 1, .fenced_reads_max = 1,
-          .stays = true),
-    MODEL("readers fence, two values", 3, FENCING, 0, true, 1, 2, 2, 1, .stays = true,
+    MODEL("readers fence", 2, BOTH, 0, false, 1, 1, 1, 1, 0, AS_BUILT),
+    MODEL("readers fence, two reads", 2, BOTH, 0, false, 1, 1, 2, 1, 0, AS_BUILT),
+    MODEL("readers fence, two writes", 2, BOTH, 0, false, 1, 1, 1, 2, 0, AS_BUILT),
+    MODEL("readers fence, two readers", 3, BOTH, 0, false, 2, 1, 1, 1, 0, AS_BUILT, .stays = true),
+    MODEL("readers fence, two writers", 3, BOTH, 0, false, 1, 2, 1, 1, 0, AS_BUILT, .stays = true),
+    MODEL("readers fence, jobs", 3, BOTH, 0, false, 1, 1, 1, 1, 3, LITTLE),
+    MODEL("membarrier", 2, 0, 1, false, 1, 1, 1, 1, 0, AS_BUILT, .fenced_reads_max = 1),
+    MODEL("membarrier after fences", 2, BOTH, 1, false, 1, 1, 1, 1, 0, AS_BUILT,
+          .fenced_reads_max = 1),
+    MODEL("membarrier, two writers that look", 3, BOTH, 1, false, 1, 2, 2, 1, 0, AS_BUILT,
+          .fenced_reads_max = 1, .stays = true, .leaves_held = true),
+    MODEL("membarrier, two reads", 2, BOTH, 1, true, 1, 1, 2, 1, 0, AS_BUILT,
+          .fenced_reads_max = 1, .stays = true),
+    MODEL("membarrier, two writers", 3, 0, 1, true, 1, 2, 1, 1, 0, AS_BUILT,
+          .fenced_reads_max = 1, .stays = true),
+    MODEL("readers fence, two values", 3, BOTH, 0, true, 1, 2, 2, 1, 0, AS_BUILT, .stays = true,
           .has_two_pointers = true),
-    MODEL("membarrier, two readers", 3, FENCING, 2, true, 2, 1, 1, 1, .fenced_reads_max = 1,
-          .stays = true),
-    MODEL("membarrier, two writers", 3, 0, 1, true, 1, 2, 1, 1, .fenced_reads_max = 1,
-          .stays = true),
+    MODEL("membarrier, two readers", 3, BOTH, 2, true, 2, 1, 1, 1, 0, AS_BUILT,
+          .fenced_reads_max = 1, .stays = true),
 };
 
-// Three orders could be weaker as far as these models go: W2, of which a reader needs that it
-// releases and a writer nothing more; endsCollecting, since what a collector has to know of the one
-// before comes with the notice and the lock of the held values; and the collector's clock, since it
-// reads the notice after that.
 static const struct fault faults[] = {
     {"R1: relaxed", R1, RELAXED, FENCES},
     {"R2: relaxed", R2, RELAXED, BARRIER_TWO_READS},
     {"N1: relaxed", N1, RELAXED, BARRIER_TWO_READERS},
     {"the exchange after N1: acquiring and releasing", ENTRY_FENCE, ACQ_REL, FENCES},
-    {"the clearing of the bit: releasing", CLEARING, RELEASE, BARRIER_TWO_READS},
+    {"the clearing of the bits: releasing", CLEARING, RELEASE, BARRIER_TWO_READS},
     {"R3: acquiring", R3, ACQUIRE, FENCES},
     {"R3: relaxed", R3, RELAXED, BARRIER},
     {"R4: relaxed", R4, RELAXED, BARRIER},
@@ -368,17 +422,24 @@ static const struct fault faults[] = {
     {"W1: relaxed", W1, RELAXED, BARRIER},
     {"W2: acquiring and releasing", W2, ACQ_REL, NOWHERE},
     {"W2: relaxed", W2, RELAXED, BARRIER},
-    {"the collector's notice: acquiring", NOTICE_LOAD, ACQUIRE, BARRIER_TWO_READS},
+    {"C1's notice: acquiring", NOTICE_LOAD, ACQUIRE, BARRIER_TWO_READS},
+    {"C1's bit: acquiring and releasing", FENCE, ACQ_REL, NOWHERE},
+    {"the bit after membarrier: relaxed", FENCE_ENDED, RELAXED, BARRIER_TWO_LOOK},
     {"notify: acquiring and releasing", NOTIFYING, ACQ_REL, FENCES},
     {"the collector's clock: relaxed", NOW, RELAXED, NOWHERE},
     {"C2: acquiring", C2, ACQUIRE, FENCES},
     {"C2: relaxed", C2, RELAXED, FENCES},
-    {"startsCollecting: relaxed", STARTING, RELAXED, BARRIER_TWO_WRITERS},
-    {"endsCollecting: relaxed", ENDING, RELAXED, NOWHERE},
-    {"endsCollecting, asked: relaxed", AGAIN, RELAXED, FENCES_TWO_WRITES},
+    {"a look: relaxed", LOOKING, RELAXED, FENCES},
+    {"the end of a look: relaxed", ENDING, RELAXED, NOWHERE},
     {"ask: relaxed", ASKING, RELAXED, BARRIER},
     {"ask: releasing", ASKING, RELEASE, BARRIER_TWO_WRITERS},
+    {"a job asked for: relaxed", JOB_ASKED, RELAXED, NOWHERE},
+    {"a job begun: relaxed", JOB_BEGUN, RELAXED, FENCES_JOB},
     {"no membarrier", NO_MEMBARRIER, RELAXED, BARRIER},
+    {"the second bit before membarrier", FENCED_EARLY, RELAXED, BARRIER_TWO_LOOK},
+    {"the bits cleared before membarrier", CLEARED_EARLY, RELAXED, BARRIER_TWO_LOOK},
+    {"no job after the last look", NO_JOB_WHEN_ASKED, RELAXED, FENCES_JOB},
+    {"no job for the rest", NO_JOB_FOR_REST, RELAXED, FENCES_JOB},
     {"R3 before R2", NO_ENTRY_ORDER, RELAXED, BARRIER},
     {"N2 before R4", NO_EXIT_ORDER, RELAXED, BARRIER},
     {"no second look after notify", NO_SECOND_LOOK, RELAXED, FENCES},

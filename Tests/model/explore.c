@@ -197,8 +197,10 @@ static bool visit(const struct graph *graph) {
         } else if (visit_after(graph, thread, &outcome)) {
             return true;
         } else {
-            ended += outcome == ENDED;
-            blocked += outcome == BLOCKED;
+            bool is_idle =
+                outcome == BLOCKED && step.model->has_servant && thread == step.model->threads - 1;
+            ended += outcome == ENDED || is_idle;
+            blocked += outcome == BLOCKED && !is_idle;
         }
     }
     if (ended == step.model->threads) {
@@ -242,6 +244,7 @@ static bool check_model(const struct model *model) {
         printf(", %llu cut after %d events of a thread", (unsigned long long)cuts, step.stride);
     }
     printf(": %s\n", finding == NULL ? "holds" : finding);
+    fflush(stdout);
     return finding == NULL;
 }
 

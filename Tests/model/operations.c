@@ -111,8 +111,8 @@ static uint32_t added(uint32_t old, uint32_t value) {
     return old + value;
 }
 
-static uint32_t masked(uint32_t old, uint32_t value) {
-    return old & value;
+static uint32_t joined(uint32_t old, uint32_t value) {
+    return old | value;
 }
 
 static uint32_t update(int place, uint32_t (*change)(uint32_t, uint32_t), uint32_t value,
@@ -137,8 +137,8 @@ uint32_t add(int place, uint32_t value, enum order order) {
     return update(place, added, value, order);
 }
 
-uint32_t bitwise_and(int place, uint32_t value, enum order order) {
-    return update(place, masked, value, order);
+uint32_t bitwise_or(int place, uint32_t value, enum order order) {
+    return update(place, joined, value, order);
 }
 
 bool compare_exchange(int place, uint32_t expected, uint32_t desired, enum order success,

@@ -70,7 +70,7 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     static func service(_ planned: PlannedCase, _ settings: ComparisonSettings) -> Service {
-        var strategy = settings.strategies[0].kind ?? .lock
+        var strategy = settings.strategies[0].kind ?? .standard
         // A baseline touches no property, so that any service will do.
         if case .strategy(let name) = planned.subject, let kind = name.kind { strategy = kind }
         return Service(

@@ -53,7 +53,7 @@ final class ServiceProcess {
     static func arguments(_ service: HTTPComparison.Service) -> [String] {
         [
             "serve", "--strategy", service.strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
-            "--stripes", "\(service.strategy == .actor ? 1 : service.stripes)",
+            "--stripes", "\(service.strategy.traits.prefersOneStripe ? 1 : service.stripes)",
             "--metering", "sampled",
             "--thread-per-connection=\(service.mode == .threadPerConnection)",
             "--max-connections-per-address", "0", "--drain-seconds", "\(drainSeconds)",

@@ -180,7 +180,7 @@ extension ComparisonReport.Recommendation {
         if let next {
             text = ", " + margin(ranking, best, next, name: "the next best, `\(next.strategy)`")
         }
-        let baseline = "lock"
+        let baseline = StrategyKind.standard.rawValue
         guard next?.strategy != baseline, best.strategy != baseline,
             let lock = ranking.overall.first(where: { $0.strategy == baseline }),
             !headline.tied.contains(lock)

@@ -7,7 +7,7 @@ package import LatchkeyStrategies
 
 /// The choices that the service is started with.
 package struct ServiceConfiguration: Sendable {
-    package var strategy = StrategyKind.lock
+    package var strategy = StrategyKind.standard
     package var stripeCount = StripeCount.standard
     /// How many writes of one stripe an asynchronous strategy accepts before it applies them.
     package var backlogMax = BacklogBound.standard

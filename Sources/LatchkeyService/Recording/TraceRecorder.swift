@@ -129,18 +129,35 @@ package final class TraceRecorder: Sendable {
         }
     }
 
-    func record(_ change: Change) {
-        guard let time = draw() else { return }
+    /// Records a change, or returns what records it when its decision is known: a transaction with
+    /// conditions makes one list of steps or the other.
+    func record(_ change: Change) -> (@Sendable (Decision) -> Void)? {
+        guard let time = draw() else { return nil }
         switch change {
         case .step(let step):
             append([Self.record(time, step)].compactMap(\.self))
+            return nil
         case .transaction(let transaction):
-            var records = transaction.steps.compactMap { Self.record(time, $0) }
-            for index in records.indices.dropFirst() {
-                records[index].isJoined = true
+            let then = Self.records(time, transaction.steps)
+            guard !transaction.conditions.isEmpty else {
+                append(then)
+                return nil
             }
-            append(records)
+            let otherwise = Self.records(time, transaction.otherwise)
+            return { [self] decision in
+                // A refusal does not say which steps it refused.
+                let succeeded = (try? decision.get())?.outcome?.succeeded ?? true
+                append(succeeded ? then : otherwise)
+            }
         }
+    }
+
+    private static func records(_ time: UInt64, _ steps: [Change.Step]) -> [TraceRecord] {
+        var records = steps.compactMap { record(time, $0) }
+        for index in records.indices.dropFirst() {
+            records[index].isJoined = true
+        }
+        return records
     }
 
     func recordList() {

@@ -57,4 +57,11 @@ struct TimingObserver: EntryObserver {
         let now = latchkey_system_nanoseconds()
         timing.holdNanoseconds.max(now &- entry.nanoseconds, ordering: .relaxed)
     }
+
+    func givesUp(_ entry: TimedEntry) {
+        if let timing {
+            let waited = latchkey_system_nanoseconds() &- entry.nanoseconds
+            timing.waitNanoseconds.max(waited, ordering: .relaxed)
+        }
+    }
 }

@@ -28,12 +28,19 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        recorder?.record(change)
+        let record = recorder?.record(change)
         let apply = shadows?.sample {
             let copy = change.unconditionalCopy()
             return { $0.commit(copy) }
         }
-        try base.commit(change, observer: observer, completion: completion)
+        if let record {
+            try base.commit(change, observer: observer) { decision in
+                record(decision)
+                completion(decision)
+            }
+        } else {
+            try base.commit(change, observer: observer, completion: completion)
+        }
         apply?()
     }
 

@@ -49,8 +49,8 @@ struct ShadowMaker: StrategyVisitor {
 }
 
 extension ServiceConfiguration {
-    /// An actor has one stripe, because holding several actors costs a task for each.
+    /// One for a strategy that prefers it: an actor.
     func stripeCount<ChosenStrategy: Strategy>(_ strategy: ChosenStrategy.Type) -> Int {
-        strategy.name == StrategyKind.actor.rawValue ? 1 : stripeCount
+        strategy.traits.prefersOneStripe ? 1 : stripeCount
     }
 }

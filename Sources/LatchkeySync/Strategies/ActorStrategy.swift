@@ -11,7 +11,8 @@
 /// - *Use it when* the callers are asynchronous already.
 /// - *Not when* synchronous code enters short sections. The service has one actor for its whole
 ///   store.
-/// - *Trap:* "no locks" is not "no cost": without contention an access that is submitted takes 10
+/// - *Trap:* an actor serves tasks of higher priority first: a task of low priority can be
+///   overtaken without end, so there is no fair hand-off. "No locks" is not "no cost": without contention an access that is submitted takes 10
 ///   times as long as under a lock, because it is a task of its own. State can change across an
 ///   `await`. The methods here do not suspend, so state cannot change inside a body.
 ///
@@ -29,8 +30,7 @@ public struct ActorStrategy: NamedStrategy {
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(
             blocksCaller: false,
-            appliesWritesAsynchronously: true,
-            handsOffFairly: true
+            appliesWritesAsynchronously: true
         )
     }
 

@@ -27,7 +27,9 @@ public struct MutexStrategy: NamedStrategy, LockingStrategy {
     public static let summary = "Mutex of Swift's Synchronization module."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(spins: true, tellsOfWaiting: false)
+    }
 
     /// The lock.
     public let rawLock: MutexLock

@@ -5,7 +5,8 @@
 /// A reader sees one whole value, which may be older than a write that happens meanwhile. If a
 /// writer's body throws, nothing is published. A write copies the value. The old value is freed
 /// when the readers that were inside have left, those of other snapshots included: by the write
-/// itself, or by the last of those readers.
+/// itself if there are none, else by the last of those readers. A reader that leaves frees at most 32
+/// values; a dispatch queue frees the rest.
 ///
 /// The value must have value semantics: a copy that a writer changes must not change what readers
 /// use.
@@ -14,7 +15,8 @@
 /// read takes effect for later reads, a read inside a write sees the value from before, and a write
 /// inside a write hangs, as it does inside `readHoldingWriters`, and as that does inside itself.
 ///
-/// - *Guarantees:* a reader enters at once, always, and keeps the value it has seen.
+/// - *Guarantees:* a reader enters at once, always, keeps the value it has seen, and does a bounded
+///   part of the writers' work when it leaves.
 /// - *Use it when* state is mostly read: configuration, routing tables, flags.
 /// - *Not when* large values change often: each write copies the value, in the service a stripe.
 /// - *Trap:* the copy grows with the value. With 100,000 keys in one value a write takes a thousand
@@ -76,8 +78,9 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         let reading = published.epochs.enter()
         observer.enters(&entry)
         defer {
-            observer.leaves(entry)
+            // Before the observer hears of the end: what a reader frees is a part of its access.
             published.epochs.leave(reading)
+            observer.leaves(entry)
         }
         return try unsafe published.version(of: Value.self).pointee.read(body)
     }

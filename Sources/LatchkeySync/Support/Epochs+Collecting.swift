@@ -1,4 +1,5 @@
 internal import CLatchkeySystem
+internal import Dispatch
 internal import Synchronization
 
 /// What writers do, and the collector. ``Epochs`` has the design.
@@ -9,141 +10,136 @@ extension Epochs {
         clock.add(1, ordering: .sequentiallyConsistent).oldValue  // W2
     }
 
-    /// Frees a replaced value: now, or when the last reader who may hold it leaves.
+    /// Frees a replaced value now, unless a reader may hold it: then when that one has left.
     ///
     /// Called without a lock, because a value's `deinit` is somebody else's code and may come back
     /// here.
     @usableFromInline
     func discard(_ value: Replaced) {
-        guard startsCollecting() else {
-            hold(value)
-            return ask()
-        }
         fence()  // C1
         if value.stamp < oldestEntry() {  // C2
-            if !endsCollecting() {
-                collect()
-            }
-            value.free()
-        } else {
-            hold(value)
-            collect()
+            return value.free()
         }
-    }
-
-    private func hold(_ value: Replaced) {
         holding.lock()
-        if let last = held.last, last.stamp > value.stamp {
-            // Another writer came between W2 and here.
-            let index = held.firstIndex { $0.stamp > value.stamp } ?? held.endIndex
-            held.insert(value, at: index)
-        } else {
-            held.append(value)
-        }
+        held.insert(value)
         holding.unlock()
-    }
-
-    /// Becomes the collector if there is none.
-    ///
-    /// Acquiring and releasing, as all that changes this word: a collector sees what the one before
-    /// saw, and what a thread did before it asked.
-    private func startsCollecting() -> Bool {
-        collecting.compareExchange(
-            expected: Self.idle,
-            desired: Self.busy,
-            ordering: .acquiringAndReleasing
-        ).exchanged
-    }
-
-    /// Stops being the collector, unless a thread asked for another look meanwhile.
-    private func endsCollecting() -> Bool {
-        let isIdle = collecting.compareExchange(
-            expected: Self.busy,
-            desired: Self.idle,
-            ordering: .acquiringAndReleasing
-        ).exchanged
-        if !isIdle {
-            _ = collecting.exchange(Self.busy, ordering: .acquiringAndReleasing)
-        }
-        return isIdle
+        ask()
     }
 
     /// Has the held values looked at.
     ///
     /// Never waits: if there is a collector, that one does it.
-    func ask() {
-        if collecting.exchange(Self.asked, ordering: .acquiringAndReleasing) == Self.idle {
-            collect()
+    ///
+    /// Acquiring and releasing, as all that changes this word: a collector sees what the one before
+    /// saw, and what a thread did before it asked.
+    ///
+    /// - Parameter count: The most values that the calling thread frees.
+    func ask(freesAtMost count: Int = Epochs.freedAtOnceMax) {
+        var freed: [Replaced] = []
+        var looks = 0
+        while collecting.exchange(Self.asked, ordering: .acquiringAndReleasing) == Self.idle {
+            // The caller is the collector from here to the exchange with `idle`.
+            _ = collecting.exchange(Self.busy, ordering: .acquiringAndReleasing)
+            let isMore = takeUnread(count, &freed)
+            let word = collecting.exchange(Self.idle, ordering: .acquiringAndReleasing)
+            guard isMore || word == Self.asked else {
+                break
+            }
+            looks += 1
+            guard !isMore, looks < Self.looksMax else {
+                askLater()
+                break
+            }
+        }
+        for value in freed {
+            value.free()
         }
     }
 
-    /// Looks at the held values; the caller is the collector and is not after this.
-    ///
-    /// Frees in each round, so that what other threads replace meanwhile does not pile up. While
-    /// they do so without a pause, this goes on.
-    private func collect() {
-        repeat {
-            var freed: [Replaced] = []
-            takeUnread(&freed)
-            for value in freed {
-                value.free()
-            }
-        } while !endsCollecting()
+    /// Has a job ask, unless one is due that has not begun.
+    private func askLater() {
+        guard !isJobDue.exchange(true, ordering: .acquiringAndReleasing) else {
+            return
+        }
+        Self.queue.async { [self] in
+            _ = isJobDue.exchange(false, ordering: .acquiringAndReleasing)
+            ask(freesAtMost: Self.freedByJobMax)
+            holding.lock()
+            held.trim()
+            holding.unlock()
+        }
     }
 
     /// Moves what no reader can hold from those held, and lets the first reader inside know if some
     /// wait for it.
-    private func takeUnread(_ freed: inout [Replaced]) {
-        var awaited = notice.load(ordering: .sequentiallyConsistent) / 2
+    ///
+    /// Ends: each time it goes round, one reader more has left of those who hold the first value,
+    /// or more values were moved.
+    ///
+    /// - Returns: Whether more could be moved, but `count` were.
+    private func takeUnread(_ count: Int, _ freed: inout [Replaced]) -> Bool {
+        var awaited = notice.load(ordering: .sequentiallyConsistent) / Self.entryUnit
         while true {
             let now = clock.load(ordering: .acquiring)
             fence()  // C1
             let oldest = oldestEntry()  // C2
-            let first = take(below: min(oldest, now), &freed)
+            let limit = min(oldest, now)
+            holding.lock()
+            let first = held.take(below: limit, until: count, &freed)
+            holding.unlock()
+            guard first >= limit else {
+                return true
+            }
             // Whoever holds one that was replaced later asks for another look.
             let next = first < now ? oldest : 0
             guard next != awaited else {
-                return
+                return false
             }
             notify(awaiting: next)
             guard next != 0 else {
-                return
+                return false
             }
             awaited = next
         }
     }
 
-    /// Moves what has a stamp below `limit` from those held; returns the first stamp that remains.
-    private func take(below limit: UInt64, _ freed: inout [Replaced]) -> UInt64 {
-        holding.lock()
-        defer { holding.unlock() }
-        guard let end = held.firstIndex(where: { $0.stamp >= limit }) else {
-            freed += held
-            held.removeAll(keepingCapacity: held.count <= Self.roomKept)
-            return .max
-        }
-        if end > 0 {
-            freed += held[..<end]
-            held.removeSubrange(..<end)
-        }
-        return held[0].stamp
-    }
-
-    /// The collector's half of the fence.
+    /// The half of the fence of those who look at the slots.
     ///
     /// Either readers fence already, or they do from now on.
     private func fence() {
-        let word = notice.load(ordering: .sequentiallyConsistent)
-        if word & Self.fencing == 0 {
-            notify(awaiting: word / 2)
+        guard notice.load(ordering: .sequentiallyConsistent) & Self.fenced == 0 else {
+            return
         }
+        endFence(notice.bitwiseOr(Self.fencing, ordering: .sequentiallyConsistent).oldValue)
     }
 
     /// Tells readers who is awaited and to fence, and fences for those that did not.
     private func notify(awaiting entry: UInt64) {
-        let old = notice.exchange(2 * entry | Self.fencing, ordering: .sequentiallyConsistent)
-        if old & Self.fencing == 0, let barrier {
-            barrier()
+        var word = notice.load(ordering: .relaxed)
+        while true {
+            let (exchanged, original) = notice.compareExchange(
+                expected: word,
+                desired: entry * Self.entryUnit | word & Self.fenced | Self.fencing,
+                ordering: .sequentiallyConsistent
+            )
+            if exchanged {
+                return endFence(word)
+            }
+            word = original
+        }
+    }
+
+    /// Fences for the readers who did not, after the bit ``fencing`` was set in the notice.
+    ///
+    /// Whoever set it says so in the notice; anybody else had to fence as well, because that one
+    /// may not have.
+    private func endFence(_ old: UInt64) {
+        guard old & Self.fenced == 0, let barrier else {
+            return
+        }
+        barrier()
+        if old & Self.fencing == 0 {
+            notice.bitwiseOr(Self.fenced, ordering: .sequentiallyConsistent)
         }
     }
 
@@ -171,31 +167,5 @@ extension Epochs {
                 members &= members &- 1
             }
         }
-    }
-}
-
-/// A value that was replaced, and how to free it.
-///
-/// SAFETY: `@safe` because the address is used once, by `dispose`, which knows its type.
-@safe
-@usableFromInline
-struct Replaced {
-    let address: UnsafeMutableRawPointer
-    let stamp: UInt64
-    let dispose: @Sendable (UnsafeMutableRawPointer) -> Void
-
-    @usableFromInline
-    init(
-        _ address: UnsafeMutableRawPointer,
-        stamp: UInt64,
-        _ dispose: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
-    ) {
-        unsafe self.address = address
-        self.stamp = stamp
-        unsafe self.dispose = dispose
-    }
-
-    func free() {
-        unsafe dispose(address)
     }
 }

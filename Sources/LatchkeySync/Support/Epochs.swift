@@ -1,4 +1,5 @@
-public import CLatchkeySystem
+internal import CLatchkeySystem
+internal import Dispatch
 public import Synchronization
 
 #if canImport(Glibc)
@@ -25,44 +26,48 @@ internal import Darwin
 /// - a list for threads beyond the table, which have index 0 and no slot of their own. They take a
 ///   lock; there have to be over four thousand threads before that happens;
 /// - ``held``, the replaced values that may still be read, under a lock of its own;
-/// - ``notice``, what the collector wants readers to know;
-/// - ``collecting``: at most one thread is the *collector*, which frees what is held.
+/// - ``notice``, what those who look at the slots want readers to know;
+/// - ``collecting``: at most one thread is the *collector*, which decides what of the held values
+///   is freed.
 ///
 /// A reader: (R1) reads the clock, (R2) stores that in its slot, (N1) reads the notice, (R3) loads
 /// the pointer, uses the value, (R4) stores 0 in its slot, (N2) reads the notice. A writer, under
 /// its own lock: (W1) exchanges the pointer, (W2) takes the clock's value as the old value's stamp
-/// and adds one. Then, without that lock, it adds the old value to those held and becomes the
-/// collector, or asks the collector to look again. The collector: reads the clock, (C1) fences,
-/// (C2) reads which threads live and their slots, and frees what has a stamp *below* every entry.
-/// It also has to be below the clock's value: so W1 came before C1, whenever the value was held.
+/// and adds one. Then, without that lock: (C1) fences, (C2) reads which threads live and their
+/// slots. If the stamp is *below* every entry, it frees the old value. Else it adds that to those
+/// held and becomes the collector, or asks the collector to look again. The collector: reads the
+/// clock, (C1), (C2), and takes out what has a stamp below every entry. It also has to be below the
+/// clock's value: so W1 came before C1, whenever the value was held.
 ///
 /// **Who fences.** Two facts hold up all of this, and both need a full fence between a store and a
-/// load, on the reader's side and on the writer's:
+/// load, on the reader's side and on the other one:
 ///
 /// - *Entry.* R3 finds the pointer of W1, or C2 finds the entry of R2.
 /// - *Exit.* N2 finds the reader's entry in the notice, or the collector, which wrote it there and
 ///   then looks at the slots once more, finds that the reader has left (R4).
 ///
 /// The notice says who pays. While its bit ``fencing`` is set, readers do: they repeat R2 and R4 as
-/// sequentially consistent exchanges. While it is not, they make no fence, and the collector sets
-/// the bit in C1 and calls membarrier(2), which gives each thread a point in its program where a
-/// full fence is. So the next collector need not call it again. A reader that has fenced
-/// ``fencedReadsMax`` times clears the bit. Where membarrier(2) is missing it is never cleared.
+/// sequentially consistent exchanges. While it is not, they make no fence. Whoever is to look at the
+/// slots then sets it in C1 and calls membarrier(2), which gives each thread a point in its program
+/// where a full fence is, and after that sets the bit ``fenced``. Who finds ``fenced`` set need not
+/// call membarrier(2); who finds ``fencing`` alone, which another thread has set, calls it too. A
+/// reader that has fenced ``fencedReadsMax`` times clears both bits in one step, and only if both
+/// are set. So between two clearings one thread sets ``fenced``. Where membarrier(2) is missing
+/// both bits stay set.
 ///
-/// *Entry, argued.* Sequentially consistent are W1, the collector's accesses to the notice, the
-/// clearing of the bit, C2, the fencing exchange, R3, and the changes of the set of threads that
-/// live. N1 acquires. There is one collector at a time, and each sees what the one before saw. The
-/// reader's thread came into the set before R2.
+/// *Entry, argued.* Sequentially consistent are W1, the accesses to the notice by those who look at
+/// the slots, the clearing of the bits, C2, the fencing exchange, R3, and the changes of the set of
+/// threads that live. N1 acquires. The reader's thread came into the set before R2. If the value
+/// was held, the collector's clock was read (acquiring) after W2, so W1 came before C1.
 ///
-/// 1. N1 found the bit set: the exchange is between N1 and R3. Either R3 comes before W1 in the
+/// 1. N1 found ``fencing`` set: the exchange is between N1 and R3. Either R3 comes before W1 in the
 ///    single order, and then so does the exchange, and C2, after W1, finds it; or R3 finds W1.
-/// 2. N1 found it cleared, and this collector or one since W1 set the bit: it also called
-///    membarrier(2) after W1. If R2 came before the thread's point, C2 finds it. Else R3 came after
-///    the point and finds W1.
-/// 3. N1 found it cleared, and the collector found it set: let M be the call of membarrier(2) by
-///    the collector who had set it. If R2 came before the point of M, C2 finds it. Else N1 came
-///    after that point, so it found the notice as some reader left it who cleared the bit later
-///    than the collector read it, and the collector read it after W1. So R3 came after W1.
+/// 2. N1 found it cleared, and C1 called membarrier(2): that was after W1. If R2 came before the
+///    thread's point, C2 finds it. Else R3 came after the point and finds W1.
+/// 3. N1 found it cleared, and C1 found ``fenced`` set: let M be the call of membarrier(2) by the
+///    thread that had set it. If R2 came before the point of M, C2 finds it. Else N1 came after
+///    that point, so it found the notice as some reader left it who cleared the bits later than C1
+///    read it, and C1 read it after W1. So R3 came after W1.
 ///
 /// If C2 finds the entry: R1 came before W2, because a reader that had read the clock after W2
 /// (acquiring, of a releasing addition) would have found W1's pointer in R3. So the entry is not
@@ -71,14 +76,20 @@ internal import Darwin
 /// done with the value. On arm64 as on x86-64: nothing rests on the order of a plain store and a
 /// later load but on the exchange or on membarrier(2).
 ///
-/// *Exit* is the same argument with R4 for R2, N2 for N1 and R3, and the collector's exchange of
-/// the notice for W1. N2 is one load: what it finds of the bit and of the entry is of one moment.
+/// *Exit* is the same argument with R4 for R2, N2 for N1 and R3, and the collector's change of
+/// the notice for W1. N2 is one load: what it finds of the bits and of the entry is of one moment.
 ///
-/// **When it is freed.** The collector writes the entry of the first reader inside into the notice,
-/// looks again, and goes on if that reader has left meanwhile. Else the reader finds its entry in
-/// the notice when it leaves and becomes the collector, or asks the one there is. So a value that
-/// no reader holds is freed by whoever ended that: the write, or the reader that left. It waits for
-/// nobody else, except a collector that is at work, which frees it too.
+/// **When it is freed, and by whom.** A value that nobody holds when it is replaced is freed by its
+/// writer. For the others the collector writes the entry of the first reader inside into the
+/// notice, looks again, and goes on if that reader has left meanwhile. Else the reader finds its
+/// entry in the notice when it leaves and becomes the collector, or asks the one there is.
+///
+/// Nobody collects for long. A collector looks at most twice, takes at most ``freedAtOnceMax``
+/// values out, and frees them when it is the collector no longer. If more is to be done, because
+/// more values could be freed or a thread asked after the second look, it has a job submitted to
+/// ``queue``, which asks as anybody does. So as long as anything is left that no reader holds, a
+/// thread is the collector, or a job is due.
+/// `docs/decisions/0036-nobody-collects-for-long.md` has the reasons.
 ///
 /// A nested read finds its thread's slot taken and leaves it alone: the outer entry is older and
 /// holds more.
@@ -94,9 +105,9 @@ final class Epochs: @unchecked Sendable {
     /// 0 means "not inside" in a slot, so the clock starts at 1.
     @usableFromInline let clock = Atomic<UInt64>(1)
 
-    /// Twice the entry of the reader that the held values wait for, 0 if there is none, and the bit
-    /// ``fencing``.
-    @usableFromInline let notice = Atomic<UInt64>(Epochs.fencing)
+    /// Four times the entry of the reader that the held values wait for, 0 if there is none, and
+    /// the bits ``fencing`` and ``fenced``.
+    @usableFromInline let notice = Atomic<UInt64>(Epochs.fencing | Epochs.fenced)
 
     /// Zeroed memory, which is the bit pattern of a slot outside.
     @usableFromInline let slots: UnsafeMutableRawPointer
@@ -107,22 +118,39 @@ final class Epochs: @unchecked Sendable {
     /// Nil if readers have to fence.
     let barrier: (@Sendable () -> Void)?
 
-    /// The values that were replaced and may still be read, in the order of their stamps.
-    var held: [Replaced] = []
+    /// The values that were replaced and may still be read.
+    var held = HeldValues()
     /// Guards ``held``.
     let holding = AdaptiveLock()
     /// ``idle``, ``busy`` while a thread is the collector, ``asked`` if it has to look again.
     let collecting = Atomic<UInt8>(Epochs.idle)
+    /// Whether a job is due on ``queue``.
+    let isJobDue = Atomic<Bool>(false)
+
+    /// Where the rest is collected. Its target is no other queue, so it has a thread while there
+    /// is something to do, and needs none of the program's.
+    static let queue = DispatchQueue(label: "latchkey.snapshots")
 
     static var idle: UInt8 { 0 }
     static var busy: UInt8 { 1 }
     static var asked: UInt8 { 2 }
 
-    /// ``held`` keeps memory for this many values when it becomes empty.
-    static var roomKept: Int { 256 }
+    /// How often one collector looks at most.
+    static var looksMax: Int { 2 }
+    /// The most values that one collector frees: what a read can be held up by when it leaves.
+    static var freedAtOnceMax: Int { 32 }
+    /// The same for a job, which holds nobody up.
+    static var freedByJobMax: Int { 1024 }
 
     /// The bit of ``notice`` that tells readers to fence.
     @usableFromInline static var fencing: UInt64 { 1 }
+
+    /// The bit of ``notice`` that says that a full fence came after the accesses of each reader
+    /// which did not fence.
+    static var fenced: UInt64 { 2 }
+
+    /// What the entry in ``notice`` is multiplied by.
+    static var entryUnit: UInt64 { 4 }
 
     /// A thread's reads that fence before it frees all readers from that.
     ///
@@ -160,7 +188,7 @@ final class Epochs: @unchecked Sendable {
 
     /// Nobody is inside any more: readers keep the domain.
     deinit {
-        for value in held {
+        for value in held.all {
             value.free()
         }
         unsafe free(memory)
@@ -168,121 +196,5 @@ final class Epochs: @unchecked Sendable {
 
     func slot(at index: Int) -> UnsafeMutablePointer<ReaderSlot> {
         unsafe (slots + index * Self.slotStride).assumingMemoryBound(to: ReaderSlot.self)
-    }
-}
-
-extension Epochs {
-    /// Says that the calling thread is about to read.
-    @inlinable
-    @inline(__always)
-    func enter() -> Reading {
-        let index = Int(latchkey_system_thread_index())
-        guard index != 0 else {
-            return enterOutside()
-        }
-        let slot = unsafe (slots + index &* Self.slotStride)
-            .assumingMemoryBound(to: ReaderSlot.self)
-        // Relaxed: only this thread writes to its slot.
-        guard unsafe slot.pointee.entry.load(ordering: .relaxed) == 0 else {
-            return unsafe Reading(slot: nil, entry: 0)
-        }
-        let entry = clock.load(ordering: .acquiring)  // R1
-        unsafe slot.pointee.entry.store(entry, ordering: .releasing)  // R2
-        latchkey_system_keep_order()
-        if notice.load(ordering: .acquiring) & Self.fencing != 0 {  // N1
-            unsafe fence(slot, entry)
-        }
-        return unsafe Reading(slot: slot, entry: entry)
-    }
-
-    /// Says that the calling thread has read, and frees what waited for that.
-    @inlinable
-    @inline(__always)
-    func leave(_ reading: Reading) {
-        if let slot = unsafe reading.slot {
-            unsafe slot.pointee.entry.store(0, ordering: .releasing)  // R4
-            latchkey_system_keep_order()
-            // Relaxed: what it reads decides by itself.
-            guard notice.load(ordering: .relaxed) != 0 else {  // N2
-                return
-            }
-        }
-        leaveSlowly(reading)
-    }
-
-    /// The same as ``enter()`` for a thread without an index.
-    @usableFromInline @inline(never)
-    func enterOutside() -> Reading {
-        unsafe Reading(slot: nil, entry: outsiders.enter(clock))
-    }
-
-    /// The reader's half of the fence, between R2 and R3.
-    @usableFromInline @inline(never)
-    func fence(_ slot: UnsafeMutablePointer<ReaderSlot>, _ entry: UInt64) {
-        _ = unsafe slot.pointee.entry.exchange(entry, ordering: .sequentiallyConsistent)
-        guard barrier != nil else {
-            return
-        }
-        // Relaxed: only this thread uses the count.
-        let count = unsafe slot.pointee.fencedReads.load(ordering: .relaxed) + 1
-        unsafe slot.pointee.fencedReads.store(count % Self.fencedReadsMax, ordering: .relaxed)
-        if count == Self.fencedReadsMax {
-            stopFencing()
-        }
-    }
-
-    /// Lets readers go without a fence until the next collection.
-    func stopFencing() {
-        precondition(barrier != nil, "Readers have to fence if nobody else can.")
-        notice.bitwiseAnd(~Self.fencing, ordering: .sequentiallyConsistent)
-    }
-
-    /// The rest of ``leave(_:)`` if there is a notice, or no slot.
-    @usableFromInline @inline(never)
-    func leaveSlowly(_ reading: Reading) {
-        guard reading.entry != 0 else {
-            return
-        }
-        var word = notice.load(ordering: .relaxed)
-        if let slot = unsafe reading.slot {
-            if word & Self.fencing != 0 {
-                _ = unsafe slot.pointee.entry.exchange(0, ordering: .sequentiallyConsistent)
-                word = notice.load(ordering: .sequentiallyConsistent)
-            }
-        } else {
-            // Its subtraction is a full fence.
-            outsiders.leave(reading.entry)
-            word = notice.load(ordering: .sequentiallyConsistent)
-        }
-        if reading.entry <= word / 2 {
-            ask()
-        }
-    }
-}
-
-/// What one thread tells of itself: a cache line.
-@usableFromInline
-struct ReaderSlot: ~Copyable {
-    /// 0, or the clock's value when the thread entered.
-    @usableFromInline let entry: Atomic<UInt64>
-    /// The reads that fenced since the thread last freed all from that.
-    @usableFromInline let fencedReads: Atomic<UInt64>
-}
-
-/// One thread's stay inside, from ``Epochs/enter()`` to ``Epochs/leave(_:)``.
-///
-/// SAFETY: `@safe` because the slot is the domain's, and only the domain uses it.
-@safe
-@usableFromInline
-struct Reading {
-    /// Nil for a nested read, and for a thread that has no index and so no slot.
-    @usableFromInline let slot: UnsafeMutablePointer<ReaderSlot>?
-    /// 0 for a nested read.
-    @usableFromInline let entry: UInt64
-
-    @inlinable
-    init(slot: UnsafeMutablePointer<ReaderSlot>?, entry: UInt64) {
-        unsafe self.slot = slot
-        self.entry = entry
     }
 }

@@ -21,7 +21,11 @@ public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, M
     public static var name: String { Lock.name }
 
     /// Those of the lock.
-    @inlinable public static var traits: StrategyTraits { Lock.traits }
+    @inlinable public static var traits: StrategyTraits {
+        var traits = Lock.traits
+        traits.tellsOfWaiting = traits.tellsOfWaiting && Lock.isTriedBeforeWaiting
+        return traits
+    }
 
     /// The lock.
     public let rawLock: Lock
@@ -36,7 +40,18 @@ public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, M
 extension RawLockStrategy: TimedStrategy where Lock: TimedLock {}
 extension RawLockStrategy: ConditionStrategy where Lock: ConditionLock {}
 
+extension Strategy {
+    /// Whether an observer hears of each access that has to wait, as the lock has it if there is
+    /// one.
+    package static var tellsOfWaiting: Bool {
+        let locking = Self.self as? any LockingStrategy.Type
+        return traits.tellsOfWaiting && locking?.isTriedBeforeWaiting != false
+    }
+}
+
 extension LockingStrategy {
+    fileprivate static var isTriedBeforeWaiting: Bool { Lock.isTriedBeforeWaiting }
+
     /// Takes the lock, and tells the observer whether that had to wait.
     @inlinable
     @inline(__always)

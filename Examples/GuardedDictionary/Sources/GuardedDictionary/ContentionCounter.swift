@@ -38,6 +38,8 @@ final class ContentionCounter: EntryObserver {
 
     func leaves(_ entry: Entry) {}
 
+    func givesUp(_ entry: Entry) {}
+
     var report: String {
         let (all, waited) = (accesses.load(ordering: .relaxed), waits.load(ordering: .relaxed))
         let mean = nanosecondsWaited.load(ordering: .relaxed) / max(1, waited)

@@ -19,6 +19,7 @@ final class AccessCounter: EntryObserver {
     func isBlocked(_ entry: inout Entry) {}
     func enters(_ entry: inout Entry) {}
     func leaves(_ entry: Entry) {}
+    func givesUp(_ entry: Entry) {}
 }
 
 /// A strategy around any other one, which counts what it does.
