@@ -26,6 +26,7 @@ from table import print_table, progress, ratios, row
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
+from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
 from recording import measure_recording  # noqa: E402
@@ -100,13 +101,17 @@ def measure_requests(arguments):
             "put floor": (floor, "put", "put", ()),
             "put shared": (shared, "put", "put", ()),
             "put short": (short, "put", "put", ()),
+            "charset": (one, "charset", "put", ()),
+            "patch": (one, "patch", "put", ()),
             "random": (many, "random", "random", (MANY,)),
             "random one": (many, "random", "random", (1,)),
         })
     return [
         *ratios("GET one property ÷ floor", loads, "get", "get floor", 0.97, 1.03),
-        *ratios("PUT one property ÷ floor", loads, "put", "put floor", 0.95, 1.08),
-        *ratios("PUT ÷ with --history 1", loads, "put", "put short"),
+        *ratios("PUT one property ÷ floor", loads, "put", "put floor", 0.97, 1.05),
+        *ratios("PUT ÷ with --history 1", loads, "put", "put short", 0.97, 1.03),
+        *ratios("PUT with a charset ÷ without", loads, "charset", "put", 0.98, 1.02),
+        *ratios("PATCH ÷ PUT", loads, "patch", "put", 0.83, 1.2),
         *ratios("GET 100,000 at random ÷ one", loads, "random", "random one", 0.85),
         *ratios("GET ÷ floor that never makes a response", loads, "get", "get shared"),
         *ratios("PUT ÷ floor that never makes a response", loads, "put", "put shared")]
@@ -256,6 +261,7 @@ def note_of(found):
 
 
 PARTS = {
+    "instructions": measure_instructions,
     "requests": measure_requests,
     "transactions": measure_transactions,
     "watching": measure_watching,

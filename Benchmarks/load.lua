@@ -3,6 +3,8 @@
 -- get     GET of the one property that the URL names. One ready request, as for put, costs wrk
 --         the least.
 -- put     PUT of that property, with a body of 32 bytes.
+-- charset The same with a charset in the media type, and
+-- patch   a PATCH of it, with a merge patch of as many bytes.
 -- random  GET of properties chosen at random. The URL names the first part of their names; the
 --         second argument is how many there are. With 1 it costs wrk the same.
 -- pair    PUTs of two properties, in turn, and
@@ -31,12 +33,20 @@ local function send_pairs(kind)
   end
 end
 
+-- Method and media type.
+local writes = {
+  put = { "PUT", "application/json" },
+  charset = { "PUT", "application/json; charset=utf-8" },
+  patch = { "PATCH", "application/merge-patch+json" },
+}
+
 function init(arguments)
   local kind, count = arguments[1], tonumber(arguments[2] or 1)
-  if kind == "put" then
-    wrk.method, wrk.headers["Content-Type"], wrk.body = "PUT", headers["Content-Type"], body
+  if writes[kind] then
+    wrk.method, wrk.headers["Content-Type"] = writes[kind][1], writes[kind][2]
+    wrk.body = body
   end
-  if kind == "get" or kind == "put" then return end
+  if kind == "get" or writes[kind] then return end
   if kind == "pair" or kind == "transaction" then
     return send_pairs(kind)
   end

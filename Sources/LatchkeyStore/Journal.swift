@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import LatchkeySync
 internal import Synchronization
 
@@ -19,9 +20,33 @@ package final class Journal: Sendable {
         let proceed: @Sendable () -> Void
     }
 
+    /// A commit in the history.
+    ///
+    /// What is needed of it when it is dropped stands beside the reference. Nobody may have used
+    /// the commit for long: to look at it would be to wait for memory, while the lock is held.
+    private struct Entry: Sendable {
+        let commit: Commit
+        /// The bytes that only the history keeps for it.
+        let byteCount: Int
+        /// Where the first property is that the commit replaced; 0 if there is none.
+        let formerAddress: UInt
+
+        init(_ commit: Commit) {
+            self.commit = commit
+            byteCount = commit.historyByteCount
+            formerAddress = commit.first?.former?.address ?? 0
+        }
+
+        /// Fetches what is freed with the entry into the processor's cache.
+        func prefetch() {
+            latchkey_system_prefetch(UInt(bitPattern: ObjectIdentifier(commit)))
+            latchkey_system_prefetch(formerAddress)
+        }
+    }
+
     private struct State: Sendable {
         /// The commits up to `last`.
-        var history = RingBuffer<Commit>()
+        var history = RingBuffer<Entry>()
         /// The bytes that only the history keeps: former values, and commits.
         var byteCount = 0
         var last: Revision
@@ -127,15 +152,18 @@ package final class Journal: Sendable {
     }
 
     private func add(_ commit: Commit, _ state: inout State, _ delivery: inout Delivery) {
-        state.history.append(commit)
+        let entry = Entry(commit)
+        state.history.append(entry)
         state.last = commit.revision
-        state.byteCount += commit.historyByteCount
+        state.byteCount += entry.byteCount
         while state.history.count > limits.commitCountMax
             || state.byteCount > limits.byteCountMax,
             let oldest = state.history.popFirst()
         {
-            state.byteCount -= oldest.historyByteCount
-            delivery.drop(oldest)
+            state.byteCount -= oldest.byteCount
+            delivery.drop(oldest.commit)
+            // The next commit will drop this one.
+            state.history.first?.prefetch()
         }
     }
 
@@ -150,7 +178,7 @@ package final class Journal: Sendable {
                 return .gone
             }
             let first = state.history.count - count
-            return .commits((first..<first + min(count, countMax)).map { state.history[$0] })
+            return .commits((first..<first + min(count, countMax)).map { state.history[$0].commit })
         }
     }
 
@@ -177,7 +205,10 @@ extension Commit {
     /// The bytes that a history keeps for the commit alone: it, and the properties that it
     /// replaced.
     fileprivate var historyByteCount: Int {
-        let own = 64 + (first?.former?.byteCount ?? 0)
-        return others.reduce(own) { $0 + 32 + ($1.former?.byteCount ?? 0) }
+        var count = 64 + (first?.former?.byteCount ?? 0)
+        for effect in others {
+            count += 32 + (effect.former?.byteCount ?? 0)
+        }
+        return count
     }
 }

@@ -8,6 +8,11 @@ struct NameOrder: Sendable {
     /// A chunk that reaches this length is split into two halves.
     static let chunkCountMax = 512
 
+    /// The number of a place in the list.
+    ///
+    /// One that is not right any more costs a search. So it may also be cut off.
+    typealias Hint = UInt32
+
     /// No chunk is empty.
     private var chunks: [[Property]] = []
 
@@ -66,10 +71,26 @@ struct NameOrder: Sendable {
         }
     }
 
-    /// Puts a property in the place of the one that has the same name.
-    mutating func replace(_ property: Property) {
+    /// Puts a property in the place of `former`, which has the same name.
+    ///
+    /// - Parameters:
+    ///   - former: The property in the list.
+    ///   - property: The one that replaces it.
+    ///   - hint: Where `former` was at its last replacement. It is still there unless names were
+    ///     added or removed; only then is the list searched.
+    /// - Returns: Where the property is.
+    mutating func replace(_ former: Property, by property: Property, _ hint: Hint) -> Hint {
+        let chunk = Int(hint) / Self.chunkCountMax
+        let index = Int(hint) % Self.chunkCountMax
+        if chunk < chunks.count, index < chunks[chunk].count,
+            chunks[chunk][index].isSame(as: former)
+        {
+            chunks[chunk][index] = property
+            return hint
+        }
         let place = unsafe position(of: property.nameBytes)
         chunks[place.chunk][place.index] = property
+        return Hint(truncatingIfNeeded: place.chunk * Self.chunkCountMax + place.index)
     }
 
     /// Removes the property that has the name.

@@ -10,7 +10,14 @@ struct NameTable: Sendable {
         /// Kept beside the reference, so that a probe touches a property only if it is likely to
         /// be the one.
         var hash: UInt32
+        /// Where the property probably is in the order of names.
+        var hint: NameOrder.Hint = 0
         var property: Property?
+    }
+
+    /// Where a name is, or belongs, until the table changes.
+    struct Place {
+        fileprivate let index: Int
     }
 
     /// As many as a power of two, and never full.
@@ -42,22 +49,43 @@ struct NameTable: Sendable {
         slots[slot(of: name)].property
     }
 
-    /// Puts the property under its name.
-    mutating func set(_ property: Property, for name: PropertyName) {
-        var index = slot(of: name)
-        if slots[index].property == nil {
-            // At most three quarters full: a longer run than a few slots stays improbable.
-            if (count + 1) * 4 > slots.count * 3 {
-                grow()
-                index = slot(of: name)
-            }
-            count += 1
+    /// Where the name is, so that it is searched once for a look and a change.
+    func place(of name: PropertyName) -> Place {
+        Place(index: slot(of: name))
+    }
+
+    subscript(place: Place) -> Property? { slots[place.index].property }
+
+    /// Puts the property in the place of the one that has the same name.
+    ///
+    /// - Parameters:
+    ///   - property: The new one.
+    ///   - place: Where the former one is.
+    ///   - update: Given the hint of the place; returns the new one.
+    mutating func replace(
+        _ property: Property,
+        at place: Place,
+        _ update: (NameOrder.Hint) -> NameOrder.Hint
+    ) {
+        slots[place.index].hint = update(slots[place.index].hint)
+        slots[place.index].property = property
+    }
+
+    /// Puts a property under its name, which is not in the table.
+    mutating func insert(_ property: Property, for name: PropertyName, at place: Place) {
+        var index = place.index
+        // At most three quarters full: a longer run than a few slots stays improbable.
+        if (count + 1) * 4 > slots.count * 3 {
+            grow()
+            index = slot(of: name)
         }
+        count += 1
         slots[index] = Slot(hash: Self.tableHash(name), property: property)
     }
 
-    mutating func remove(_ name: PropertyName) {
-        var hole = slot(of: name)
+    /// Removes the property that is there.
+    mutating func remove(at place: Place) {
+        var hole = place.index
         guard slots[hole].property != nil else {
             return
         }

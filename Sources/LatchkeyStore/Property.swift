@@ -140,6 +140,14 @@ package struct Property: @unchecked Sendable {
         return hash ^ (hash >> 31)
     }
 
+    /// Whether this is the same property at the same revision, by its place in memory.
+    func isSame(as other: Property) -> Bool {
+        memory === other.memory
+    }
+
+    /// Where the property is in memory, for ``latchkey_system_prefetch``.
+    var address: UInt { UInt(bitPattern: ObjectIdentifier(memory)) }
+
     /// Stamps a property that nobody else can see yet.
     func assign(revision: Revision, created: Revision, expiry: Timestamp) {
         unsafe memory.withUnsafeMutablePointerToHeader { header in

@@ -72,7 +72,8 @@ package struct PropertyTable: Sendable {
         _ prepared: Property?,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
-        let former = byName.find(step.name)
+        let place = byName.place(of: step.name)
+        let former = byName[place]
         let current = try step.current(former, at: time)
         try step.check(current)
         switch step.action {
@@ -87,7 +88,7 @@ package struct PropertyTable: Sendable {
         )
         let (formerSize, size) = (StoreSize(former), StoreSize(property))
         try context.takeRoom(for: size, beyond: formerSize)
-        install(step.name, former, property)
+        install(step.name, former, property, at: place)
         let revision = context.nextRevision(givingBack: formerSize, beyond: size)
         stamp(
             step.name,
@@ -102,16 +103,27 @@ package struct PropertyTable: Sendable {
 
     /// Puts a property in the place of the former one.
     mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?) {
-        if let property {
-            byName.set(property, for: name)
-            if former == nil {
-                order.insert(property)
-            } else {
-                order.replace(property)
-            }
-        } else if former != nil {
+        install(name, former, property, at: byName.place(of: name))
+    }
+
+    /// The same where the name has been searched.
+    private mutating func install(
+        _ name: PropertyName,
+        _ former: Property?,
+        _ property: Property?,
+        at place: NameTable.Place
+    ) {
+        switch (former, property) {
+        case (let former?, let property?):
+            byName.replace(property, at: place) { order.replace(former, by: property, $0) }
+        case (nil, let property?):
+            byName.insert(property, for: name, at: place)
+            order.insert(property)
+        case (.some, nil):
             order.remove(name)
-            byName.remove(name)
+            byName.remove(at: place)
+        case (nil, nil):
+            break
         }
     }
 

@@ -27,6 +27,12 @@ static inline void latchkey_system_pause(void) {
 #endif
 }
 
+// Asks for the cache line of an address that will be written to soon. Any address will do. Swift
+// has no name for the instruction.
+static inline void latchkey_system_prefetch(uintptr_t address) {
+    __builtin_prefetch((const void *)address, 1);
+}
+
 // Lets another thread run. Swift's modules of the C library differ in name from system to system.
 static inline void latchkey_system_yield(void) {
     sched_yield();

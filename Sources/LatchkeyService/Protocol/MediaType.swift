@@ -8,8 +8,12 @@ package enum MediaType {
     /// RFC 8259 defines no parameters. A `charset` other than UTF-8 is refused, because JSON is
     /// UTF-8.
     package static func isJSON(_ field: Bytes) -> Bool {
-        // Nearly every client sends this, so it is compared without making a string.
-        field == Bytes("application/json") || isJSON(String(decoding: field, as: UTF8.self))
+        // Nearly every client sends this.
+        field == Bytes("application/json") || isJSON(ContentType(field))
+    }
+
+    private static func isJSON(_ type: ContentType) -> Bool {
+        !type.hasOtherCharset && (type.isType("application/json") || type.hasJSONSuffix)
     }
 
     /// The type of a merge patch (RFC 7396).
@@ -17,9 +21,8 @@ package enum MediaType {
 
     /// Whether a `Content-Type` names a merge patch, with any parameters that JSON may have.
     static func isMergePatch(_ field: Bytes) -> Bool {
-        let text = String(decoding: field, as: UTF8.self)
-        return isJSON(text)
-            && text.prefix { $0 != ";" }.lowercased().trimmingSpaces() == "\(mergePatch)"
+        let type = ContentType(field)
+        return type.isType(mergePatch) && !type.hasOtherCharset
     }
 
     /// Whether a `Content-Type` names JSON texts on lines of their own, with any parameters that
@@ -27,11 +30,10 @@ package enum MediaType {
     ///
     /// No type is registered; these three are in use.
     static func isJSONLines(_ field: Bytes) -> Bool {
-        let text = String(decoding: field, as: UTF8.self)
-        let type = text.prefix { $0 != ";" }.lowercased().trimmingSpaces()
-        let types = ["application/x-ndjson", "application/jsonl", "application/json-lines"]
-        return types.contains(type)
-            && isJSON("application/json" + text.drop { $0 != ";" })
+        let type = ContentType(field)
+        return !type.hasOtherCharset
+            && (type.isType("application/x-ndjson") || type.isType("application/jsonl")
+                || type.isType("application/json-lines"))
     }
 
     /// Whether an `Accept` header asks for plain text rather than JSON.
@@ -52,24 +54,6 @@ package enum MediaType {
         let text = max(qualities["text/plain"] ?? 0, qualities["text/*"] ?? 0)
         let json = max(qualities["application/json"] ?? 0, qualities["application/*"] ?? 0)
         return text > json && text >= qualities["*/*"] ?? 0
-    }
-
-    package static func isJSON(_ field: String) -> Bool {
-        let parameters = field.split(separator: ";").dropFirst().map {
-            String($0).trimmingSpaces().lowercased()
-        }
-        let charsets = ["charset=utf-8", "charset=\"utf-8\""]
-        guard !parameters.contains(where: { $0.hasPrefix("charset=") && !charsets.contains($0) })
-        else {
-            return false
-        }
-        let text = String(field.prefix { $0 != ";" }).trimmingSpaces().lowercased()
-        if text == "application/json" {
-            return true
-        }
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        return parts.count == 2 && !parts[0].isEmpty
-            && parts[1].hasSuffix("+json") && parts[1].count > "+json".count
     }
 }
 

@@ -239,7 +239,7 @@ extension OperationBody {
         _ json: JSONView,
         _ names: [StaticString],
         _ subject: String
-    ) throws(RequestFailure) -> [JSONView?] {
+    ) throws(RequestFailure) -> JSONMembers {
         try checked { () throws(InvalidTransaction) in try json.members(of: names, subject) }
     }
 

@@ -17,9 +17,17 @@ package enum JSONText {
         depthMax: Int
     ) throws(InvalidJSON) {
         let text = unsafe bytes.bindMemory(to: UInt8.self)
-        if unsafe isPlain(text) {
+        if unsafe isPlain(text) || isCommon(text, depthMax: depthMax) {
             return
         }
+        try unsafe checkClosely(text, depthMax: depthMax)
+    }
+
+    /// The same of any text, by YAJL.
+    static func checkClosely(
+        _ text: UnsafeBufferPointer<UInt8>,
+        depthMax: Int
+    ) throws(InvalidJSON) {
         do {
             _ = try unsafe UTF8Span(validating: text.span)
         } catch {

@@ -16,6 +16,11 @@ package struct JSONWriter {
         self.refersToValues = refersToValues
     }
 
+    /// Makes room, so that the bytes are not moved while they grow.
+    mutating func reserve(_ byteCount: Int) {
+        bytes.reserveCapacity(bytes.count + byteCount)
+    }
+
     package mutating func object(_ members: (inout JSONWriter) -> Void) {
         begin("{")
         members(&self)
@@ -46,7 +51,6 @@ package struct JSONWriter {
     /// Writes a member whose value is already JSON.
     package mutating func member(_ name: String, rawJSON value: UnsafeRawBufferPointer) {
         key(name)
-        separate()
         unsafe bytes.append(contentsOf: value)
         needsComma = true
     }
@@ -75,9 +79,31 @@ package struct JSONWriter {
         unsafe string(value)
     }
 
-    package mutating func integer(_ value: some BinaryInteger) {
+    package mutating func integer(_ value: UInt64) {
+        number(value, isNegative: false)
+    }
+
+    package mutating func integer(_ value: Int) {
+        number(UInt64(value.magnitude), isNegative: value < 0)
+    }
+
+    /// Writes the digits from the end of a buffer that is long enough for the longest number.
+    private mutating func number(_ magnitude: UInt64, isNegative: Bool) {
         separate()
-        bytes.append(contentsOf: String(value).utf8)
+        var text = InlineArray<20, UInt8>(repeating: 0)
+        var index = 20
+        var rest = magnitude
+        repeat {
+            index -= 1
+            text[index] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        if isNegative {
+            bytes.append(UInt8(ascii: "-"))
+        }
+        unsafe text.span.withUnsafeBytes { text in
+            unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[index...]))
+        }
         needsComma = true
     }
 
@@ -89,24 +115,45 @@ package struct JSONWriter {
 
     /// Writes a string, with quotes, backslashes and control characters escaped.
     package mutating func string(_ text: some Sequence<UInt8>) {
+        let isWritten: Void? = text.withContiguousStorageIfAvailable { bytes in
+            unsafe string(UnsafeRawBufferPointer(bytes))
+        }
+        if isWritten == nil {
+            string(Array(text))
+        }
+    }
+
+    /// Writes a string that is these bytes of UTF-8.
+    ///
+    /// What needs no escape, the usual case, is copied as a whole.
+    package mutating func string(_ text: UnsafeRawBufferPointer) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0..<0x20:
-                let digits = Array("0123456789abcdef".utf8)
-                bytes.append(contentsOf: "\\u00".utf8)
-                bytes.append(digits[Int(byte >> 4)])
-                bytes.append(digits[Int(byte & 15)])
-            default:
-                bytes.append(byte)
-            }
+        var start = 0
+        for index in 0..<text.count where Self.isEscaped(unsafe text[index]) {
+            unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[start..<index]))
+            escape(unsafe text[index])
+            start = index + 1
         }
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[start...]))
         bytes.append(UInt8(ascii: "\""))
         needsComma = true
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        bytes.append(UInt8(ascii: "\\"))
+        guard byte < 0x20 else {
+            bytes.append(byte)
+            return
+        }
+        let low = byte & 15
+        bytes.append(contentsOf: "u00".utf8)
+        bytes.append(UInt8(ascii: "0") + byte >> 4)
+        bytes.append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
     }
 
     private mutating func key(_ name: String) {

@@ -41,6 +41,7 @@ extension Transaction {
             throw InvalidTransaction("\(name) must be an array.")
         }
         var list: [Element] = []
+        list.reserveCapacity(4)
         for item in json.elements {
             guard list.count < Change.stepCountMax else {
                 throw InvalidTransaction("\(name) can have at most \(Change.stepCountMax) items.")
@@ -56,10 +57,12 @@ extension Transaction {
 }
 
 extension Transaction.Condition {
+    private static let memberNames: [StaticString] = ["name", "revision", "exists", "equals"]
+
     /// Reads a name and one test, such as `{"name":"a","revision":7}`.
     fileprivate init(_ json: JSONView) throws(InvalidTransaction) {
-        let members = try json.members(of: ["name", "revision", "exists", "equals"], "A condition")
-        guard let name = members[0], members[1...].count(where: { $0 != nil }) == 1 else {
+        let members = try json.members(of: Self.memberNames, "A condition")
+        guard let name = members[0], members.count(in: 1..<4) == 1 else {
             throw InvalidTransaction(
                 "A condition has a name and one of revision, exists and equals."
             )
@@ -85,6 +88,13 @@ extension Transaction.Condition {
 }
 
 extension Change.Step {
+    /// The kinds of steps, and then what belongs to them.
+    private static let memberNames: [StaticString] = [
+        "put", "merge", "increment", "delete", "get", "value", "patch", "by", "ttl",
+    ]
+    private static let kindCount = 5
+    private static let ttlIndex = 8
+
     /// Reads a step, such as `{"put":"a","value":1,"ttl":60}` or `{"get":"a"}`.
     ///
     /// - Parameters:
@@ -95,24 +105,24 @@ extension Change.Step {
         _ json: JSONView,
         previous: JSONView? = nil
     ) throws(InvalidTransaction) {
-        let names: [StaticString] = [
-            "put", "merge", "increment", "delete", "get", "value", "patch", "by", "ttl",
-        ]
+        let names = Self.memberNames
         let members = try json.members(of: names, "A step")
-        let kinds = members.indices.prefix(5).filter { members[$0] != nil }
-        guard kinds.count == 1, let kind = kinds.first, let name = members[kind] else {
+        guard members.count(in: 0..<Self.kindCount) == 1, let kind = members.first,
+            let name = members[kind]
+        else {
             throw InvalidTransaction(
                 "A step has one of put, merge, increment, delete and get, with a name."
             )
         }
-        let allowed: Set<Int> = [[5, 8], [6, 8], [7, 8], [], []][kind]
-        if let index = members.indices.first(where: {
-            $0 >= 5 && members[$0] != nil && !allowed.contains($0)
-        }) {
+        // The first three kinds have one member each for what they write, and a time to live.
+        for index in Self.kindCount..<names.count
+        where members[index] != nil
+            && !(kind < 3 && (index == Self.kindCount + kind || index == Self.ttlIndex))
+        {
             throw InvalidTransaction("\(names[kind]) has no member \(names[index]).")
         }
         var ttl: TimeToLive?
-        if let seconds = members[8] {
+        if let seconds = members[Self.ttlIndex] {
             ttl = TimeToLiveText.milliseconds(seconds)
             guard ttl != nil else {
                 throw InvalidTransaction("ttl \(TimeToLiveText.rule).")
@@ -127,7 +137,7 @@ extension Change.Step {
 
     private static func action(
         _ kind: Int,
-        _ members: [JSONView?],
+        _ members: JSONMembers,
         _ previous: JSONView?
     ) throws(InvalidTransaction) -> Change.Action {
         switch kind {
@@ -187,11 +197,12 @@ extension JSONView {
     package func members(
         of names: [StaticString],
         _ subject: String
-    ) throws(InvalidTransaction) -> [JSONView?] {
+    ) throws(InvalidTransaction) -> JSONMembers {
         guard kind == .object else {
             throw InvalidTransaction("\(subject) must be an object.")
         }
-        var values = [JSONView?](repeating: nil, count: names.count)
+        precondition(names.count <= JSONMembers.countMax, "The names fit into JSONMembers.")
+        var values = JSONMembers()
         for (name, value) in members {
             guard let index = names.firstIndex(where: { name.isString($0) }) else {
                 let list = names.map { "\($0)" }.joined(separator: ", ")
@@ -217,6 +228,7 @@ extension JSONWriter {
             preconditionFailure("The commit of a transaction has an outcome.")
         }
         let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
+        reserve(64 + 128 * steps.count)
         object { json in
             json.member("succeeded", outcome.succeeded)
             json.member("revision", commit.revision)
