@@ -1,3 +1,4 @@
+import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 

@@ -142,6 +142,7 @@ private final class HoldObserver: EntryObserver {
 
     func asks(_ mode: AccessMode) -> UInt64 { 0 }
     func isBlocked(_ entry: inout UInt64) {}
+    func givesUp(_ entry: UInt64) {}
     func enters(_ entry: inout UInt64) { entry = Self.clock() }
     func leaves(_ entry: UInt64) {
         let held = Self.clock() - entry
