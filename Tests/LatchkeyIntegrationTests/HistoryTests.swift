@@ -45,7 +45,10 @@ struct HistoryTests {
             #expect(try ask("after=0&wait=60").text == "1")
             #expect(try ask("after=0").text == "1")
             #expect(try ask("after=3&wait=60", "none").status == 404)
-            for query in ["after=1&wait=0.2", "after=1", "after=1&wait=0", "after=99&wait=0.1"] {
+            for query in [
+                "after=1&wait=0.2", "after=1", "after=1&wait=0", "after=1&wait=0.0",
+                "after=99&wait=0.1",
+            ] {
                 let start = ContinuousClock.now
                 let answer = try ask(query)
                 #expect(answer.status == 304, "\(query)")

@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import curls
+import generated
 import monitoring
 import profiles
 import tour
@@ -38,7 +39,7 @@ def main():
 
     with tempfile.TemporaryFile("w+") as log:
         try:
-            step("openapi.yaml is a valid description", validate)
+            step("openapi.yaml is valid YAML, and a valid description", validate)
             with Latchkey(arguments.binary, log=log) as service:
                 step("docs/http-api.md is true: each command gets its status", run_page, service)
                 step("that check finds mistakes", run_broken_pages, service)
@@ -46,6 +47,7 @@ def main():
                           log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
+                step("a client generated from it calls the service", call_generated, service)
                 step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
                 step("promtool accepts the configuration", check_configuration)
@@ -87,7 +89,20 @@ def tool(name):
 
 
 def validate():
+    run(tool("python"), TOP / "Tests" / "contract" / "strict.py", CONTRACT)
     run(tool("openapi-spec-validator"), CONTRACT)
+
+
+def call_generated(service):
+    generator = tool("openapi-python-client")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        mistakes = generated.generate(generator, folder)
+        mistakes = mistakes or generated.call(tool("python"), folder, service.url)
+        if mistakes:
+            raise Failure("a generated client goes wrong:\n" + "\n".join(mistakes))
+        if not generated.planted(generator, folder):
+            raise Failure("an endpoint that the generator leaves out is overlooked")
 
 
 def take_tour(service):
