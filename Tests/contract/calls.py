@@ -2,8 +2,8 @@
 
     PYTHONPATH=FOLDER calls.py URL
 
-The folder has the package `latchkey_client`. Every kind of answer is checked: a value, a model, none, a
-problem, text, lines, headers.
+The folder has the package `latchkey_client`. Every kind of answer is checked: a value, a model,
+none, a problem, text, lines, headers.
 """
 
 import io

@@ -44,7 +44,7 @@ def call(python, folder, url):
 def planted(generator, folder):
     """Whether a description that costs an endpoint is refused."""
     text = CONTRACT.read_text(encoding="utf-8")
-    pattern = re.compile(r"(    Condition:\n(?:      .*\n)*?)      pattern: .*\n")
+    pattern = re.compile(r"(    Condition:\n(?:      .*\n)*?)      anyOf:\n(?:        .*\n)+")
     broken = folder / "broken.yaml"
     broken.write_text(
         pattern.sub(r"\1      anyOf: [{ const: '*' }, { pattern: '^W' }]\n", text),

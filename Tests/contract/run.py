@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the running service against openapi.yaml, and its metrics with Prometheus' own tools.
 
-    Tests/contract/run.py --binary .build-release/release/latchkey
+    Tests/contract/run.py --binary .build-release/bin/latchkey
 
 Needs what `scripts/require test` installs. Everything is random with a fixed seed and bounded.
 """
@@ -43,14 +43,15 @@ def main():
             with Latchkey(arguments.binary, log=log) as service:
                 step("docs/http-api.md is true: each command gets its status", run_page, service)
                 step("that check finds mistakes", run_broken_pages, service)
+                step("a client generated from openapi.yaml calls it", call_generated, service)
             with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
                           log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
-                step("a client generated from it calls the service", call_generated, service)
                 step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
                 step("promtool accepts the configuration", check_configuration)
+                step("what compose.yaml starts is bounded", check_compose)
                 step("the alerts fire when they should", test_alerts)
                 step("the dashboard is one by Grafana's schema", check_dashboard)
                 step("a Prometheus has data for each query", check_queries, service)
@@ -149,6 +150,10 @@ def drive(service, arguments):
 
 def check_configuration():
     run(tool("promtool"), "check", "config", str(TOP / "deploy" / "prometheus.yaml"))
+
+
+def check_compose():
+    run(tool("python"), TOP / "Tests" / "contract" / "compose.py", TOP / "compose.yaml")
 
 
 def test_alerts():

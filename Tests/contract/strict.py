@@ -18,6 +18,8 @@ class StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node, deep=False):
         keys = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if key in keys:
                 line = key_node.start_mark.line + 1
