@@ -1,9 +1,12 @@
-# Latchkey in a container: one static-runtime binary on a slim Debian.
+# Latchkey in a container: the program, the libraries that it loads, and nothing else.
 #
 #   docker build -t latchkey . && docker run --rm -p 127.0.0.1:8080:8080 latchkey
 #
 # The image runs as an unprivileged user, writes nothing to its file system (so `--read-only`
-# works), needs no capability, and drains on SIGTERM.
+# works), needs no capability, and drains on SIGTERM. It has no shell. Its program has no symbols;
+# they are a file of their own, for gdb and perf:
+#
+#   docker build --target symbols --output type=local,dest=. .
 
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
@@ -15,15 +18,25 @@ COPY . .
 # A warning is an error, as in the Makefile.
 ENV LATCHKEY_STRICT=1
 RUN swift build --configuration release --static-swift-stdlib --product latchkey \
- && install -D --strip "$(swift build --configuration release --static-swift-stdlib --show-bin-path)/latchkey" \
-      /install/latchkey
+ && scripts/ship \
+      "$(swift build --configuration release --static-swift-stdlib --show-bin-path)/latchkey" \
+      /install
 
-FROM debian:bookworm-slim
+FROM scratch AS symbols
+COPY --from=build /install/latchkey.debug /
+
+# What is copied out of this one is what the program needs of Debian.
+FROM debian:bookworm-slim AS system
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
       ca-certificates libcurl4 libmicrohttpd12 libyajl2 \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /install/latchkey /usr/local/bin/latchkey
+COPY scripts/closure /usr/local/bin/
+RUN closure /closure /usr/local/bin/latchkey
+
+FROM scratch
+COPY --from=system /closure /
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 # Inside a container the loopback address would be reachable by nobody: who may connect is decided

@@ -19,7 +19,8 @@ DEBUG := --scratch-path .build-debug
 # Swift's pool, which they would get late beside hundreds of other threads.
 WIDTH := --experimental-maximum-parallelization-width 8
 RELEASE := --scratch-path .build-release --configuration release
-RELEASE_BINARY := .build-release/release/latchkey
+# Without symbols, which are beside it.
+RELEASE_BINARY := .build-release/bin/latchkey
 FLOOR := Benchmarks/build/floor
 PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
@@ -38,9 +39,10 @@ run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--s
 	exec $(RELEASE_BINARY) serve $(ARGS)
 
 .PHONY: build
-build: ## build the release binary
+build: ## build the release binary, .build-release/bin/latchkey
 	scripts/require build
 	$(SWIFT_BUILD) $(RELEASE) --product latchkey
+	scripts/ship .build-release/release/latchkey $(dir $(RELEASE_BINARY))
 
 .PHONY: load
 load: build ## every strategy over HTTP in both thread modes, with wrk (7 minutes)
@@ -87,7 +89,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit diagnostics test-c test-model test-threads \
-	    test-example test-docs build allocations contract dashboard clients hostile-quick
+	    test-example test-docs build allocations contract dashboard clients proxies hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -157,6 +159,11 @@ clients: build ## curl, a client library and a browser follow cut watches; go to
 	scripts/require dashboard
 	scripts/require pprof
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: proxies
+proxies: build ## nginx and Caddy in front of the service, with the examples of deploy/
+	scripts/require proxies
+	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 
 .PHONY: hostile
 hostile: build ## hostile clients against the running service (10 minutes)

@@ -21,7 +21,7 @@ import time
 
 import loader
 from driver import drive, rate, socket_errors
-from table import print_table, progress, ratios, row
+from table import print_table, progress, ratios, row, write_table
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
@@ -48,7 +48,10 @@ def main():
     rows = []
     for name, measure in PARTS.items():
         if arguments.only in (None, name):
-            rows += measure(arguments)
+            part = measure(arguments)
+            rows += part
+            if arguments.page and part:
+                write_table(arguments.page, name, part)
     progress("")
     print_table(rows)
     missed = sum(1 for each in rows if each["met"] is False)
@@ -72,6 +75,8 @@ def parse_arguments():
     parser.add_argument("--heap", help="the library that --micro counts allocations with")
     parser.add_argument("--parking-lot", help="the program that races parking_lot's Mutex")
     parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
+                        help="also write each part's table into this page, at its mark")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2,
                         help=f"per load and round; each is {SHORTER} shorter ones")

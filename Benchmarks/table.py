@@ -1,6 +1,7 @@
 """The rows of a benchmark's table."""
 
 import math
+import re
 import statistics
 import sys
 
@@ -42,14 +43,33 @@ def print_table(rows):
     head = ("measure", "median", "low", "high", "", "rounds", "target", "", "from")
     lines = [head]
     for each in rows:
-        figures = ["" if each[key] is None else f"{each[key]:.3g}"
-                   for key in ("median", "low", "high")]
         verdict = {True: "met", False: "MISSED", None: ""}[each["met"]]
-        lines.append((each["name"], *figures, each["unit"], each["rounds"], each["target"], verdict,
-                      each["note"]))
+        lines.append((each["name"], *figures(each), each["unit"], each["rounds"], each["target"],
+                      verdict, each["note"]))
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def figures(each):
+    return ["" if each[key] is None else f"{each[key]:.3g}" for key in ("median", "low", "high")]
+
+
+def write_table(page, part, rows):
+    """Puts the table between `<!-- bench: PART -->` and the next `<!-- end -->` of a page."""
+    lines = ["| Measure | Median | Low | High | Target | | From |", "|---|---|---|---|---|---|---|"]
+    for each in rows:
+        median, low, high = figures(each)
+        name = re.sub(r"^  ", "— ", each["name"])
+        verdict = {True: "met", False: "missed", None: ""}[each["met"]]
+        cells = (name, f"{median} {each['unit']}".strip(), low, high, each["target"], verdict,
+                 each["note"])
+        lines.append("| " + " | ".join(cells) + " |")
+    text = page.read_text(encoding="utf-8")
+    mark = f"<!-- bench: {part} -->\n"
+    start = text.index(mark) + len(mark)
+    end = text.index("<!-- end -->", start)
+    page.write_text(text[:start] + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
 
 
 def progress(text):

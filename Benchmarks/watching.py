@@ -27,6 +27,8 @@ FAN_OUT_SECONDS = 3
 IDLE_WATCHERS = 10_000
 # Two keep-alive periods and a little.
 IDLE_SECONDS = 31
+BURST_PROPERTIES = 300_000
+BURST_SECONDS = 30
 MORTAL_PROPERTIES = 1_000_000
 MORTAL_SECONDS = 10
 SETTLE_SECONDS = 3
@@ -226,21 +228,25 @@ def measure_idle(arguments):
 
 
 def measure_expiry(arguments):
-    return [*measure_mortal(arguments), *measure_removal(arguments)]
+    return [*measure_mortal(arguments), *measure_removal(arguments), measure_burst(arguments)]
 
 
 def measure_mortal(arguments):
     """Services without work, with and without properties that expire in an hour."""
     with Latchkey(arguments.binary) as full, Latchkey(arguments.binary) as empty:
+        before = full.resident_bytes()
         loader.fill(full.address, MORTAL_PROPERTIES, lambda index: b"k%09d?ttl=3600" % index, b"1",
                     lambda done: progress(f"loading properties that expire: {done:,}"))
+        each = (full.resident_bytes() - before) / MORTAL_PROPERTIES
         time.sleep(SETTLE_SECONDS)
         progress("idle, with properties that expire")
         shares = processor_shares([full, empty], MORTAL_SECONDS)
     more = shares[0] - shares[1]
     return [row(f"{MORTAL_PROPERTIES:,} properties that expire, idle processor time", [more], "%",
                 "≤ 0.1", more <= 0.1,
-                f"of a core more than without any: {shares[0]:.3f} - {shares[1]:.3f}")]
+                f"of a core more than without any: {shares[0]:.3f} - {shares[1]:.3f}"),
+            row("resident memory per property that expires", [each], "B", "", None,
+                f"{MORTAL_PROPERTIES:,} with names of 10 bytes and values of one")]
 
 
 def measure_removal(arguments):
@@ -259,6 +265,25 @@ def measure_removal(arguments):
                 greatest <= 50,
                 f"p50 {report['p50Milliseconds']:.3g} ms, p99 {report['p99Milliseconds']:.3g} ms; "
                 f"{EXPIRING_PROPERTIES:,} within {EXPIRING_SECONDS} s, at a watcher")]
+
+
+def measure_burst(arguments):
+    """Many properties whose time is over at the same moment."""
+    with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count())) as service:
+        moment = time.monotonic() + BURST_SECONDS
+        loader.fill(service.address, BURST_PROPERTIES,
+                    lambda index: b"k%09d?ttl=%.3f" % (index, moment - time.monotonic()), b"1",
+                    lambda done: progress(f"loading properties that expire at once: {done:,}"))
+        if (left := moment - time.monotonic()) < 0.1:
+            raise Failure(f"loading the properties took {BURST_SECONDS - left:.1f} s")
+        time.sleep(left)
+        while service.metrics()["latchkey_store_properties"] > 0:
+            if (took := time.monotonic() - moment) > CLIENT_SECONDS_MAX:
+                raise Failure(f"the properties are not removed after {took:.0f} s")
+            time.sleep(0.02)
+        took = time.monotonic() - moment
+    return row(f"{BURST_PROPERTIES:,} properties that expire at once, until all are removed",
+               [took], "s", "", None, "as /metrics has it; none is served after its time")
 
 
 def wait_until_empty(service):

@@ -74,7 +74,7 @@ struct BadInputTests {
     func `an increment takes only an object with by`(deployment: Deployment) async throws {
         let bodies = [
             "1", "[]", "{}", "{\"by\":\"1\"}", "{\"by\":1.5}", "{\"by\":null}",
-            "{\"by\":1,\"x\":2}",
+            "{\"by\":1,\"x\":2}", "{\"by\":1,\"by\":1}", "{\"by\":1,\"\\u0062y\":2}",
             "{\"by\":9223372036854775808}", "{\"BY\":1}",
         ]
         try await refuses(

@@ -8,7 +8,7 @@ struct CrossSiteTests {
     private static let writes = [
         ("POST", "/v1/transactions", #"{"then":[{"put":"p","value":2}]}"#),
         ("POST", "/v1/operations", #"{"steps":[{"put":"p","value":2}]}"#),
-        ("POST", "/v1/import", #"{"name":"p","value":2}"#),
+        ("POST", "/v1/import?partial=true", #"{"name":"p","value":2}"#),
         ("POST", "/v1/properties/p/increment", ""),
         ("POST", "/v1/contention/reset", ""),
         ("PUT", "/v1/properties/p", "2"),

@@ -113,8 +113,12 @@ struct ExportTests {
             let text = try site.awaitExport()
             #expect(
                 text == #"{"name":"a\"","value":{   "x":\#t1 },"revision":1,"created":1}"# + "\n"
+                    + #"{"end":true,"count":1,"revision":1}"# + "\n"
             )
-            #expect(try site.awaitExport("?prefix=b").isEmpty)
+            #expect(
+                try site.awaitExport("?prefix=b")
+                    == #"{"end":true,"count":0,"revision":1}"# + "\n"
+            )
         }
     }
 
@@ -153,7 +157,7 @@ struct ExportTests {
             // Sleeps because nothing happens until streams of events would have been cut off.
             usleep(1_500_000)
             let body = try client.answer().body
-            #expect(body.count { $0 == 0x0A } == Site.filledCount)
+            #expect(body.count { $0 == 0x0A } == Site.filledCount + 1)
             #expect(program.wait() == 0)
         }
     }
@@ -183,7 +187,8 @@ extension Site {
 
     fileprivate func fill() throws {
         let value = "\"" + String(repeating: "x", count: 1000) + "\""
-        try imported(manyLines(0..<Self.filledCount) { _ in value }, query: "?batch=1000")
+        let lines = manyLines(0..<Self.filledCount) { _ in value }
+        try imported(lines, query: "?batch=1000&partial=true")
     }
 
     /// Waits until an export is allowed again, and returns it.

@@ -48,7 +48,9 @@ struct HistoryTests {
             // Nobody was shown such a revision: it is of another store.
             #expect(try ask("after=2&wait=60").problem == "gone")
             #expect(try ask("after=2", "none").problem == "gone")
-            for query in ["after=1&wait=0.2", "after=1", "after=1&wait=0"] {
+            for query in [
+                "after=1&wait=0.2", "after=1", "after=1&wait=0", "after=1&wait=0.0",
+            ] {
                 let start = ContinuousClock.now
                 let answer = try ask(query)
                 #expect(answer.status == 304, "\(query)")

@@ -22,7 +22,7 @@ struct ImportTests {
             )
             #expect(first.lines.allSatisfy { $0.revision == 1 && $0.created == 1 })
             let text = try site.ask("GET", "/v1/export").text
-            #expect(try site.imported(text) == (4, 2))
+            #expect(try site.imported(text, query: "") == (4, 2))
             let second = try site.exported()
             #expect(second.values == first.values)
             #expect(second.lines.allSatisfy { $0.revision == 2 && $0.created == 1 })
@@ -44,10 +44,16 @@ struct ImportTests {
                 ("{\"name\":\"\",\"value\":1}", "empty"), ("{\"name\":\"x\"}", "value"),
                 ("{\"name\":\"x\",\"value\":1,\"ttl\":0}", "ttl"),
                 ("{\"name\":\"x\",\"value\":1,\"x\":1}", "members"),
+                ("{\"name\":\"x\",\"value\":1,\"value\":2}", "twice"),
+                ("{\"end\":true}", "last line"),
             ] {
                 let client = try site.client()
                 let body = Array((good + bad + "\n" + after).utf8)
-                let answer = try client.request("POST", "/v1/import?batch=10", body: body)
+                let answer = try client.request(
+                    "POST",
+                    "/v1/import?batch=10&partial=true",
+                    body: body
+                )
                 #expect(answer.status == 400)
                 #expect(answer.problem == "invalid-line")
                 let object = try #require(answer.json as? [String: Any])
@@ -69,7 +75,7 @@ struct ImportTests {
             let client = try site.client()
             for cut in 1..<body.count {
                 try client.send(
-                    "POST /v1/import HTTP/1.1\r\nHost: localhost\r\n"
+                    "POST /v1/import?partial=true HTTP/1.1\r\nHost: localhost\r\n"
                         + "Transfer-Encoding: chunked\r\n\r\n"
                 )
                 for piece in [body[..<cut], body[cut...]] {
@@ -88,15 +94,20 @@ struct ImportTests {
     func `the bounds of an import`(deployment: Deployment) async throws {
         let flags = ["--max-body-bytes", "1000", "--max-properties", "150"]
         try await deployment.serve(flags) { site in
-            #expect(try site.ask("POST", "/v1/import").text == "{\"imported\":0,\"revision\":0}")
+            let nothing = try site.ask("POST", "/v1/import?partial=true")
+            #expect(nothing.text == "{\"imported\":0,\"revision\":0}")
             #expect(try site.imported("") == (0, 0))
             #expect(try site.imported("\n\r\n \n") == (0, 0))
             for batch in ["0", "1001", "x", ""] {
                 let answer = try site.ask("POST", "/v1/import?batch=\(batch)", "")
                 #expect(answer.problem == "invalid-query")
             }
+            for partial in ["", "1", "yes"] {
+                let answer = try site.ask("POST", "/v1/import?partial=\(partial)", "")
+                #expect(answer.problem == "invalid-query")
+            }
             func named(_ type: String) throws -> Int {
-                try site.ask("POST", "/v1/import", "\n", headers: [type]).status
+                try site.ask("POST", "/v1/import?partial=true", "\n", headers: [type]).status
             }
             for type in [
                 "application/x-ndjson", "application/jsonl",
@@ -113,13 +124,20 @@ struct ImportTests {
             let start = "{\"name\":\"a\",\"value\":\""
             let long = start + String(repeating: "x", count: 1000 - start.count - 2) + "\"}"
             #expect(try site.imported(long + "\n" + long) == (2, 2), "a full batch ends early")
-            let longer = try site.ask("POST", "/v1/import", "\n" + long + " ")
+            let longer = try site.ask("POST", "/v1/import?partial=true", "\n" + long + " ")
             #expect(longer.problem == "invalid-line")
             #expect((longer.json as? [String: Any])?["line"] as? Int == 2)
             #expect(
-                try site.imported(manyLines(0..<100) { "\($0)" }, query: "?batch=1000").count == 100
+                try site.imported(
+                    manyLines(0..<100) { "\($0)" },
+                    query: "?batch=1000&partial=true"
+                ).count == 100
             )
-            let full = try site.ask("POST", "/v1/import?batch=20", manyLines(100..<200) { "\($0)" })
+            let full = try site.ask(
+                "POST",
+                "/v1/import?batch=20&partial=true",
+                manyLines(100..<200) { "\($0)" }
+            )
             #expect(full.problem == "store-full")
             let object = try #require(full.json as? [String: Any])
             #expect(object["line"] as? Int == 41)
@@ -133,7 +151,7 @@ struct ImportTests {
         try await Deployment.inProcess.serve(variant.flags) { site in
             let client = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
             let head =
-                "POST /v1/import?batch=10 HTTP/1.1\r\nHost: localhost\r\n"
+                "POST /v1/import?batch=10&partial=true HTTP/1.1\r\nHost: localhost\r\n"
                 + "Content-Length: 100000\r\n\r\n"
             #expect(client.send((head + manyLines(0..<25) { "\($0)" }).utf8))
             try site.await("latchkey_store_properties", "20")
@@ -148,7 +166,7 @@ struct ImportTests {
         try await Deployment.inProcess.serve(flags) { site in
             let haveEnded = TestThread.run(4) { number in
                 let lines = manyLines(number * 1000..<(number + 1) * 1000) { "\($0)" }
-                let result = try? site.imported(lines, query: "?batch=5")
+                let result = try? site.imported(lines, query: "?batch=5&partial=true")
                 #expect(result?.count == 1000)
             }
             #expect(haveEnded)

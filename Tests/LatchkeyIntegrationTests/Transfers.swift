@@ -62,8 +62,10 @@ struct ExportedState: Equatable {
         #expect(answer.status == 200)
         #expect(answer.headers["content-type"] == "application/x-ndjson")
         revision = try #require(answer.headers["latchkey-revision"].flatMap { Int($0) })
-        #expect(answer.body.isEmpty || answer.body.last == 0x0A)
-        let texts = answer.text.split(separator: "\n")
+        #expect(answer.body.last == 0x0A)
+        var texts = answer.text.split(separator: "\n")
+        let last = texts.popLast() ?? ""
+        #expect(last == #"{"end":true,"count":\#(texts.count),"revision":\#(revision)}"#)
         lines = texts.compactMap { ExportedLine($0) }
         #expect(lines.count == texts.count)
         let names = lines.map { Array($0.name.utf8) }
@@ -76,9 +78,12 @@ extension Site {
         try ExportedState(ask("GET", "/v1/export\(query)"))
     }
 
-    /// Imports lines, and returns how many were imported and the revision.
+    /// Imports lines made by hand, and returns how many were imported and the revision.
     @discardableResult
-    func imported(_ lines: String, query: String = "") throws -> (count: Int, revision: Int) {
+    func imported(
+        _ lines: String,
+        query: String = "?partial=true"
+    ) throws -> (count: Int, revision: Int) {
         let answer = try ask("POST", "/v1/import\(query)", lines)
         #expect(answer.status == 200, "\(answer.text)")
         let object = try #require(answer.json as? [String: Int])

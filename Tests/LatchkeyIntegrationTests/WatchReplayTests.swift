@@ -140,7 +140,7 @@ private struct Replica {
         #expect(answer.status == 200)
         let number = try #require(answer.headers["latchkey-revision"].flatMap { Int($0) })
         var rows: [String: Row] = [:]
-        for line in answer.text.split(separator: "\n") where line.hasPrefix("{") {
+        for line in answer.text.split(separator: "\n") where line.hasPrefix("{\"name") {
             let row = try JSONDecoder().decode(Row.self, from: Data(line.utf8))
             rows[row.name] = row
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the allocations of a request, so that the hot path cannot get slower unseen.
 
-    Tests/allocations/run.py --binary .build-release/release/latchkey
+    Tests/allocations/run.py --binary .build-release/bin/latchkey
 
 A count does not depend on what else the machine does, unlike a time. The service runs with a
 library that counts each call of malloc() and its like (counter.c).

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tries a running service with clients that others wrote: its watches, and its profiles.
 
-    Tests/clients/run.py --binary .build-release/release/latchkey
+    Tests/clients/run.py --binary .build-release/bin/latchkey
 
 These are curl, a client library from PyPI, and the EventSource of headless Chromium. Connections
 are cut, the service is restarted, and a reader is slow. `go tool pprof` reads a profile. Needs what

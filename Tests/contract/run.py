@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the running service against openapi.yaml, and its metrics with Prometheus' own tools.
 
-    Tests/contract/run.py --binary .build-release/release/latchkey
+    Tests/contract/run.py --binary .build-release/bin/latchkey
 
 Needs what `scripts/require test` installs. Everything is random with a fixed seed and bounded.
 """
@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import curls
+import generated
 import monitoring
 import profiles
 import tour
@@ -38,10 +39,11 @@ def main():
 
     with tempfile.TemporaryFile("w+") as log:
         try:
-            step("openapi.yaml is a valid description", validate)
+            step("openapi.yaml is valid YAML, and a valid description", validate)
             with Latchkey(arguments.binary, log=log) as service:
                 step("docs/http-api.md is true: each command gets its status", run_page, service)
                 step("that check finds mistakes", run_broken_pages, service)
+                step("a client generated from openapi.yaml calls it", call_generated, service)
             with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
                           log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
@@ -49,6 +51,7 @@ def main():
                 step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
                 step("promtool accepts the configuration", check_configuration)
+                step("what compose.yaml starts is bounded", check_compose)
                 step("the alerts fire when they should", test_alerts)
                 step("the dashboard is one by Grafana's schema", check_dashboard)
                 step("a Prometheus has data for each query", check_queries, service)
@@ -87,7 +90,20 @@ def tool(name):
 
 
 def validate():
+    run(tool("python"), TOP / "Tests" / "contract" / "strict.py", CONTRACT)
     run(tool("openapi-spec-validator"), CONTRACT)
+
+
+def call_generated(service):
+    generator = tool("openapi-python-client")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        mistakes = generated.generate(generator, folder)
+        mistakes = mistakes or generated.call(tool("python"), folder, service.url)
+        if mistakes:
+            raise Failure("a generated client goes wrong:\n" + "\n".join(mistakes))
+        if not generated.planted(generator, folder):
+            raise Failure("an endpoint that the generator leaves out is overlooked")
 
 
 def take_tour(service):
@@ -134,6 +150,10 @@ def drive(service, arguments):
 
 def check_configuration():
     run(tool("promtool"), "check", "config", str(TOP / "deploy" / "prometheus.yaml"))
+
+
+def check_compose():
+    run(tool("python"), TOP / "Tests" / "contract" / "compose.py", TOP / "compose.yaml")
 
 
 def test_alerts():

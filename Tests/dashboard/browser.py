@@ -11,6 +11,7 @@ from process import Failure, Server
 WAIT_SECONDS_MAX = 30
 # The keys of WebDriver.
 TAB, ENTER, SHIFT, CONTROL = "\ue004", "\ue007", "\ue008", "\ue009"
+DELETE = "\ue017"
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 

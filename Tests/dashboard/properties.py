@@ -3,7 +3,7 @@
 import json
 import urllib.parse
 
-from browser import ENTER
+from browser import DELETE, ENTER
 from process import Failure
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
@@ -48,6 +48,7 @@ def checks(has_watch, has_expiry):
     yield "a change meanwhile is told, and either value can be kept", check_conflict
     yield "what is open and untouched follows the service", check_follow
     yield "create and delete", check_create
+    yield "names that a browser takes for folders", check_dots
     yield "a large value is cut", check_large
     yield ("live update by watch" if has_watch else "live update by asking again"), \
         check_live if has_watch else check_asking
@@ -202,7 +203,7 @@ def check_create(service, browser):
     browser.wait_for_text("#editor-title", "shared")
     browser.click("#create")
     browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
-    browser.type("#name", "..")
+    browser.type("#name", DELETE)
     browser.type("#value", "1")
     browser.click("#save")
     browser.wait_for_text("#editor-note", "Give the property a name")
@@ -217,6 +218,58 @@ def check_create(service, browser):
     browser.wait_for("the row is gone", "return ![...document.querySelectorAll('#rows .name')]"
                      ".some(each => each.textContent === 'sharedé/new')")
     service.ask("GET", path("sharedé/new"), expect=(404,))
+
+
+def check_dots(service, browser):
+    """A browser takes both for steps through folders, in their percent-encoded form, too."""
+    for name in (".", ".."):
+        # The spelling of numbers and the line feed are those that were written.
+        text = '{"b": 1.0,\n "a": 9007199254740993, "value":"}]}"}'
+        put(service, "..." if name == ".." else ".a", "0")
+        browser.click("#create")
+        browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
+        browser.type("#name", name)
+        browser.type("#value", "1")
+        browser.click("#save")
+        browser.wait_for_text("#editor-note", "Saved as revision")
+        if get(service, name) != "1":
+            raise Failure(f"{name} was not created")
+
+        put(service, name, text, "?ttl=1000")
+        open_property(browser, name)
+        browser.wait_for("the value of another client",
+                         "return document.getElementById('value').value === arguments[0]", text)
+        browser.wait_for_text("#ttl-note", "Expires in")
+        browser.type("#value", "[2]")
+        browser.type("#ttl", "500")
+        browser.click("#save")
+        browser.wait_for_text("#editor-note", "Saved as revision")
+        headers = service.ask("GET", path(name))[1]
+        if get(service, name) != "[2]" or not 400 < float(headers["Latchkey-TTL"]) <= 500:
+            raise Failure(f"{name} was saved as {get(service, name)}, {headers['Latchkey-TTL']}")
+
+        browser.type("#value", '"mine"')
+        put(service, name, '"theirs"')
+        browser.click("#save")
+        wait_for_conflict(browser, "Changed meanwhile")
+        if get(service, name) != '"theirs"':
+            raise Failure("the editor overwrote a value that its user had not seen")
+        browser.click("#keep-mine")
+        browser.wait_for_text("#editor-note", "Saved as revision")
+        if get(service, name) != '"mine"':
+            raise Failure("the value was not kept")
+        browser.click("#earlier")
+        browser.wait_for_text("#history-note", "did not exist before")
+        texts = browser.run("return [...document.querySelectorAll('#history pre')]"
+                            ".map(each => each.textContent)")
+        # An export has spaces for line feeds.
+        if texts != ['"theirs"', "[2]", text.replace("\n", " "), "1"]:
+            raise Failure(f"the earlier values are {texts}")
+
+        browser.click("#delete")
+        browser.click("#confirm-yes")
+        browser.wait_for("the editor is closed", "return document.getElementById('editor').hidden")
+        service.ask("GET", path(name), expect=(404,))
 
 
 def check_large(service, browser):

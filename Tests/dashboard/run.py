@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the dashboard of a running service, and the page of a report, in headless Chromium.
 
-    Tests/dashboard/run.py --binary .build-release/release/latchkey [--screenshots FOLDER]
+    Tests/dashboard/run.py --binary .build-release/bin/latchkey [--screenshots FOLDER]
 
 Needs what `scripts/require dashboard` installs. Parts of the page whose routes the service does not
 have are tested to say so.

@@ -278,10 +278,7 @@ def signals(run, mode):
     wrong = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         with Service(run.binary, "--drain-seconds", 1, *MODES[mode]) as service, Loop() as loop:
-            peers = [Stormer(loop, service.address, HEALTH, b"") for _ in range(10)]
-            for peer in peers:
-                peer.connect()
-            loop.run(3, lambda: all(peer.rounds for peer in peers))
+            start_idle(service, loop)
             service.process.send_signal(number)
             status = service.wait(4)
             if status != 0:
@@ -291,5 +288,30 @@ def signals(run, mode):
     return "SIGTERM, SIGINT, SIGHUP: status 0"
 
 
-CASES = {"drain-signals": signals, "drain-storm": storm, "drain-truth": truth,
-         "drain-cut": cut}
+def nohup(run, mode):
+    """SIGHUP does nothing where it is ignored at the start; SIGTERM drains as ever."""
+    with Service(run.binary, "--drain-seconds", 1, *MODES[mode], hang_up="ignore") as service, \
+            Loop() as loop:
+        start_idle(service, loop)
+        service.process.send_signal(signal.SIGHUP)
+        # A drain beside idle clients is over in much less.
+        if service.ended_within(0.5):
+            raise Failure(f"SIGHUP that is ignored: {say_status(service.wait(0))}")
+        ready, *_ = service.ask("GET", "/readyz")
+        service.terminate()
+        figures = f"SIGHUP ignored, then ready: {ready}; SIGTERM: {say_status(service.wait(4))}"
+        if figures != "SIGHUP ignored, then ready: 200; SIGTERM: status 0":
+            raise Failure(figures)
+        return figures
+
+
+def start_idle(service, loop):
+    """Clients that have an answer and stay connected."""
+    peers = [Stormer(loop, service.address, HEALTH, b"") for _ in range(10)]
+    for peer in peers:
+        peer.connect()
+    loop.run(3, lambda: all(peer.rounds for peer in peers))
+
+
+CASES = {"drain-signals": signals, "drain-nohup": nohup, "drain-storm": storm,
+         "drain-truth": truth, "drain-cut": cut}

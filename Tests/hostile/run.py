@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attacks a running `latchkey serve` from outside and says what held.
 
-    Tests/hostile/run.py --binary .build-release/release/latchkey [--quick] [--only NAME]
+    Tests/hostile/run.py --binary .build-release/bin/latchkey [--quick] [--only NAME]
 
 Every case starts the service anew on a free port of the loopback address, in both thread modes,
 plays clients that mean no good, and prints one line with its figures. `--quick` takes seconds,

@@ -56,10 +56,13 @@ class Service:
 
     `files` is the soft and the hard limit of descriptors. `closed` are the standard streams that
     are closed when the program starts. `log` is a descriptor that gets the log instead of us.
+    `hang_up` is what SIGHUP does at the start, "default" or "ignore", as `nohup` has it. Else a
+    child would inherit that from us, and `nohup make test` would be another test.
     """
 
-    def __init__(self, binary, *options, files=None, closed=(), log=None):
-        self.command = [str(binary), "serve", "--port", "0", *map(str, options)]
+    def __init__(self, binary, *options, files=None, closed=(), log=None, hang_up="default"):
+        self.command = ["env", f"--{hang_up}-signal=HUP",
+                        str(binary), "serve", "--port", "0", *map(str, options)]
         self.files, self.closed, self.given_log = files, closed, log
         self.process = self.log = self.output = self.status = None
 

@@ -134,15 +134,22 @@ private final class ImportedLines: @unchecked Sendable {
         return steps
     }
 
-    /// The step of the next line that is not empty.
+    /// The step of the next line that is not empty and not the end of an export.
     private func nextStep() throws(InvalidImportLine) -> Change.Step? {
+        while let entry = try nextEntry() {
+            if case .put(let step) = entry { return step }
+        }
+        return nil
+    }
+
+    private func nextEntry() throws(InvalidImportLine) -> ImportEntry? {
         switch source {
         case .array(var elements):
             guard let element = elements.next() else { return nil }
             source = .array(elements)
             line += 1
             readByteCount += unsafe element.bytes.count + 1
-            return try ImportLine.step(element)
+            return try ImportEntry(element)
         case .text(var start):
             let text = unsafe value.bytes
             while start < text.count {
@@ -154,7 +161,7 @@ private final class ImportedLines: @unchecked Sendable {
                 line += 1
                 readByteCount = start
                 let isBlank = unsafe bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-                if !isBlank { return try unsafe ImportLine.step(bytes, depthMax: depthMax) }
+                if !isBlank { return try unsafe ImportEntry(bytes, depthMax: depthMax) }
             }
             return nil
         }

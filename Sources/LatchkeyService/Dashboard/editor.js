@@ -42,7 +42,7 @@ const editor = {
   async open(name) {
     if (!await this.mayLeave()) return;
     this.wanted = name;
-    const answer = await ask("GET", propertyPath(name));
+    const answer = await property.read(name);
     // Another one was opened meanwhile.
     if (this.wanted !== name) return;
     Object.assign(this, {name, isNew: false});
@@ -104,7 +104,7 @@ const editor = {
       this.refreshTimer = undefined;
       const name = this.name;
       if (name === undefined || $("value").readOnly) return;
-      const answer = await ask("GET", propertyPath(name));
+      const answer = await property.read(name);
       if (this.name !== name || this.isSaving || revisionOf(answer) === this.revision) return;
       if (this.isDirty || !answer.ok) this.showConflict(answer);
       else {
@@ -148,21 +148,17 @@ const editor = {
     const text = $("value").value;
     const name = this.isNew ? $("name").value : this.name;
     const wrong = mistake(text);
-    // A browser takes these for steps through folders, in the percent-encoded form, too.
-    const hasBadName = ["", ".", ".."].includes(name);
-    if (hasBadName || wrong !== undefined) {
-      const field = hasBadName ? $("name") : $("value");
-      note("editor-note", hasBadName ? "Give the property a name other than “.” and “..”."
-        : `This is not JSON: ${wrong}`, "bad");
+    if (name === "" || wrong !== undefined) {
+      const field = name === "" ? $("name") : $("value");
+      note("editor-note", name === "" ? "Give the property a name." : `This is not JSON: ${wrong}`,
+        "bad");
       field.setAttribute("aria-invalid", "true");
       return field.focus();
     }
     const ttlText = $("ttl").value.trim();
-    const condition = this.etag === undefined ? {"If-None-Match": "*"} : {"If-Match": this.etag};
     this.isSaving = true;
-    const saved = await ask("PUT", withQuery(propertyPath(name), {ttl: ttlText}),
-      {headers: {"Content-Type": "application/json", ...condition}, body: text});
-    const found = saved.status === 412 ? await ask("GET", propertyPath(name)) : undefined;
+    const saved = await property.put(name, text, this.etag, ttlText);
+    const found = saved.status === 412 ? await property.read(name) : undefined;
     this.isSaving = false;
     if (found) return this.showConflict(found);
     if (!saved.ok) return note("editor-note", reason(saved), "bad");
@@ -179,9 +175,9 @@ const editor = {
     const question = `Delete “${this.name}” at revision ${this.revision}?`;
     if (!await isConfirmed(question, "Delete")) return;
     this.isSaving = true;
-    const answer = await ask("DELETE", propertyPath(this.name), {headers: {"If-Match": this.etag}});
+    const answer = await property.delete(this.name, this.etag);
     this.isSaving = false;
-    if (answer.status === 412) return this.showConflict(await ask("GET", propertyPath(this.name)));
+    if (answer.status === 412) return this.showConflict(await property.read(this.name));
     if (!answer.ok) return note("editor-note", reason(answer), "bad");
     this.close();
     $("create").focus();
@@ -193,7 +189,7 @@ const editor = {
     const {name} = this;
     for (let step = 0; step < this.historyStep; step += 1) {
       const last = Number($("history").lastElementChild?.dataset.revision ?? this.revision);
-      const answer = await ask("GET", withQuery(propertyPath(name), {revision: last - 1}));
+      const answer = await property.read(name, last - 1);
       if (this.name !== name) return;
       if (!answer.ok) {
         return write($("history-note"), answer.status === 404
@@ -219,8 +215,6 @@ async function isConfirmed(text, yes) {
   await new Promise(done => $("confirm").addEventListener("close", done, {once: true}));
   return $("confirm").returnValue === "yes";
 }
-
-const revisionOf = ({headers}) => Number((headers.get("etag") ?? "").replace(/^W\/|"/g, ""));
 
 $("editor").addEventListener("submit", event => { event.preventDefault(); editor.save(); });
 $("create").addEventListener("click", () => editor.create());

@@ -65,7 +65,6 @@ function reason({status, text}) {
   }
 }
 
-const propertyPath = name => `/v1/properties/${encodeURIComponent(name)}`;
 const withQuery = (path, query) => {
   const text = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ""));
   return text.size ? `${path}?${text}` : path;

@@ -16,6 +16,7 @@ struct Dashboard: Sendable {
             PackageResources.elements_js,
             PackageResources.charts_js,
             PackageResources.contention_js,
+            PackageResources.property_js,
             PackageResources.list_js,
             PackageResources.editor_js,
             PackageResources.operations_js,

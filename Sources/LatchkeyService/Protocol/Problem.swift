@@ -44,6 +44,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case draining = "draining"
     case storeFull = "store-full"
     case invalidLine = "invalid-line"
+    case incompleteImport = "incomplete-import"
     case operationNotFound = "operation-not-found"
     case operationExists = "operation-exists"
     case dependencyCycle = "dependency-cycle"
@@ -85,7 +86,7 @@ package enum Problem: String, CaseIterable, Sendable {
             .tooManyIdempotencyKeys, .tooManyWatchers:
             503
         case .storeFull: 507
-        case .invalidLine: 400
+        case .invalidLine, .incompleteImport: 400
         case .operationNotFound, .profilingOff: 404
         case .operationExists, .dependencyCycle: 409
         case .unknownDependency, .fetchNotAllowed, .compareNotAvailable: 422
@@ -138,6 +139,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .draining: "The server is shutting down."
         case .storeFull: "The store is full."
         case .invalidLine: "A line cannot be imported."
+        case .incompleteImport: "The lines are not all of an export."
         case .operationNotFound: "There is no such operation."
         case .operationExists: "There is an operation with this identifier already."
         case .dependencyCycle: "The operations depend on each other in a cycle."
@@ -257,6 +259,10 @@ package enum Problem: String, CaseIterable, Sendable {
         case .invalidLine:
             "Send one object on each line, with the members name and value, and maybe ttl. The "
                 + "lines before the batch of this one are applied."
+        case .incompleteImport:
+            "Send all lines of an export, the last of which has \"end\":true. Where it is missing, "
+                + "the export was cut off. Send ?partial=true with lines that are a part of an "
+                + "export, or none. The lines before the last batch are applied."
         case .operationNotFound:
             "List the operations with GET /v1/operations. Ended ones are kept up to "
                 + "--operation-history."

@@ -17,9 +17,13 @@ final class Export: @unchecked Sendable {
 
     private let queue: DispatchQueue
     private let time: Timestamp
+    private let revision: Revision
     private let sent: @Sendable (Int) -> Void
     /// Nil when the export is over.
     private var progress: (walk: StateWalk, permit: ExportQueue.Permit)?
+    private var propertyCount: UInt64 = 0
+    /// Whether the last line is made, which says that the export is whole.
+    private var isWhole = false
     /// What is to be written next.
     private var piece: [UInt8] = []
 
@@ -32,6 +36,7 @@ final class Export: @unchecked Sendable {
         self.queue = queue
         self.sent = sent
         time = walk.time
+        revision = walk.revision
         progress = (walk, permit)
     }
 
@@ -78,8 +83,14 @@ final class Export: @unchecked Sendable {
 
     private func makePiece() {
         piece.reserveCapacity(ResponseStream.bufferBytesMax / 2)
-        while piece.count < Self.pieceByteCount, let property = progress?.walk.next() {
-            ExportLine.append(property, at: time, to: &piece)
+        while piece.count < Self.pieceByteCount, !isWhole {
+            if let property = progress?.walk.next() {
+                ExportLine.append(property, at: time, to: &piece)
+                propertyCount += 1
+            } else {
+                ExportLine.appendEnd(count: propertyCount, revision: revision, to: &piece)
+                isWhole = true
+            }
         }
     }
 

@@ -6,6 +6,10 @@ internal import LatchkeyStrategies
 
 /// An import: reads lines from a body and puts them, batch after batch.
 ///
+/// The last line must say that the lines are whole, unless the client says that they are a part:
+/// what was cut off on its way would look like less, not like an error. So the batch in which the
+/// end is missing is not put.
+///
 /// **Design.** What changes is used only on a serial queue of the import's own. A piece of the body
 /// is copied and handed to the queue; the client waits until its lines are in batches, and all
 /// batches but the last one are committed. So an import holds one piece and one batch, and no
@@ -26,6 +30,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     private let request: ServiceRequest
     private let store: Store
+    private let isPartial: Bool
     private let limits: ImportLimits
     private let queue = DispatchQueue(label: "latchkey.import")
 
@@ -37,14 +42,21 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private var batch: ImportBatch
     /// How many lines have ended.
     private var lineNumber = 0
+    /// Whether the body ended in the middle of the last line, or just before its line feed.
+    private var lastLineIsOpen = false
+    /// Whether the line came that says the end.
+    private var isWhole = false
     private var importedCount = 0
+    /// How many lines of the batch are properties, once it is on its way to the store.
+    private var stepCount = 0
     /// The latest commit of the import, or what the store says is its latest one.
     private var revision: Revision?
     private var receivedByteCount = 0
 
-    init(_ request: ServiceRequest, store: Store, limits: ImportLimits) {
+    init(_ request: ServiceRequest, store: Store, isPartial: Bool, limits: ImportLimits) {
         self.request = request
         self.store = store
+        self.isPartial = isPartial
         self.limits = limits
         batch = ImportBatch(capacity: 0)
     }
@@ -130,9 +142,10 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     /// Puts what is left behind the last piece, and answers when nothing is.
     private func end() {
         if batch.openByteCount > 0 {
+            lastLineIsOpen = true
             endLine()
         }
-        guard batch.lineCount == 0, let revision else {
+        guard batch.lineCount == 0, isWhole || isPartial, let revision else {
             // Without lines, that tells the latest revision.
             commit()
             return
@@ -162,16 +175,66 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private static var pause: DispatchTimeInterval { .milliseconds(2) }
 
     private func commit() {
-        let steps: [Change.Step]
-        do {
-            steps = try batch.steps(depthMax: limits.depthMax)
+        let contents: ImportBatch.Contents
+        do throws(ImportFailure) {
+            contents = try checkedContents()
+        } catch {
+            fail(error)
+            return
+        }
+        stepCount = contents.steps.count
+        guard stepCount > 0 || revision == nil else {
+            // There was the last line only.
+            startBatch()
+            queue.async { self.goOn() }
+            return
+        }
+        submit(.transaction(Transaction(contents.steps)), attempt: 1)
+    }
+
+    /// The batch, if all its lines are valid and the end is where it must be.
+    private func checkedContents() throws(ImportFailure) -> ImportBatch.Contents {
+        let contents: ImportBatch.Contents
+        do throws(ImportBatch.BadLine) {
+            guard !isWhole || batch.lineCount == 0 else {
+                throw ImportBatch.BadLine(number: batch.firstNumber, error: .behindEnd)
+            }
+            contents = try batch.contents(depthMax: limits.depthMax, isPartial: isPartial)
         } catch {
             let problem: Problem =
                 error.error == .json(.outOfMemory) ? .outOfMemory : .invalidLine
-            fail(ImportFailure(RequestFailure(problem, error.error.detail), line: error.number))
-            return
+            if case .json = error.error, problem == .invalidLine, lastLineIsOpen,
+                error.number == lineNumber, !isPartial
+            {
+                throw ImportFailure(
+                    RequestFailure(.incompleteImport, "The last line is cut off."),
+                    line: lineNumber
+                )
+            }
+            throw ImportFailure(RequestFailure(problem, error.error.detail), line: error.number)
         }
-        submit(.transaction(Transaction(steps)), attempt: 1)
+        if let end = contents.end {
+            let count = importedCount + contents.steps.count
+            guard end.count == count else {
+                throw ImportFailure(
+                    RequestFailure(
+                        .incompleteImport,
+                        "The last line counts \(end.count) properties; \(count) came before it."
+                    ),
+                    line: end.line
+                )
+            }
+            isWhole = true
+        } else if goal == .answer, !isWhole, !isPartial {
+            throw ImportFailure(
+                RequestFailure(
+                    .incompleteImport,
+                    #"The last line is missing, {"end":true,"count":…,"revision":…}."#
+                ),
+                line: lineNumber + 1
+            )
+        }
+        return contents
     }
 
     private func submit(_ change: Change, attempt: Int) {
@@ -193,13 +256,17 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private func take(_ decision: Decision) {
         switch decision {
         case .success(let commit):
-            importedCount += batch.lineCount
+            importedCount += stepCount
             revision = commit.revision
-            batch = ImportBatch(capacity: batch.capacity)
+            startBatch()
             goOn()
         case .failure(let refusal):
             fail(ImportFailure(refusal.failure, line: batch.firstNumber))
         }
+    }
+
+    private func startBatch() {
+        batch = ImportBatch(capacity: batch.capacity)
     }
 }
 

@@ -94,21 +94,36 @@ final class ImportBatch: @unchecked Sendable {
         return true
     }
 
-    /// The puts of all lines, which borrow the memory.
-    func steps(depthMax: Int) throws(BadLine) -> [Change.Step] {
-        var steps: [Change.Step] = []
-        steps.reserveCapacity(lines.count)
+    /// What the lines stand for.
+    ///
+    /// In a part of an export, lines that say the end are passed over. Else there can be one only,
+    /// and nothing behind it.
+    func contents(depthMax: Int, isPartial: Bool) throws(BadLine) -> Contents {
+        var contents = Contents()
+        contents.steps.reserveCapacity(lines.count)
         for line in lines {
             do throws(InvalidImportLine) {
+                guard contents.end == nil else {
+                    throw .behindEnd
+                }
                 let bytes = unsafe UnsafeRawBufferPointer(rebasing: memory[line.start..<line.end])
-                steps.append(
-                    try unsafe ImportLine.step(bytes, depthMax: depthMax, owner: self)
-                )
+                switch try unsafe ImportEntry(bytes, depthMax: depthMax, owner: self) {
+                case .put(let step): contents.steps.append(step)
+                case .end(let count) where !isPartial: contents.end = (count, line.number)
+                case .end: break
+                }
             } catch {
                 throw BadLine(number: line.number, error: error)
             }
         }
-        return steps
+        return contents
+    }
+
+    struct Contents {
+        /// The puts, which borrow the memory.
+        var steps: [Change.Step] = []
+        /// How many properties the last line of an export counts, and the number of that line.
+        var end: (count: Int64, line: Int)?
     }
 
     struct BadLine: Error {

@@ -31,11 +31,12 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
     }
 
     private func makeImport(_ request: ServiceRequest) throws(RequestFailure) -> Import<Store> {
-        let query = try request.query(["batch"])
+        let query = try request.query(["batch", "partial"])
         try request.bodyIsLines()
         return Import(
             request,
             store: store,
+            isPartial: try Query.flag(query["partial"], name: "partial", default: false),
             limits: ImportLimits(
                 batchLineCount: try Self.batchLineCount(query["batch"]),
                 lineByteCountMax: lineByteCountMax,

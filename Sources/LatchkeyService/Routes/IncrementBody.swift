@@ -2,7 +2,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 extension ServiceRequest {
-    /// The number to add: the member `by` of the body, or 1 without a body.
+    /// The number to add: the one member of the body, `by`, or 1 without a body.
     func incrementStep(depthMax: Int) throws(RequestFailure) -> Int64 {
         guard !exchange.body.isEmpty else {
             return 1
@@ -11,7 +11,7 @@ extension ServiceRequest {
         return try unsafe exchange.body.withUnsafeBytes { (bytes) throws(RequestFailure) in
             var step: Int64?
             for (name, value) in unsafe JSONView(bytes).members {
-                guard name.isString("by"), let integer = value.integer else {
+                guard step == nil, name.isString("by"), let integer = value.integer else {
                     throw RequestFailure(.invalidBody)
                 }
                 step = integer

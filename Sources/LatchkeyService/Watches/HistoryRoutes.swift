@@ -125,10 +125,12 @@ struct HistoryRoutes: Sendable {
 
     /// Milliseconds.
     private static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
-        guard let text, text != "0" else {
+        guard let text else {
             return 0
         }
-        guard let wait = SecondsText.milliseconds(text, in: 1...waitMillisecondsMax) else {
+        guard let wait = SecondsText.milliseconds(text, in: 0...waitMillisecondsMax),
+            wait > 0 || Double(text) == 0
+        else {
             throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
         }
         return wait

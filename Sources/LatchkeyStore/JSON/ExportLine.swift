@@ -1,4 +1,5 @@
-/// One line of an export: `{"name":…,"value":…,"revision":…,"created":…,"ttl":…}`.
+/// One line of an export: `{"name":…,"value":…,"revision":…,"created":…,"ttl":…}`, and the last
+/// one, `{"end":true,"count":…,"revision":…}`, without which an export is not whole.
 package enum ExportLine {
     /// Appends the line of a property, without allocating.
     ///
@@ -22,6 +23,19 @@ package enum ExportLine {
                 bytes.append(UInt8(ascii: "0") + UInt8(left / unit % 10))
             }
         }
+        append("}\n", &bytes)
+    }
+
+    /// Appends the last line, behind so many others.
+    package static func appendEnd(
+        count: UInt64,
+        revision: Revision,
+        to bytes: inout [UInt8]
+    ) {
+        append(#"{"end":true,"count":"#, &bytes)
+        append(count, &bytes)
+        append(#","revision":"#, &bytes)
+        append(revision, &bytes)
         append("}\n", &bytes)
     }
 

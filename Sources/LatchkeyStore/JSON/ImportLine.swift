@@ -1,80 +1,135 @@
-/// One line of an import: `{"name":…,"value":…,"ttl":…}`.
+/// One line of an import: `{"name":…,"value":…,"ttl":…}`, or the last one of an export,
+/// `{"end":true,"count":…,"revision":…}`.
 ///
 /// It borrows the line, as ``JSONView`` does. The members `revision` and `created`, which an
-/// export writes, are skipped. Of members with the same name, the last one counts.
-package struct ImportLine: Sendable {
-    /// The name, a string.
-    package let name: JSONView
-    package let value: JSONView
-    package let ttl: JSONView?
+/// export writes, are skipped.
+package enum ImportLine: Sendable {
+    /// A property to put. The name is a string.
+    case property(name: JSONView, value: JSONView, ttl: JSONView?)
+    /// The lines are whole: so many properties came before.
+    case end(count: Int64)
 
     /// Reads a line that is valid JSON.
     package init(_ line: JSONView) throws(InvalidImportLine) {
         guard line.kind == .object else {
             throw .notAnObject
         }
+        var members = Members()
+        for member in line.members {
+            try members.add(member.name, member.value)
+        }
+        self = try members.end == nil ? members.property() : members.lastLine()
+    }
+
+    /// The members of a line, each of which comes once at most.
+    private struct Members {
         var name: JSONView?
         var value: JSONView?
         var ttl: JSONView?
-        for member in line.members {
-            if member.name.isString("name") {
-                name = member.value
-            } else if member.name.isString("value") {
-                value = member.value
-            } else if member.name.isString("ttl") {
-                ttl = member.value
-            } else if !member.name.isString("revision"), !member.name.isString("created") {
+        var revision: JSONView?
+        var created: JSONView?
+        var end: JSONView?
+        var count: JSONView?
+
+        mutating func add(_ name: JSONView, _ value: JSONView) throws(InvalidImportLine) {
+            if name.isString("name") {
+                try Self.set(&self.name, value)
+            } else if name.isString("value") {
+                try Self.set(&self.value, value)
+            } else if name.isString("ttl") {
+                try Self.set(&ttl, value)
+            } else if name.isString("revision") {
+                try Self.set(&revision, value)
+            } else if name.isString("created") {
+                try Self.set(&created, value)
+            } else if name.isString("end") {
+                try Self.set(&end, value)
+            } else if name.isString("count") {
+                try Self.set(&count, value)
+            } else {
                 throw .unknownMember
             }
         }
-        guard let name, name.kind == .string else {
-            throw .noName
+
+        private static func set(
+            _ member: inout JSONView?,
+            _ value: JSONView
+        ) throws(InvalidImportLine) {
+            guard member == nil else {
+                throw .repeatedMember
+            }
+            member = value
         }
-        guard let value else {
-            throw .noValue
+
+        func property() throws(InvalidImportLine) -> ImportLine {
+            guard count == nil else {
+                throw .unknownMember
+            }
+            guard let name, name.kind == .string else {
+                throw .noName
+            }
+            guard let value else {
+                throw .noValue
+            }
+            return .property(name: name, value: value, ttl: ttl)
         }
-        self.name = name
-        self.value = value
-        self.ttl = ttl
+
+        func lastLine() throws(InvalidImportLine) -> ImportLine {
+            guard end?.boolean == true, let count = count?.integer, count >= 0, name == nil,
+                value == nil, ttl == nil, created == nil
+            else {
+                throw .badEnd
+            }
+            return .end(count: count)
+        }
     }
 }
 
-extension ImportLine {
-    /// The step that a line of an import stands for.
+/// What a line of an import stands for.
+package enum ImportEntry: Sendable {
+    /// A put.
     ///
-    /// It borrows the line. The owner is what keeps the line in place, if the caller does not.
-    package static func step(
+    /// It borrows the line.
+    case put(Change.Step)
+    /// The end, behind so many properties.
+    case end(count: Int64)
+
+    /// Reads a line.
+    ///
+    /// The owner is what keeps the line in place, if the caller does not.
+    package init(
         _ line: UnsafeRawBufferPointer,
         depthMax: Int,
         owner: AnyObject? = nil
-    ) throws(InvalidImportLine) -> Change.Step {
+    ) throws(InvalidImportLine) {
         do {
             try unsafe JSONText.check(line, depthMax: depthMax)
         } catch {
             throw .json(error)
         }
-        return try unsafe step(JSONView(line), owner: owner)
+        try unsafe self.init(JSONView(line), owner: owner)
     }
 
     /// The same of a line that is known to be valid JSON.
-    package static func step(
-        _ line: JSONView,
-        owner: AnyObject? = nil
-    ) throws(InvalidImportLine) -> Change.Step {
-        let parts = try ImportLine(line)
-        let name: PropertyName
-        do {
-            name = try PropertyName(parts.name, owner: owner)
-        } catch {
-            throw .name(error)
-        }
-        let ttl = try parts.ttl.map { (number) throws(InvalidImportLine) in
-            guard let ttl = TimeToLiveText.milliseconds(number) else {
-                throw .timeToLive
+    package init(_ line: JSONView, owner: AnyObject? = nil) throws(InvalidImportLine) {
+        switch try ImportLine(line) {
+        case .property(let text, let value, let number):
+            let name: PropertyName
+            do {
+                name = try PropertyName(text, owner: owner)
+            } catch {
+                throw .name(error)
             }
-            return ttl
+            let ttl = try number.map { (number) throws(InvalidImportLine) in
+                guard let ttl = TimeToLiveText.milliseconds(number) else {
+                    throw .timeToLive
+                }
+                return ttl
+            }
+            self = unsafe .put(Change.Step(name, .put(value.bytes), ttl: ttl))
+        case .end(let count):
+            self = .end(count: count)
         }
-        return unsafe Change.Step(name, .put(parts.value.bytes), ttl: ttl)
     }
 }
 
@@ -89,6 +144,11 @@ package enum InvalidImportLine: Error, Hashable {
     case noName
     case noValue
     case unknownMember
+    case repeatedMember
+    /// There is `end`, but the line is not the last one of an export.
+    case badEnd
+    /// The line comes behind the end.
+    case behindEnd
 }
 
 extension InvalidImportLine {
@@ -105,6 +165,9 @@ extension InvalidImportLine {
         case .noName: "There is no member name that is a string."
         case .noValue: "There is no member value."
         case .unknownMember: "The members are name, value, ttl, revision and created."
+        case .repeatedMember: "A member comes twice."
+        case .badEnd: "The members of the last line are \"end\":true, count, and maybe revision."
+        case .behindEnd: "Nothing can follow the line that says \"end\":true."
         }
     }
 }

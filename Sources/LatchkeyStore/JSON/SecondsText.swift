@@ -15,9 +15,9 @@ package enum SecondsText {
     }
 
     private static func milliseconds(_ seconds: Double, in bounds: ClosedRange<Int64>) -> Int64? {
-        let milliseconds = (seconds * 1000).rounded()
-        let range = Double(bounds.lowerBound)...Double(bounds.upperBound)
-        return seconds >= 0 && range.contains(milliseconds) ? Int64(milliseconds) : nil
+        // Before rounding: what is a little less than the least is less.
+        let range = Double(bounds.lowerBound) / 1000...Double(bounds.upperBound) / 1000
+        return range.contains(seconds) ? Int64((seconds * 1000).rounded()) : nil
     }
 }
 

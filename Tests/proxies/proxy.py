@@ -1,0 +1,136 @@
+"""Starts nginx and Caddy on the loopback address, with the examples of deploy/.
+
+Each example is used as it is, but for the addresses and the places that only root may use. A test
+as root starts the proxy as `nobody`.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from process import Failure
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+DEPLOY = TOP / "deploy"
+HOST = "state.example.com"
+NOBODY = 65534
+START_SECONDS_MAX = 20
+STOP_SECONDS_MAX = 10
+# Somebody else can take a port that was free a moment ago.
+ATTEMPTS = 5
+
+
+class Proxy:
+    """A proxy in front of a service. A context manager."""
+
+    def __init__(self, program, service, mistake=None):
+        """`mistake` is a text of the example and what stands there instead."""
+        self.program, self.service, self.mistake = program, service, mistake
+        self.process = self.port = None
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        try:
+            self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
+            binary = self.folder / self.name
+            # A copy, because nobody else may read the folder that the original is in.
+            shutil.copy(self.program, binary)
+            for _ in range(ATTEMPTS):
+                self.port = free_port()
+                config = self.folder / self.example.name
+                text = self.example.read_text(encoding="utf-8")
+                if self.mistake:
+                    text = replaced(text, re.escape(self.mistake[0]), self.mistake[1])
+                config.write_text(self.configured(text), encoding="utf-8")
+                if os.getuid() == 0:
+                    for path in (self.folder, *self.folder.rglob("*")):
+                        os.chown(path, NOBODY, NOBODY)
+                if self.started(self.command(binary, config)):
+                    return self
+            raise Failure(f"{self.name} does not start: {self.log()}")
+        except BaseException:
+            self.stack.close()
+            raise
+
+    def started(self, command):
+        as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
+        with open(self.folder / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+                env={"HOME": str(self.folder), "PATH": "/usr/bin:/bin"},
+                **(as_nobody if os.getuid() == 0 else {}))
+        until = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return True
+            except ConnectionRefusedError:
+                time.sleep(0.02)
+        self.stop()
+        return False
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def __exit__(self, *_):
+        self.stop()
+        self.stack.close()
+
+    def log(self):
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:]
+
+
+class Nginx(Proxy):
+    name = "nginx"
+    example = DEPLOY / "nginx.conf"
+
+    def configured(self, text):
+        places = "".join(f"    {kind}_temp_path temp;\n" for kind in (
+            "client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        text = replaced(text, r"listen 80;", f"listen 127.0.0.1:{self.port};")
+        text = replaced(text, r"server 127\.0\.0\.1:8080;",
+                        "server {}:{};".format(*self.service.address))
+        return replaced(text, r"^http \{\n", "http {\n    access_log off;\n" + places)
+
+    def command(self, binary, config):
+        return [binary, "-p", self.folder, "-c", config, "-e", "stderr", "-g",
+                "daemon off; pid pid; worker_processes 1; error_log stderr warn;"]
+
+
+class Caddy(Proxy):
+    name = "caddy"
+    example = DEPLOY / "Caddyfile"
+
+    def configured(self, text):
+        text = replaced(text, r"^state\.example\.com \{\n",
+                        f"http://{HOST}:{self.port} {{\n\tbind 127.0.0.1\n")
+        text = replaced(text, r"reverse_proxy 127\.0\.0\.1:8080",
+                        "reverse_proxy {}:{}".format(*self.service.address))
+        return "{\n\tadmin off\n\tauto_https off\n}\n" + text
+
+    def command(self, binary, config):
+        return [binary, "run", "--adapter", "caddyfile", "--config", config]
+
+
+def replaced(text, pattern, by):
+    text, count = re.subn(pattern, lambda _: by, text, flags=re.MULTILINE)
+    if count != 1:
+        raise Failure(f"the example has {count} places like {pattern}")
+    return text
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
