@@ -13,6 +13,7 @@ struct transfer {
     const struct latchkey_fetch_request *request;
     struct latchkey_fetch_answer *answer;
     size_t capacity;
+    size_t head_count;
     bool is_too_large;
     bool is_refused;
 };
@@ -117,6 +118,19 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
     return added;
 }
 
+/* Counts the lines of the head, and those of the trailers behind a body in chunks, which libcurl
+ * keeps as well. */
+static size_t count_head(char *bytes, size_t size, size_t count, void *context) {
+    (void)bytes;
+    struct transfer *transfer = context;
+    transfer->head_count += size * count;
+    if (transfer->head_count > LATCHKEY_FETCH_HEAD_BYTES_MAX) {
+        transfer->is_too_large = true;
+        return 0;
+    }
+    return size * count;
+}
+
 static bool prepare(CURL *easy, struct transfer *transfer) {
     const struct latchkey_fetch_request *request = transfer->request;
     CURLcode code = curl_easy_setopt(easy, CURLOPT_URL, request->url);
@@ -140,6 +154,8 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
     SET(CURLOPT_FORBID_REUSE, 1L)
     SET(CURLOPT_OPENSOCKETFUNCTION, open_socket)
     SET(CURLOPT_OPENSOCKETDATA, transfer)
+    SET(CURLOPT_HEADERFUNCTION, count_head)
+    SET(CURLOPT_HEADERDATA, transfer)
     SET(CURLOPT_WRITEFUNCTION, take_body)
     SET(CURLOPT_WRITEDATA, transfer)
 #undef SET

@@ -58,14 +58,15 @@
 //   ABANDONED  | the connection went on without it;     | none: the answer that comes is
 //              | who answers holds a reference          | thrown away, and the reference
 //
-// A stream has a `suspension` of its own:
+// A stream has a `suspension` of its own, whose lock guards all of it:
 //
-//   its content reader | under the lock it finds          | then
-//   -------------------+----------------------------------+---------------------------------------
-//   reads              | bytes, or the end                | they are given to libmicrohttpd
-//                      | nothing                          | suspended, until a write, the end or a
-//                      |                                  | cut, under the same lock
-//   is over            | `finish` (stream.c) has run      | nothing is resumed any more
+//   state      | what its content reader finds          | next
+//   -----------+----------------------------------------+--------------------------------------
+//   reading    | bytes, or the end                      | reading, or over
+//              | nothing                                | suspended (server's thread)
+//   suspended  |                                        | reading (a write, the end, or a cut)
+//   over       | is not called any more                 | none: `finish` and leaving (stream.c)
+//              |                                        | take the connection out of the stream
 //
 // `reference_count`: one for libmicrohttpd, one for the handler of an abandoned request. Each
 // connection holds a reference to the server, which is why the server outlives them.

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -30,4 +31,13 @@ int latchkey_machine_count_open(uint64_t tracepoint) {
     long result =
         syscall(SYS_perf_event_open, &attributes, 0, -1, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC);
     return result < 0 ? -errno : (int)result;
+}
+
+uint64_t latchkey_machine_memory_in_use(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+void latchkey_machine_memory_return(void) {
+    malloc_trim(0);
 }

@@ -106,8 +106,11 @@ package struct FlagValues {
         self.operand = operand
         var fromEnvironment: Set<String> = []
         for flag in flags where values[flag.name] == nil {
-            if let text = environment(flag.environmentName) {
-                values[flag.name] = try flag.check(text, source: flag.environmentName)
+            let name = flag.environmentName
+            if let text = environment(name),
+                !EnvironmentVariables.isServiceLink(name, text)
+            {
+                values[flag.name] = try flag.check(text, source: name)
                 fromEnvironment.insert(flag.name)
             }
         }

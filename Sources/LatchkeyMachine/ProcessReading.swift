@@ -34,6 +34,14 @@ package struct ProcessReading {
         }
     }
 
+    /// The memory of this process that is in the machine's.
+    package static var residentByteCount: Int? {
+        // Pages: the size, and what of it is resident (proc(5)).
+        let fields = SystemFile.text("/proc/self/statm")?.split(separator: " ")
+        guard let fields, fields.count > 1 else { return nil }
+        return Int(fields[1]).map { $0 * sysconf(Int32(_SC_PAGESIZE)) }
+    }
+
     /// The open file descriptors, without the one that lists them.
     package static var openFileCount: Int? {
         let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")

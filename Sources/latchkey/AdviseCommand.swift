@@ -12,7 +12,7 @@ enum AdviseCommand {
     private static let sliceCount = 10
     private static let timeoutSeconds = 10
 
-    private static let flags = [
+    static let flags = [
         Flag(
             "seconds",
             .integer(1...3600, unit: .seconds),

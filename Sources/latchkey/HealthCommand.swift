@@ -10,7 +10,7 @@ enum HealthCommand {
         uniqueKeysWithValues: ServiceConfiguration.settings.map { ($0.name, $0.defaultText) }
     )
 
-    private static let flags = [
+    static let flags = [
         Flag(
             "host",
             .text(placeholder: "ADDRESS"),

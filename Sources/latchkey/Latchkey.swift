@@ -54,6 +54,15 @@ enum Latchkey {
         )
     }
 
+    /// A sentence for each variable of the environment that belongs to no flag of any command.
+    static var unknownVariables: [String] {
+        EnvironmentVariables.unknown(
+            in: ProcessInfo.processInfo.environment,
+            ServeCommand.flags + CompareFlags.all + AdviseCommand.flags + HealthCommand.flags
+                + StrategiesCommand.flags
+        )
+    }
+
     private static var commands: [Command] {
         [
             Command(name: "serve", manual: ServeCommand.manual, run: ServeCommand.run),

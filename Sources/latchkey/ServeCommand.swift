@@ -7,7 +7,7 @@ internal import LatchkeyService
 ///
 /// Its flags are the settings of ``ServiceConfiguration``.
 enum ServeCommand {
-    private static let flags = ServiceConfiguration.settings.map { Flag($0) }
+    static let flags = ServiceConfiguration.settings.map { Flag($0) }
 
     static let manual = """
         latchkey serve: serves JSON properties over HTTP, guarded by one strategy
@@ -30,7 +30,8 @@ enum ServeCommand {
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
-        let configuration = try configuration(arguments)
+        var configuration = try configuration(arguments)
+        configuration.startWarnings = Latchkey.unknownVariables
         // A file-size limit is an error of that write, not the process's end.
         signal(SIGXFSZ, SIG_IGN)
         exit(Service.run(configuration))

@@ -11,7 +11,7 @@ enum StrategiesCommand {
         case json
     }
 
-    private static let flags = [
+    static let flags = [
         Flag(
             "format",
             .choice(Format.allCases.map(\.rawValue)),

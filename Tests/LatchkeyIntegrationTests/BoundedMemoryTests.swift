@@ -43,6 +43,50 @@ struct BoundedMemoryTests {
         }
     }
 
+    @Test func `memory that was freed goes back to the system`() async throws {
+        let valueByteCount = 4000
+        let count = 51_200
+        let flags = ["--history", "1", "--max-body-bytes", "4194304"]
+        try await Deployment.program.serve(flags) { site in
+            let client = try site.client()
+            func resident() throws -> Int {
+                let metrics = try client.request("GET", "/metrics").text
+                let name = "process_resident_memory_bytes "
+                let line = metrics.split(separator: "\n").first { $0.hasPrefix(name) }
+                return Int(try #require(line.flatMap { Double($0.dropFirst(name.count)) }))
+            }
+            let value = "\"" + String(repeating: "x", count: valueByteCount) + "\""
+            for first in stride(from: 0, to: count, by: 512) {
+                let lines = (first..<first + 512).map { #"{"name":"\#($0)","value":\#(value)}"# }
+                let answer = try client.request(
+                    "POST",
+                    "/v1/import",
+                    headers: ["Content-Type: application/x-ndjson"],
+                    body: Array((lines.joined(separator: "\n") + "\n").utf8)
+                )
+                #expect(answer.status == 200)
+            }
+            let full = try resident()
+            #expect(full > count * valueByteCount)
+            for first in stride(from: 0, to: count, by: 128) {
+                let steps = (first..<first + 128).map { #"{"delete":"\#($0)"}"# }
+                let body = #"{"then":[\#(steps.joined(separator: ","))]}"#
+                let answer = try client.request(
+                    "POST",
+                    "/v1/transactions",
+                    headers: ["Content-Type: application/json"],
+                    body: Array(body.utf8)
+                )
+                #expect(answer.status == 200)
+            }
+            let end = ContinuousClock.now + .seconds(30)
+            while try resident() > full / 2, ContinuousClock.now < end {
+                Thread.sleep(forTimeInterval: 0.1)
+            }
+            #expect(try resident() <= full / 2)
+        }
+    }
+
     @Test(arguments: Deployment.allCases)
     func `a full store refuses with 507, and nothing is applied`(
         deployment: Deployment

@@ -101,6 +101,54 @@ struct CommandLineTests {
         #expect(try await offPool { program.end() } == 0)
     }
 
+    @Test func `what Kubernetes sets for a service of this name neither stops nor warns`()
+        async throws
+    {
+        let links = [
+            "LATCHKEY_PORT": "tcp://10.0.0.11:8080",
+            "LATCHKEY_PORT_8080_TCP": "tcp://10.0.0.11:8080",
+            "LATCHKEY_PORT_8080_TCP_PROTO": "tcp",
+            "LATCHKEY_PORT_8080_TCP_PORT": "8080",
+            "LATCHKEY_PORT_8080_TCP_ADDR": "10.0.0.11",
+            "LATCHKEY_SERVICE_HOST": "10.0.0.11",
+            "LATCHKEY_SERVICE_PORT": "8080",
+            "LATCHKEY_SERVICE_PORT_HTTP": "8080",
+            "LATCHKEY_ADMIN_PORT": "udp://10.0.0.12:53",
+            "LATCHKEY_ADMIN_SERVICE_HOST": "10.0.0.12",
+        ]
+        #expect(EnvironmentVariables.unknown(in: links, ServeCommand.flags).isEmpty)
+        _ = try ServeCommand.configuration([]) { links[$0] }
+        let program = try Program(["serve", "--port=0"], environment: links)
+        _ = try await offPool { try program.awaitPort() }
+        #expect(try await offPool { program.end() } == 0)
+    }
+
+    @Test func `a variable that belongs to no flag is warned of, with a suggestion`() async throws {
+        let sentences = EnvironmentVariables.unknown(
+            in: [
+                "LATCHKEY_MAX_CONECTIONS": "5", "LATCHKEY_PORT": "80", "LATCHKEY_ZZZZZZZZZZ": "",
+                "LATCHKEY_PORT_NAME": "x", "HOME": "/",
+            ],
+            ServeCommand.flags
+        )
+        #expect(
+            sentences == [
+                "LATCHKEY_MAX_CONECTIONS belongs to no flag. "
+                    + "Did you mean 'LATCHKEY_MAX_CONNECTIONS'?",
+                "LATCHKEY_PORT_NAME belongs to no flag.",
+                "LATCHKEY_ZZZZZZZZZZ belongs to no flag.",
+            ]
+        )
+        // A bad value ends the program behind the warning, which the log has.
+        let result = try await Program.result(
+            of: ["serve", "--port=0", "--max-connections=65536"],
+            environment: ["LATCHKEY_MAX_CONECTIONS": "5"],
+            after: "ulimit -n 64"
+        )
+        #expect(result.status == 1)
+        #expect(result.errors.contains("Did you mean 'LATCHKEY_MAX_CONNECTIONS'?"))
+    }
+
     @Test func `every flag is in the manual, with its bounds`() async throws {
         let manual = try await run(["serve", "--help"])
         #expect(manual.status == 0)

@@ -37,7 +37,10 @@ final class Program: @unchecked Sendable {
         process.executableURL = URL(fileURLWithPath: shell == nil ? Self.path : "/bin/sh")
         process.arguments =
             shell.map { ["-c", $0 + #"; exec "$0" "$@""#, Self.path] + arguments } ?? arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        // Without the tests' own settings, of which the program would warn.
+        process.environment = ProcessInfo.processInfo.environment
+            .filter { !$0.key.hasPrefix("LATCHKEY_") }
+            .merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = errors

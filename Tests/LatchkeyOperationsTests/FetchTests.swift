@@ -109,6 +109,38 @@ struct FetchTests {
         #expect(server.requests.count - before == 6)
     }
 
+    @Test func `the head and the trailers of an answer are bounded together`() async throws {
+        let bound = 64 * 1024
+        /// Lines of 64 bytes, and one that is longer: so many bytes in all.
+        @Sendable func lines(_ count: Int) -> String {
+            let line = "X: " + String(repeating: "x", count: 59) + "\r\n"
+            let rest = String(repeating: "y", count: count % 64)
+            return String(repeating: line, count: count / 64 - 1) + "Y\(rest)"
+                + line
+                .dropFirst()
+        }
+        let start = "HTTP/1.1 200 OK\r\nConnection: close\r\n"
+        let chunked = start + "Transfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n"
+        let server = try PlainServer { request in
+            let target = request.split(separator: " ")[1]
+            return switch target {
+            case "/head": .raw(start + lines(bound - start.utf8.count - 2) + "\r\n1")
+            case "/long-head": .raw(start + lines(bound - start.utf8.count - 1) + "\r\n1")
+            case "/trailers": .raw(chunked + lines(bound - 200) + "\r\n")
+            default: .raw(chunked + lines(bound) + "\r\n")
+            }
+        }
+        let limits = Self.limits(["127.0.0.1:\(server.port)"])
+        let base = "http://127.0.0.1:\(server.port)"
+        for target in ["/head", "/trailers"] {
+            #expect(try await Self.fetch(base + target, limits) == .success("1"), "\(target)")
+        }
+        for target in ["/long-head", "/long-trailers"] {
+            let result = try await Self.fetch(base + target, limits)
+            #expect(result == .failure(.tooLarge), "\(target)")
+        }
+    }
+
     @Test func `bodies are bounded, with and without a declared length`() async throws {
         let server = try PlainServer { request in
             let count = request.hasPrefix("GET /right") ? 100 : 101

@@ -16,6 +16,8 @@ final class PlainServer: @unchecked Sendable {
         case endless
         /// Bytes that are not HTTP.
         case broken
+        /// These bytes.
+        case raw(String)
     }
 
     let port: UInt16
@@ -74,6 +76,8 @@ final class PlainServer: @unchecked Sendable {
             while isThere { isThere = Self.send(String(repeating: "1", count: 999), connection) }
         case .broken:
             _ = Self.send("HTTP? no\r\n\r\n", connection)
+        case .raw(let text):
+            _ = Self.send(text, connection)
         }
     }
 

@@ -34,12 +34,17 @@ enum latchkey_fetch_outcome {
     /* is_cancelled said so. */
     LATCHKEY_FETCH_CANCELLED,
     LATCHKEY_FETCH_TIMED_OUT,
-    /* The body is longer than body_bytes_max. */
+    /* The body is longer than body_bytes_max, or head and trailers are too long. */
     LATCHKEY_FETCH_TOO_LARGE,
     /* There was no connection, and may_connect refused an address. */
     LATCHKEY_FETCH_REFUSED,
     /* No connection, a broken one, no HTTP, a bad certificate; code says which. */
     LATCHKEY_FETCH_FAILED
+};
+
+enum {
+    /* The length of the head of an answer and of its trailers together. */
+    LATCHKEY_FETCH_HEAD_BYTES_MAX = 64 * 1024
 };
 
 struct latchkey_fetch_request {

@@ -40,4 +40,12 @@ int latchkey_machine_child_wait(int32_t identifier);
 // only. Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
 int latchkey_machine_memory_file(const char *name);
 
+// How many bytes of malloc() are in use. Takes the lock of each arena, one after the other, for as
+// long as it takes to walk over its free blocks. Swift cannot see <malloc.h>.
+uint64_t latchkey_machine_memory_in_use(void);
+
+// Gives free memory of malloc() back to the system, whole pages between blocks in use included.
+// Locks as above.
+void latchkey_machine_memory_return(void);
+
 #endif

@@ -1,17 +1,24 @@
 internal import Glibc
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
+internal import LatchkeyOperations
 
 /// The process's limit of file descriptors, raised to what the configuration needs.
 enum DescriptorLimit {
     /// Descriptors for short use: files under `/proc` for metrics, and libdispatch's own.
     private static let reserve = 32
+    /// What an operation that fetches has open at most: connections to two addresses of which the
+    /// first is taken, two pairs of sockets by which libcurl wakes its threads, and the sockets or
+    /// files of the thread that resolves the name.
+    private static let operationCount = 8
 
     /// Raises the soft limit as far as the configuration needs.
     ///
     /// - Returns: nil, or a sentence that says that the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
-        let others = (ProcessReading.openFileCount ?? 3) + reserve
+        let operations = configuration.operationLimits.executingMax
+        let others =
+            (ProcessReading.openFileCount ?? 3) + reserve + operations * operationCount
         var server = configuration.http
         let needed = server.descriptorsMax + others
         var limit = rlimit()
@@ -30,7 +37,8 @@ enum DescriptorLimit {
         }
         return
             "--max-connections \(configuration.http.connectionsMax) needs \(needed) file "
-            + "descriptors, and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
+            + "descriptors (\(operations * operationCount) for --operation-threads \(operations)), "
+            + "and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
             + (fitting.map { ", or give at most --max-connections \($0)" } ?? "")
     }
 }

@@ -21,6 +21,7 @@ package final class RunningService: Sendable {
     private let watches: WatchHub
     private let operations: Operations
     private let profiles: ProfileWindows
+    private let memory = FreeMemory()
     private let drainTime: Duration
 
     /// The port that the service listens on.
@@ -112,6 +113,7 @@ package final class RunningService: Sendable {
     package func drain() -> (requestCount: Int, answerCount: Int) {
         watches.drain()
         profiles.drain()
+        memory.end()
         defer { watches.stop() }
         // Before the server stops, so that streams of events still get the last one.
         operations.drain(within: min(drainTime, .milliseconds(200)))

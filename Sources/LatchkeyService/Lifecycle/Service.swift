@@ -30,6 +30,9 @@ package enum Service {
             output.flush(withinMilliseconds: flushMilliseconds)
             LineWriter.standardError.flush(withinMilliseconds: flushMilliseconds)
         }
+        for reason in configuration.startWarnings {
+            log.write(.warning, "unknown variable", ["reason": reason])
+        }
         if let reason = DescriptorLimit.raise(for: configuration) {
             log.write(.error, "cannot start", ["reason": reason])
             return 1

@@ -47,6 +47,8 @@ package struct ServiceConfiguration: Sendable {
     package var logLevel = Log.Level.info
     package var recording = RecordingSettings()
     package var version = "0"
+    /// Sentences that are logged at the start.
+    package var startWarnings: [String] = []
 
     package init() {}
 }

@@ -1,0 +1,61 @@
+internal import CLatchkeyMachine
+internal import Dispatch
+
+/// Gives memory that was freed back to the system.
+///
+/// The C library keeps what is freed between blocks that are in use, for ever: a service from which
+/// most of its data was deleted stays as large as it was.
+///
+/// **Design.** A timer looks every few seconds, on a queue of its own. A look, and the return even
+/// more, hold the lock of one arena of malloc() after the other, on which a thread that serves may
+/// wait; so the next look is at least a thousand times as far away as the last one took. Memory is
+/// returned when much is resident that nobody uses; and when that did not help, since the free
+/// blocks are smaller than pages, not again before there is clearly more. The state is used on the
+/// queue alone.
+///
+/// SAFETY: `@unchecked Sendable` because of that.
+package final class FreeMemory: @unchecked Sendable {
+    /// What is resident beside the blocks in use, and stays.
+    private static let keptByteCount = 64 << 20
+    private static let intervalNanoseconds = 5_000_000_000
+
+    private let queue = DispatchQueue(label: "latchkey-memory", qos: .utility)
+    /// What was free when it was returned last; less is there to be returned again.
+    private var remainingByteCount = 0
+    private var isEnded = false
+
+    /// Begins to look.
+    package init() {
+        schedule(Self.intervalNanoseconds)
+    }
+
+    /// Looks no more.
+    package func end() {
+        queue.async { [self] in isEnded = true }
+    }
+
+    private func schedule(_ nanoseconds: Int) {
+        queue.asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) { [weak self] in
+            self?.look()
+        }
+    }
+
+    private func look() {
+        guard !isEnded else { return }
+        let start = DispatchTime.now().uptimeNanoseconds
+        if let free = Self.freeByteCount, free > remainingByteCount / 4 * 5 {
+            latchkey_machine_memory_return()
+            remainingByteCount = Self.freeByteCount ?? 0
+        }
+        let elapsed = Int(DispatchTime.now().uptimeNanoseconds - start)
+        schedule(max(Self.intervalNanoseconds, 1000 * elapsed))
+    }
+
+    /// How much is resident that nobody uses; nil if it is not much.
+    private static var freeByteCount: Int? {
+        guard let resident = ProcessReading.residentByteCount else { return nil }
+        let used = Int(latchkey_machine_memory_in_use())
+        let free = resident - used - keptByteCount
+        return free > max(keptByteCount, used / 4) ? free : nil
+    }
+}
