@@ -58,8 +58,9 @@ struct PastValueTests {
         #expect(counts.search == 1 + 999 / Journal.pieceCommitCount)
     }
 
-    /// The one thread that serves is free before the scan is over. A scan is short, so several are
-    /// tried.
+    /// The one thread that serves is free before the scan is over.
+    ///
+    /// A scan is short, so several are tried.
     @Test func `a scan of the history leaves the thread that serves, issue 17`() async throws {
         try await offPool {
             let bench = try PastBench()

@@ -54,7 +54,11 @@ private struct ChangingAtTheBound: StrategyVisitor {
                 clock: StoreClock { Timestamp(milliseconds: 0) },
                 after: 0,
                 hook: nil,
-                betweenSteps: { (0..<40).forEach { _ in Yield.now() } }
+                betweenSteps: {
+                    for _ in 0..<40 {
+                        Yield.now()
+                    }
+                }
             )
         )
         let made = Synchronized<[Commit], LockStrategy>([])
