@@ -1,3 +1,4 @@
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
