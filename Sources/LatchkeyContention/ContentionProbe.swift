@@ -26,11 +26,11 @@ public import Synchronization
 /// inside and is not checked. Not found is who holds shared access and asks for exclusive.
 ///
 /// *Locks that are not tried* (``StrategyTraits/tellsOfWaiting``). `mutex` must not be tried (a
-/// failed try makes the holder's unlock slow), so it never says that an access is blocked. An acquisition that is looked at more closely counts as contended if
-/// the word says at that moment that someone is inside: with level `full` and `counts` every one
-/// is looked at, with `sampled` one in many, which then counts for those that it stands for. Who
-/// enters or leaves between the look and the attempt makes the figure wrong in either direction;
-/// it is printed as an estimate.
+/// failed try makes the holder's unlock slow), so it never says that an access is blocked. An
+/// acquisition that is looked at more closely counts as contended if the word says at that moment
+/// that someone is inside: with level `full` and `counts` every one is looked at, with `sampled`
+/// one in many, which then counts for those that it stands for. Who enters or leaves between the
+/// look and the attempt makes the figure wrong in either direction; it is printed as an estimate.
 ///
 /// *The profile.* An access that waits and is recorded by a ``ContentionProfile`` has a bit in
 /// `watch` meanwhile, and whoever leaves looks at that word. It is in a line that is written for

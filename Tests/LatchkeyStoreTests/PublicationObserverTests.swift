@@ -1,4 +1,4 @@
-import LatchkeySync
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 

@@ -5,6 +5,8 @@ import Testing
 
 @testable import LatchkeySync
 
+// Length: these suites share the domain, the cells and the threads that meet.
+
 /// Who fences in a domain.
 enum Fencing: CaseIterable {
     case readers, collector
@@ -330,7 +332,9 @@ struct CollectingTests {
         #expect(held.all.map(\.stamp) == stamps.sorted())
         #expect(held.take(below: .max, until: .max, &taken) == .max)
         #expect(held.all.isEmpty)
-        taken.forEach { $0.free() }
+        for value in taken {
+            value.free()
+        }
     }
 }
 

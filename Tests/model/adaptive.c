@@ -95,7 +95,16 @@ enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK };
 
 static const struct model models[] = {
     {"adaptive, two sections each", 2, twice, nobody_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, sleeping at once", 3, once_at_once, nobody_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, sleeping at once",
+     3,
+     once_at_once,
+     nobody_holds,
+     PLACES,
+     {0},
+     NULL,
+     0,
+     false,
+     false},
     {"adaptive, one tries", 3, tries, nobody_holds, PLACES, {0}, NULL, 0, false, false},
     {"adaptive, sleeping after one look",
      3,

@@ -6,9 +6,11 @@
 // that races with freeing it, or comes after that, is a finding. So is a replaced value that is not
 // freed when all threads have ended.
 //
-// The queue of jobs is the last thread, if the model has one: a servant, which sleeps until a job is
-// due. In its model a collector looks once and takes nothing out, so that jobs become due with few
-// threads.
+// Length: the algorithm, its models and its faults are read side by side.
+//
+// The queue of jobs is the last thread, if the model has one: a servant, which sleeps until a job
+// is due. In its model a collector looks once and takes nothing out, so that jobs become due with
+// few threads.
 
 #include "checker.h"
 #include "models.h"
@@ -88,7 +90,6 @@ enum {
     JOB_BEGUN,
     NO_MEMBARRIER,
     FENCED_EARLY,
-    CLEARED_EARLY,
     NO_JOB_WHEN_ASKED,
     NO_JOB_FOR_REST,
     NO_ENTRY_ORDER,
@@ -263,7 +264,7 @@ static void readers_fence(int slot, uint32_t entry, uint32_t *fenced_reads) {
     *fenced_reads = (*fenced_reads + 1) % variant()->fenced_reads_max;
     if (*fenced_reads == 0) {
         uint32_t word = load(NOTICE, RELAXED);
-        if ((word & FENCED) != 0 || is_faulty(CLEARED_EARLY)) {
+        if ((word & FENCED) != 0) {
             compare_exchange(NOTICE, word, word & ~(uint32_t)(FENCING | FENCED),
                              ordered(CLEARING, SEQ_CST), RELAXED);
         }
@@ -384,6 +385,8 @@ enum {
     BARRIER_TWO_READERS,
 };
 
+// Completely explored once, two of the long ones hold too: that of two writers that look has
+// 19,992,002 states, that of two reads 2,009,372.
 static const struct model models[] = {
     MODEL("readers fence", 2, BOTH, 0, false, 1, 1, 1, 1, 0, AS_BUILT),
     MODEL("readers fence, two reads", 2, BOTH, 0, false, 1, 1, 2, 1, 0, AS_BUILT),
@@ -394,18 +397,25 @@ static const struct model models[] = {
     MODEL("membarrier", 2, 0, 1, false, 1, 1, 1, 1, 0, AS_BUILT, .fenced_reads_max = 1),
     MODEL("membarrier after fences", 2, BOTH, 1, false, 1, 1, 1, 1, 0, AS_BUILT,
           .fenced_reads_max = 1),
-    MODEL("membarrier, two writers that look", 3, BOTH, 1, false, 1, 2, 2, 1, 0, AS_BUILT,
+    MODEL("membarrier, two writers that look", 3, BOTH, 1, true, 1, 2, 2, 1, 0, AS_BUILT,
           .fenced_reads_max = 1, .stays = true, .leaves_held = true),
-    MODEL("membarrier, two reads", 2, BOTH, 1, true, 1, 1, 2, 1, 0, AS_BUILT,
-          .fenced_reads_max = 1, .stays = true),
-    MODEL("membarrier, two writers", 3, 0, 1, true, 1, 2, 1, 1, 0, AS_BUILT,
-          .fenced_reads_max = 1, .stays = true),
+    MODEL("membarrier, two reads", 2, BOTH, 1, true, 1, 1, 2, 1, 0, AS_BUILT, .fenced_reads_max = 1,
+          .stays = true),
+    MODEL("membarrier, two writers", 3, 0, 1, true, 1, 2, 1, 1, 0, AS_BUILT, .fenced_reads_max = 1,
+          .stays = true),
     MODEL("readers fence, two values", 3, BOTH, 0, true, 1, 2, 2, 1, 0, AS_BUILT, .stays = true,
           .has_two_pointers = true),
     MODEL("membarrier, two readers", 3, BOTH, 2, true, 2, 1, 1, 1, 0, AS_BUILT,
           .fenced_reads_max = 1, .stays = true),
 };
 
+// Some orders could be weaker as far as these models go: W2, of which a reader needs that it
+// releases and a writer nothing more; C1's bit, since whoever sets it calls membarrier(2); the bit
+// after that, since membarrier(2) ends with a full fence of its caller; an ask that need not
+// acquire, since the exchange after it does; the end of a look, since what a collector has to know
+// of the one before comes with the next one's words and the lock of the held values; and the
+// collector's clock, since it reads the notice after that. A reader that clears one bit alone goes
+// wrong with three reads and three writes only, which are too many to explore.
 static const struct fault faults[] = {
     {"R1: relaxed", R1, RELAXED, FENCES},
     {"R2: relaxed", R2, RELAXED, BARRIER_TWO_READS},
@@ -424,20 +434,19 @@ static const struct fault faults[] = {
     {"W2: relaxed", W2, RELAXED, BARRIER},
     {"C1's notice: acquiring", NOTICE_LOAD, ACQUIRE, BARRIER_TWO_READS},
     {"C1's bit: acquiring and releasing", FENCE, ACQ_REL, NOWHERE},
-    {"the bit after membarrier: relaxed", FENCE_ENDED, RELAXED, BARRIER_TWO_LOOK},
+    {"the bit after membarrier: relaxed", FENCE_ENDED, RELAXED, NOWHERE},
     {"notify: acquiring and releasing", NOTIFYING, ACQ_REL, FENCES},
     {"the collector's clock: relaxed", NOW, RELAXED, NOWHERE},
     {"C2: acquiring", C2, ACQUIRE, FENCES},
     {"C2: relaxed", C2, RELAXED, FENCES},
-    {"a look: relaxed", LOOKING, RELAXED, FENCES},
+    {"a look: relaxed", LOOKING, RELAXED, FENCES_TWO_WRITES},
     {"the end of a look: relaxed", ENDING, RELAXED, NOWHERE},
     {"ask: relaxed", ASKING, RELAXED, BARRIER},
-    {"ask: releasing", ASKING, RELEASE, BARRIER_TWO_WRITERS},
-    {"a job asked for: relaxed", JOB_ASKED, RELAXED, NOWHERE},
+    {"ask: releasing", ASKING, RELEASE, NOWHERE},
+    {"a job asked for: relaxed", JOB_ASKED, RELAXED, FENCES_JOB},
     {"a job begun: relaxed", JOB_BEGUN, RELAXED, FENCES_JOB},
     {"no membarrier", NO_MEMBARRIER, RELAXED, BARRIER},
-    {"the second bit before membarrier", FENCED_EARLY, RELAXED, BARRIER_TWO_LOOK},
-    {"the bits cleared before membarrier", CLEARED_EARLY, RELAXED, BARRIER_TWO_LOOK},
+    {"the second bit before membarrier", FENCED_EARLY, RELAXED, BARRIER_TWO_WRITERS},
     {"no job after the last look", NO_JOB_WHEN_ASKED, RELAXED, FENCES_JOB},
     {"no job for the rest", NO_JOB_FOR_REST, RELAXED, FENCES_JOB},
     {"R3 before R2", NO_ENTRY_ORDER, RELAXED, BARRIER},

@@ -12,9 +12,10 @@
 /// - *Not when* synchronous code enters short sections. The service has one actor for its whole
 ///   store.
 /// - *Trap:* an actor serves tasks of higher priority first: a task of low priority can be
-///   overtaken without end, so there is no fair hand-off. "No locks" is not "no cost": without contention an access that is submitted takes 10
-///   times as long as under a lock, because it is a task of its own. State can change across an
-///   `await`. The methods here do not suspend, so state cannot change inside a body.
+///   overtaken without end, so there is no fair hand-off. "No locks" is not "no cost": without
+///   contention an access that is submitted takes 10 times as long as under a lock, because it is a
+///   task of its own. State can change across an `await`. The methods here do not suspend, so state
+///   cannot change inside a body.
 ///
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1

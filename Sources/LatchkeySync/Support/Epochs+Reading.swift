@@ -1,7 +1,9 @@
 public import CLatchkeySystem
 public import Synchronization
 
-/// What readers do. ``Epochs`` has the design.
+/// What readers do.
+///
+/// **Design.** ``Epochs`` has it, with the names R1 to R4, N1 and N2.
 extension Epochs {
     /// Says that the calling thread is about to read.
     @inlinable

@@ -47,13 +47,13 @@ internal import Darwin
 ///   then looks at the slots once more, finds that the reader has left (R4).
 ///
 /// The notice says who pays. While its bit ``fencing`` is set, readers do: they repeat R2 and R4 as
-/// sequentially consistent exchanges. While it is not, they make no fence. Whoever is to look at the
-/// slots then sets it in C1 and calls membarrier(2), which gives each thread a point in its program
-/// where a full fence is, and after that sets the bit ``fenced``. Who finds ``fenced`` set need not
-/// call membarrier(2); who finds ``fencing`` alone, which another thread has set, calls it too. A
-/// reader that has fenced ``fencedReadsMax`` times clears both bits in one step, and only if both
-/// are set. So between two clearings one thread sets ``fenced``. Where membarrier(2) is missing
-/// both bits stay set.
+/// sequentially consistent exchanges. While it is not, they make no fence. Whoever is to look at
+/// the slots then sets it in C1 and calls membarrier(2), which gives each thread a point in its
+/// program where a full fence is, and after that sets the bit ``fenced``. Who finds ``fenced`` set
+/// need not call membarrier(2); who finds ``fencing`` alone, which another thread has set, calls it
+/// too. A reader that has fenced ``fencedReadsMax`` times clears both bits in one step, and only if
+/// both are set. So between two clearings one thread sets ``fenced``. Where membarrier(2) is
+/// missing both bits stay set.
 ///
 /// *Entry, argued.* Sequentially consistent are W1, the accesses to the notice by those who look at
 /// the slots, the clearing of the bits, C2, the fencing exchange, R3, and the changes of the set of
@@ -127,8 +127,10 @@ final class Epochs: @unchecked Sendable {
     /// Whether a job is due on ``queue``.
     let isJobDue = Atomic<Bool>(false)
 
-    /// Where the rest is collected. Its target is no other queue, so it has a thread while there
-    /// is something to do, and needs none of the program's.
+    /// Where the rest is collected.
+    ///
+    /// Its target is no other queue, so it has a thread while there is something to do, and needs
+    /// none of the program's.
     static let queue = DispatchQueue(label: "latchkey.snapshots")
 
     static var idle: UInt8 { 0 }
