@@ -47,18 +47,9 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         guard let evictor else {
-            // Two closures, so that the one of a step is not allocated.
-            switch change {
-            case .step(let step):
-                try base.commit(step: step, observer: observer) { [journal, expiries] decision in
-                    journal.record(decision, expiries)
-                    completion(decision)
-                }
-            case .transaction:
-                try base.commit(change, observer: observer) { [journal, expiries] decision in
-                    journal.record(decision, expiries)
-                    completion(decision)
-                }
+            try base.commit(change, observer: observer) { [journal, expiries] decision in
+                journal.record(decision, expiries)
+                completion(decision)
             }
             return
         }

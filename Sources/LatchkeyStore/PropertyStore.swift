@@ -31,16 +31,6 @@ package protocol CommittingStore: Sendable {
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull)
 
-    /// Decides a change of one step and makes it, or refuses it.
-    ///
-    /// As ``commit(_:observer:completion:)``. A requirement of its own, because a store that blocks
-    /// need not allocate the completion then.
-    func commit(
-        step: Change.Step,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull)
-
     /// Lists properties in the order of their names, as of one revision.
     func list(
         _ request: PageRequest,
@@ -50,17 +40,6 @@ package protocol CommittingStore: Sendable {
 
     /// Takes all properties as of one revision.
     func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void)
-}
-
-extension CommittingStore {
-    @inlinable
-    package func commit(
-        step: Change.Step,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        try commit(.step(step), observer: observer, completion: completion)
-    }
 }
 
 /// The properties, guarded by a strategy.
@@ -144,22 +123,6 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         try execute(change, at: nil, observer: observer, completion: completion)
-    }
-
-    @inlinable
-    @inline(__always)
-    package func commit(
-        step: Change.Step,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        let property = step.prepare()
-        try submitWrite(
-            index(step.name),
-            observer: observer,
-            { $0.execute(step, property, at: nil) },
-            completion: completion
-        )
     }
 
     /// Decides a change as if it were this time, and makes it or refuses it.
