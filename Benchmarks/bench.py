@@ -21,7 +21,7 @@ import time
 
 import loader
 from driver import drive, rate, socket_errors
-from table import print_table, progress, ratios, row, write_table
+from table import print_table, progress, ratios, row, write_at, write_table
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
@@ -53,6 +53,8 @@ def main():
             if arguments.page and part:
                 write_table(arguments.page, name, part)
     progress("")
+    if arguments.page and arguments.only is None:
+        write_at(arguments.page, "machine", [machine(arguments)])
     print_table(rows)
     missed = sum(1 for each in rows if each["met"] is False)
     targets = sum(1 for each in rows if each["met"] is not None)
@@ -63,6 +65,16 @@ def main():
 
 
 BEFORE = os.getloadavg()
+
+
+def machine(arguments):
+    """One sentence on where the figures come from."""
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return (f"{os.cpu_count()} processors ({models[0] if models else os.uname().machine}), "
+            f"Linux {os.uname().release.partition('-')[0]}, load average before {BEFORE[0]:.1f}; "
+            f"{arguments.rounds * SHORTER} rounds of {arguments.seconds / SHORTER:g} s, "
+            f"`wrk -t1 -c{CONNECTIONS}`.")
 
 
 def parse_arguments():

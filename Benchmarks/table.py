@@ -56,7 +56,7 @@ def figures(each):
 
 
 def write_table(page, part, rows):
-    """Puts the table between `<!-- bench: PART -->` and the next `<!-- end -->` of a page."""
+    """Puts the table of a part at its mark."""
     lines = ["| Measure | Median | Low | High | Target | | From |", "|---|---|---|---|---|---|---|"]
     for each in rows:
         median, low, high = figures(each)
@@ -65,8 +65,13 @@ def write_table(page, part, rows):
         cells = (name, f"{median} {each['unit']}".strip(), low, high, each["target"], verdict,
                  each["note"])
         lines.append("| " + " | ".join(cells) + " |")
+    write_at(page, part, lines)
+
+
+def write_at(page, name, lines):
+    """Puts lines between `<!-- bench: NAME -->` and the next `<!-- end -->` of a page."""
     text = page.read_text(encoding="utf-8")
-    mark = f"<!-- bench: {part} -->\n"
+    mark = f"<!-- bench: {name} -->\n"
     start = text.index(mark) + len(mark)
     end = text.index("<!-- end -->", start)
     page.write_text(text[:start] + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
