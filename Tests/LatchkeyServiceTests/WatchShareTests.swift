@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeyMetrics
 import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
@@ -57,13 +58,45 @@ struct WatchShareTests {
         while rig.now < end {
             rig.commit(increment: ["a"])
             rig.pump.journalMoved()
-            Self.run(rig, until: rig.now + Self.milliseconds)
+            Self.run(rig, until: rig.now + 10 * Self.milliseconds)
         }
         let writes = UInt64(streams.reduce(0) { $0 + $1.writeCount } - before)
         // One round more, because the last one is paid for by the rest behind it.
         let work = (writes - UInt64(count)) * WatchPace.writeNanoseconds
         #expect(work <= (end - start) * 2 / WatchPace.share)
-        #expect(writes >= UInt64(count) * seconds * 5, "a round comes every 200 ms at least")
+        #expect(writes >= UInt64(count) * seconds * 2, "twice a second at least")
+    }
+
+    /// Each commit is 60 MB for all of them, which is more than their share can send.
+    @Test func `long pieces for many watchers are sent within their share, and all arrive`() {
+        let rig = WatchRig()
+        let streams = (0..<200).map { _ in rig.open(.prefixed("a"), .now(0)) }
+        let other = rig.open(.named("b"), .now(0))
+        rig.run()
+        let value = "\"\(String(repeating: "v", count: 300_000))\""
+        let start = rig.now
+        let commitCount = 10
+        var byteCount: UInt64 = 0
+        var latest: UInt64 = 0
+        for _ in 0..<commitCount {
+            _ = other.take()
+            let begin = rig.now
+            rig.put("a", value)
+            rig.put("b", "1")
+            rig.pump.journalMoved()
+            while other.text.isEmpty, let next = rig.pump.run(rig.now), other.text.isEmpty {
+                rig.now = max(rig.now, next)
+            }
+            latest = max(latest, rig.now - begin)
+            Self.run(rig, until: begin + 100 * Self.milliseconds)
+            byteCount += streams.reduce(0) { $0 + UInt64($1.take().bytes.count) }
+        }
+        // Rounds and slices have a share each, and the last of each is paid for behind it.
+        let time = rig.now - start + 2 * WatchPace.restNanosecondsMax
+        #expect(byteCount * WatchPace.byteNanoseconds <= time * 2 * 2 / WatchPace.share)
+        #expect(latest <= 250 * Self.milliseconds, "another group is not delayed")
+        rig.run()
+        #expect(rig.counters.events.value == UInt64((streams.count + 1) * commitCount))
     }
 
     @Test func `a watcher that does not read is not touched until its stream has room`() {

@@ -10,6 +10,8 @@ struct EventBatch {
 
     private(set) var bytes: [UInt8] = []
     private(set) var eventCount = 0
+    /// Whether an event has a time to live, which is that of when it was written.
+    private(set) var hasTimes = false
     /// The place before the first event.
     private(set) var start: WatchPlace
     /// The place behind the last event, or behind what was looked at without a match.
@@ -27,7 +29,13 @@ struct EventBatch {
     var isFull: Bool { bytes.count >= Self.byteCountMax }
 
     /// Adds the event of the effect at this index of the commit behind `previous`.
-    mutating func add(_ event: [UInt8], _ index: Int, after previous: Revision) {
+    mutating func add(
+        _ event: [UInt8],
+        _ index: Int,
+        after previous: Revision,
+        hasTime: Bool
+    ) {
+        hasTimes = hasTimes || hasTime
         if bytes.isEmpty {
             start = WatchPlace(revision: previous, effectCount: index)
         }
@@ -62,6 +70,7 @@ struct EventBatch {
     mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         eventCount = 0
+        hasTimes = false
         start = end
     }
 }

@@ -25,6 +25,9 @@ struct WatchPace {
     /// One part of the processors in this many is for watches.
     static let share: UInt64 = 4
 
+    /// How many watchers of the same are sent everything in the round.
+    static let smallGroupCountMax = 64
+
     /// What was written.
     struct Work: Hashable {
         var writeCount: UInt64 = 0
@@ -51,6 +54,11 @@ struct WatchPace {
 
     init(processorCount: Int) {
         self.processorCount = UInt64(max(1, processorCount))
+    }
+
+    /// Whether a round or a slice has handed out as much as the greatest rest pays for.
+    var isExhausted: Bool {
+        work.nanoseconds * Self.share / processorCount >= Self.restNanosecondsMax
     }
 
     /// Lets the next round begin at once.

@@ -6,6 +6,7 @@ struct WatchPiece {
     let start: WatchPlace
     let end: WatchPlace
     let eventCount: Int
+    let hasTimes: Bool
     /// Nil without events.
     let bytes: StreamPiece?
 
@@ -13,6 +14,7 @@ struct WatchPiece {
         start = batch.start
         end = batch.end
         eventCount = batch.eventCount
+        hasTimes = batch.hasTimes
         bytes = batch.isEmpty ? nil : StreamPiece(batch.bytes, answers)
     }
 }
@@ -20,8 +22,8 @@ struct WatchPiece {
 /// The pieces that watchers have got lately while they caught up, for others at the same places.
 ///
 /// Clients that were cut off together resume at the same place, and follow the same: their events
-/// are read and written once, not once for each. A piece is forgotten after a short time, because
-/// its times to live are those of when it was made.
+/// are read and written once, not once for each. A piece with times to live is forgotten after a
+/// short time.
 struct WatchPieces {
     static let byteCountMax = 4 * 1024 * 1024
     static let countMax = 1024
@@ -32,9 +34,8 @@ struct WatchPieces {
         let start: WatchPlace
     }
 
-    private var pieces: [Key: WatchPiece] = [:]
+    private var pieces: [Key: (piece: WatchPiece, born: UInt64)] = [:]
     private var byteCount = 0
-    private var bornNanoseconds: UInt64 = 0
 
     /// The piece behind a place, made only if it is not there.
     mutating func piece(
@@ -43,25 +44,35 @@ struct WatchPieces {
         _ now: UInt64,
         make: () -> WatchPiece?
     ) -> WatchPiece? {
-        if now >= bornNanoseconds + Self.ageNanosecondsMax || pieces.count >= Self.countMax {
-            removeAll()
-        }
-        let key = Key(filter: filter, start: start)
-        if let piece = pieces[key] {
+        if let (piece, born) = pieces[Key(filter: filter, start: start)],
+            !piece.hasTimes || now < born + Self.ageNanosecondsMax
+        {
             return piece
         }
         guard let piece = make() else {
             return nil
         }
-        if byteCount + (piece.bytes?.count ?? 0) > Self.byteCountMax {
+        add(piece, filter, now, at: start)
+        return piece
+    }
+
+    /// Adds a piece, or replaces the one at its place.
+    mutating func add(
+        _ piece: WatchPiece,
+        _ filter: WatchFilter,
+        _ now: UInt64,
+        at start: WatchPlace? = nil
+    ) {
+        let key = Key(filter: filter, start: start ?? piece.start)
+        let count = piece.bytes?.count ?? 0
+        if let former = pieces[key] {
+            byteCount -= former.piece.bytes?.count ?? 0
+        }
+        if byteCount + count > Self.byteCountMax || pieces.count >= Self.countMax {
             removeAll()
         }
-        if pieces.isEmpty {
-            bornNanoseconds = now
-        }
-        pieces[key] = piece
-        byteCount += (piece.bytes?.count ?? 0)
-        return piece
+        pieces[key] = (piece, now)
+        byteCount += count
     }
 
     mutating func removeAll() {

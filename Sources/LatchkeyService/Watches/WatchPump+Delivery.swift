@@ -68,7 +68,7 @@ extension WatchPump {
                     if group.batch.isEmpty {
                         touched.append(group)
                     }
-                    group.batch.add(event, index, after: previous)
+                    group.batch.add(event, index, after: previous, hasTime: effect.hasTime)
                     changed.append(group)
                 }
             }
@@ -87,6 +87,9 @@ extension WatchPump {
 
     /// Sends the bytes of a group to all of its watchers.
     ///
+    /// Once the round has done its work, the watchers of a large group catch up instead. Those of
+    /// small groups, of which an event has few, do not wait for them.
+    ///
     /// Backwards, because a watcher that leaves is replaced by the last one.
     private func flush(_ group: WatchAudience.Group) {
         group.batch.close()
@@ -94,7 +97,15 @@ extension WatchPump {
         group.batch.removeAll()
         guard !batch.isEmpty else { return }
         let piece = WatchPiece(batch, answers)
+        let isLarge = group.watchers.count > WatchPace.smallGroupCountMax
         for watcher in group.watchers.reversed() {
+            guard !isLarge || !pace.isExhausted else {
+                audience.remove(watcher)
+                watcher.place = piece.start
+                behind.append(watcher)
+                pieces.add(piece, group.filter, nanoseconds())
+                continue
+            }
             let result = send(piece, to: watcher)
             if result != .accepted {
                 audience.remove(watcher)
@@ -127,7 +138,7 @@ extension WatchPump {
             if !watcher.isOver {
                 serve(watcher)
             }
-            guard nanoseconds() < end else { break }
+            guard nanoseconds() < end, !pace.isExhausted else { break }
         }
         if behind.isEmpty {
             pieces.removeAll()
@@ -200,7 +211,7 @@ extension WatchPump {
                         return batch
                     }
                     let event = EventText.effect(effect, commit.revision, at: time)
-                    batch.add(event, index, after: previous)
+                    batch.add(event, index, after: previous, hasTime: effect.hasTime)
                 }
                 batch.endCommit(commit.revision)
             }
@@ -247,4 +258,9 @@ extension WatchPump {
         }
         return false
     }
+}
+
+extension Commit.Effect {
+    /// Whether the event of the effect has a time to live.
+    fileprivate var hasTime: Bool { property.map { $0.expiry != .never } ?? false }
 }

@@ -10,10 +10,10 @@ internal import LatchkeyStore
 /// The pump has a position in the journal. A watcher that has got everything up to there is live:
 /// it stands in the ``WatchAudience``, and a round sends the bytes of a group to all of its
 /// watchers. Every other watcher has a place of its own and is served from the journal, one piece
-/// at a turn, until it arrives at the position. Live watchers come first: the others have the pump for
-/// slices of time, and ``WatchPace`` says when. A watcher whose stream is full waits for room; its
-/// place costs nothing. If the journal does not hold the place any more, its stream ends, and the
-/// client's next connection begins with a gap.
+/// at a turn, until it arrives at the position. Live watchers come first: the others have the pump
+/// for slices of time, and ``WatchPace`` says when. A watcher whose stream is full waits for room;
+/// its place costs nothing. If the journal does not hold the place any more, its stream ends, and
+/// the client's next connection begins with a gap.
 final class WatchPump {
     /// How many commits are read from the journal at once.
     static let commitCountMax = 256
