@@ -39,10 +39,6 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
-        let metrics = RequestMetrics(
-            registry,
-            sendsServerTiming: configuration.sendsServerTiming
-        )
         let journal = Journal(configuration.historyLimits)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
@@ -50,6 +46,7 @@ package final class RunningService: Sendable {
         let watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
+            places: configuration.watchPlaces(registry),
             counters: WatchCounters(registry)
         )
         var limited = configuration
@@ -64,10 +61,8 @@ package final class RunningService: Sendable {
                 evictor: evictor,
                 watches: watches,
                 recorder: recorder,
-                table: RouteTable(
-                    metrics: metrics,
-                    repetition: Repetition(configuration.idempotency, registry)
-                )
+                exports: configuration.exportPlaces(registry),
+                table: configuration.table(registry)
             )
         )
         profiles = ProfileWindows()
@@ -79,7 +74,7 @@ package final class RunningService: Sendable {
             registry: registry,
             version: configuration.version
         ).add(to: &table)
-        let router = table.router(hosts: AllowedHosts(configuration))
+        let router = configuration.router(table)
         let server = try HTTPServer(
             configuration.http.withProblemBodies,
             log: { log.write(.warning, $0) },
@@ -129,6 +124,7 @@ private struct StoreRouteMaker: StrategyVisitor {
     let evictor: Evictor
     let watches: WatchHub
     let recorder: TraceRecorder?
+    let exports: SharedPlaces
     let table: RouteTable
 
     typealias Output = (
@@ -208,8 +204,7 @@ private struct StoreRouteMaker: StrategyVisitor {
             canCompare: configuration.compare != nil,
             depthMax: depthMax
         ).add(to: &table)
-        ExportRoutes(store: serving, journal: journal, countMax: configuration.exportCountMax)
-            .add(to: &table)
+        ExportRoutes(store: serving, journal: journal, places: exports).add(to: &table)
         ImportRoutes(
             store: serving,
             depthMax: depthMax,
@@ -230,6 +225,40 @@ private struct StoreRouteMaker: StrategyVisitor {
             stores,
             ShadowSampler(interval: configuration.shadowInterval),
             nanoseconds: { latchkey_system_nanoseconds() }
+        )
+    }
+}
+
+extension ServiceConfiguration {
+    fileprivate func router(_ table: RouteTable) -> Router {
+        table.router(hosts: AllowedHosts(self), origins: AllowedOrigins(allowedOrigins))
+    }
+
+    fileprivate func table(_ registry: MetricRegistry) -> RouteTable {
+        RouteTable(
+            metrics: RequestMetrics(registry, sendsServerTiming: sendsServerTiming),
+            repetition: Repetition(idempotency, clientShare: http.clientShare, registry)
+        )
+    }
+
+    fileprivate func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+        places(of: watchLimits.watcherCountMax, "watches", registry)
+    }
+
+    fileprivate func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+        places(of: exportCountMax, "exports", registry)
+    }
+
+    /// Places for so many, of which each client gets its share.
+    private func places(
+        of countMax: Int,
+        _ resource: String,
+        _ registry: MetricRegistry
+    ) -> SharedPlaces {
+        SharedPlaces(
+            countMax: countMax,
+            clientCountMax: http.share(of: countMax),
+            refusals: ShareRefusals(registry, resource)
         )
     }
 }

@@ -10,6 +10,7 @@ internal import LatchkeyStrategies
 /// that the wait is for. The answer is always that of a look.
 struct LongPoll: Sendable {
     let request: ServiceRequest
+    let client: ClientKey
     let name: PropertyName
     let conditions: Conditions
     let after: Revision
@@ -30,7 +31,7 @@ struct LongPoll: Sendable {
             }
         } catch {
             if isWaiting {
-                hub.leave()
+                hub.leave(client)
             }
             request.fail(.backlogFull)
         }
@@ -44,13 +45,18 @@ struct LongPoll: Sendable {
     ) {
         if property.map({ $0.revision > after }) ?? (after > 0) || isLast {
             if isWaiting {
-                hub.leave()
+                hub.leave(client)
             }
             answer(property)
-        } else if isWaiting || hub.enter() {
+            return
+        }
+        do throws(RequestFailure) {
+            if !isWaiting {
+                try hub.enter(client)
+            }
             wait(since)
-        } else {
-            request.fail(.tooManyWatchers)
+        } catch {
+            request.fail(error)
         }
     }
 
