@@ -10,8 +10,8 @@
 //
 // Going on is an answer without an answer: `answer_state` becomes READ. If the connection is
 // suspended, libmicrohttpd may not call again before the client has sent something, so the thread
-// that goes on must set the phase. It claims the request for that moment (CLAIMED), as nobody else
-// may change the phase then; respond() in response.c does the same.
+// that goes on sets phase and state itself, under the lock under which it resumes; respond() in
+// response.c does the same.
 //
 // libmicrohttpd goes on with the next chunk in its buffer although the connection is suspended. The
 // bytes are left to it then. A connection whose body is complete, by its length, is suspended one
@@ -50,28 +50,10 @@ void *latchkey_http_body_context(const latchkey_http_request *request) {
     return c->reader != NULL ? c->reader->callbacks.context : NULL;
 }
 
-// Waits for the reader's word. Returns false if the connection was suspended for that.
-static bool await_word(connection *c) {
-    unsigned state = ANSWER_RUNNING;
-    if (c->server->options.thread_per_connection) {
-        // Release: the thread that goes on sees the request as the reader left it.
-        if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_DETACHED)) {
-            latchkey_http_response_park(c, ANSWER_DETACHED);
-        }
-        return true;
-    }
-    // Suspend first: a thread that sees SUSPENDED may resume at once.
-    MHD_suspend_connection(c->mhd);
-    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED)) {
-        return false;
-    }
-    MHD_resume_connection(c->mhd);
-    return true;
-}
-
-// Goes back to receiving behind a piece, unless the request was taken away.
+// Goes back to receiving behind a piece, unless the request was taken away, or that was done by who
+// resumed it.
 static void take_word(connection *c, unsigned state) {
-    if (state == ANSWER_ABANDONED) {
+    if (state == ANSWER_ABANDONED || state == ANSWER_IDLE) {
         return;
     }
     if (state == ANSWER_ANSWERED) {
@@ -100,7 +82,7 @@ static void call_reader(connection *c, const char *bytes, size_t count) {
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (taken == LATCHKEY_HTTP_TAKEN_AND_WAIT && state == ANSWER_RUNNING) {
         bool is_last = !c->is_chunked && c->body_received == c->body_declared;
-        if (is_last || !await_word(c)) {
+        if (is_last || latchkey_http_response_await(c)) {
             return;
         }
         state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
@@ -110,7 +92,7 @@ static void call_reader(connection *c, const char *bytes, size_t count) {
 
 void latchkey_http_body_give(connection *c, const char *bytes, size_t *count) {
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-    if (state == ANSWER_SUSPENDED || state == ANSWER_CLAIMED) {
+    if (state == ANSWER_SUSPENDED) {
         return;
     }
     c->body_received += *count;
@@ -130,7 +112,7 @@ bool latchkey_http_body_is_taken(connection *c) {
             c->reader->has_had_round = true;
             return false;
         }
-        if (!await_word(c)) {
+        if (latchkey_http_response_await(c)) {
             return false;
         }
         state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
@@ -138,7 +120,7 @@ bool latchkey_http_body_is_taken(connection *c) {
     if (state == ANSWER_READ || state == ANSWER_ANSWERED) {
         take_word(c, state);
     }
-    return state != ANSWER_SUSPENDED && state != ANSWER_CLAIMED && state != ANSWER_ABANDONED;
+    return state != ANSWER_SUSPENDED && state != ANSWER_ABANDONED;
 }
 
 void latchkey_http_body_lose(connection *c, latchkey_http_body_reason reason) {
@@ -169,44 +151,33 @@ void latchkey_http_body_leave(connection *c) {
     free(reader);
 }
 
+// Lets a client go on whose request was not RUNNING any more. Returns the state that it was in.
+static unsigned go_on_late(connection *c) {
+    pthread_mutex_lock(&c->suspension.lock);
+    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+    if (state == ANSWER_SUSPENDED) {
+        latchkey_http_connection_enter(c, PHASE_RECEIVING);
+        atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_release);
+        latchkey_http_resume(&c->suspension, c);
+    }
+    pthread_mutex_unlock(&c->suspension.lock);
+    return state;
+}
+
 void latchkey_http_body_go_on(latchkey_http_request *request) {
     connection *c = (connection *)(void *)request;
-    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     // The object may be gone as soon as its thread can go on.
-    latchkey_http_server *server = c->server;
-    struct MHD_Connection *mhd = c->mhd;
-    bool is_done = false;
-    // latchkey_http_stop() keeps server and daemon while this counts.
-    atomic_fetch_add(&server->responding, 1);
-    while (!is_done) {
-        switch (state) {
-        case ANSWER_RUNNING:
-        case ANSWER_DETACHED:
-            is_done = atomic_compare_exchange_weak(&c->answer_state, &state, ANSWER_READ);
-            if (is_done && state == ANSWER_DETACHED) {
-                latchkey_http_response_wake(c);
-            }
-            break;
-        case ANSWER_SUSPENDED:
-            is_done = atomic_compare_exchange_weak(&c->answer_state, &state, ANSWER_CLAIMED);
-            if (is_done) {
-                latchkey_http_connection_enter(c, PHASE_RECEIVING);
-                atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_release);
-                MHD_resume_connection(mhd);
-            }
-            break;
-        case ANSWER_ABANDONED:
-            is_done = true;
-            break;
-        default:
-            fputs("latchkey: a body went on that did not wait\n", stderr);
-            abort();
-        }
+    unsigned state = ANSWER_RUNNING;
+    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_READ)) {
+        return;
     }
-    atomic_fetch_sub(&server->responding, 1);
+    state = go_on_late(c);
     if (state == ANSWER_ABANDONED) {
         latchkey_http_body_lose(c, reason_of(c));
         latchkey_http_connection_release(c);
+    } else if (state != ANSWER_SUSPENDED) {
+        fputs("latchkey: a body went on that did not wait\n", stderr);
+        abort();
     }
 }
 

@@ -119,6 +119,7 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     c->field_capacity = FIELDS_INLINE;
     c->head = c->head_inline;
     c->head_capacity = HEAD_INLINE_BYTES;
+    latchkey_http_suspension_create(&c->suspension);
     atomic_init(&c->reference_count, 1);
     atomic_fetch_add_explicit(&server->reference_count, 1, memory_order_relaxed);
     return c;
@@ -132,6 +133,9 @@ void latchkey_http_connection_release(connection *c) {
     if (c->reader != NULL) {
         latchkey_http_body_leave(c);
     }
+    if (c->gone.release != NULL) {
+        latchkey_http_gone_release(c);
+    }
     if (c->fields != c->fields_inline) {
         free(c->fields);
     }
@@ -140,6 +144,7 @@ void latchkey_http_connection_release(connection *c) {
     }
     free(c->body);
     MHD_destroy_response(c->short_answer.response);
+    latchkey_http_suspension_destroy(&c->suspension);
     latchkey_http_server_release(c->server);
     free(c);
 }
@@ -266,7 +271,7 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
             break;
         case PHASE_HANDLING:
             result.handling++;
-            result.suspended += state == ANSWER_DETACHED || state == ANSWER_SUSPENDED;
+            result.suspended += state == ANSWER_SUSPENDED;
             break;
         case PHASE_ANSWERING:
             result.answering++;

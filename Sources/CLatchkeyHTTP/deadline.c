@@ -201,16 +201,12 @@ static bool has_left(connection *c) {
 static void watch_handling(connection *c, uint64_t elapsed) {
     uint32_t own = atomic_load_explicit(&c->answer_milliseconds, memory_order_relaxed);
     uint32_t bound = own == UINT32_MAX ? 0 : own > 0 ? own : c->server->options.answer_milliseconds;
-    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-    if (state != ANSWER_DETACHED && state != ANSWER_SUSPENDED) {
+    if (atomic_load_explicit(&c->answer_state, memory_order_acquire) != ANSWER_SUSPENDED) {
         return;
     }
     bool is_late = bound > 0 && elapsed >= bound;
-    if ((is_late || (own > 0 && has_left(c))) && latchkey_http_response_abandon(c, state)) {
-        latchkey_http_response_go_on(c, state);
-        if (is_late) {
-            count_timeout(c);
-        }
+    if ((is_late || (own > 0 && has_left(c))) && latchkey_http_response_take_away(c) && is_late) {
+        count_timeout(c);
     }
 }
 
@@ -303,6 +299,7 @@ void *latchkey_http_deadline_watch(void *context) {
             next = now + server->tick_milliseconds;
         }
         pthread_mutex_unlock(&server->lock);
+        latchkey_http_gone_tell_all(server);
         poll(&set, 1, (int)(next - now));
         pthread_mutex_lock(&server->lock);
     }

@@ -90,24 +90,22 @@ static bool is_answering(latchkey_http_server *server) {
     return now.answering + now.streaming > 0;
 }
 
-// Takes suspended and parked requests away from their handlers. Returns how many, and whether some
-// requests are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us
-// with its own lock held. The phase is read after `stopping` was set (internal.h).
+// Takes suspended requests away from their handlers. Returns how many, and whether some requests
+// are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us with its
+// own lock held. The phase is read after `stopping` was set (internal.h), and after the lock of
+// each connection's suspension was taken: nobody is about to resume one of those whose phase it
+// reads.
 static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     uint32_t count = 0;
     *is_handling = false;
     pthread_mutex_lock(&server->lock);
     for (connection *c = server->all.next; c != NULL; c = c->all.next) {
-        unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-        bool detached = state == ANSWER_DETACHED || state == ANSWER_SUSPENDED;
-        if (detached && latchkey_http_response_abandon(c, state)) {
-            count++;
-            latchkey_http_response_go_on(c, state);
-        }
+        count += latchkey_http_response_take_away(c);
         count += latchkey_http_body_cut(c);
         *is_handling |= latchkey_http_connection_phase(c) == PHASE_HANDLING;
     }
     pthread_mutex_unlock(&server->lock);
+    latchkey_http_gone_tell_all(server);
     return count;
 }
 
@@ -136,7 +134,7 @@ latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t 
     atomic_store(&server->stopping, true);
     latchkey_http_stream_end_all(server);
     bool is_handling = true;
-    while (is_handling || atomic_load(&server->responding) > 0) {
+    while (is_handling) {
         cut_off.requests += abandon_all(server, &is_handling);
         pause_shortly();
     }

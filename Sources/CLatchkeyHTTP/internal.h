@@ -38,21 +38,34 @@
 // `stopping`, latchkey_http_stop() sets `stopping` and then looks at the phases. All four are
 // sequentially consistent.
 //
-// `answer_state` says who has the request:
+// `answer_state` says who has the request. It becomes SUSPENDED, and leaves it, only under the lock
+// of `suspension`, together with the call that suspends or resumes (suspend.c); all else is done by
+// compare-and-exchange without a lock:
 //
 //   state      | meaning                                | next
 //   -----------+----------------------------------------+--------------------------------------
 //   IDLE       | no request is with a handler           | RUNNING (server's thread)
-//   RUNNING    | the handler runs, or the server's      | ANSWERED (who answers),
-//              | thread will come back by itself        | DETACHED or SUSPENDED (its thread)
-//   DETACHED   | a connection's thread is parked on it, | ANSWERED (who answers, and wakes),
-//   SUSPENDED  | or libmicrohttpd has suspended it      | ABANDONED (stop, watchdog)
+//   RUNNING    | the handler or the reader of the body  | ANSWERED (who answers),
+//              | runs, or the server's thread will      | READ (who lets the client go on),
+//              | come back by itself                    | SUSPENDED (server's thread, lock),
+//              |                                        | ABANDONED (server's thread: closed)
+//   SUSPENDED  | libmicrohttpd has suspended the        | ANSWERED (who answers, lock),
+//              | connection, or its thread waits        | IDLE (who lets the client go on, lock;
+//              |                                        | sets the phase RECEIVING as well),
+//              |                                        | ABANDONED (stop, watchdog, lock)
 //   ANSWERED   | `answer` is there                      | IDLE (server's thread)
 //   READ       | the reader of the body wants more      | IDLE (server's thread)
-//   CLAIMED    | a suspended reader of the body is told | IDLE or ANSWERED (who has claimed it)
-//              | to go on, or answers                   |
 //   ABANDONED  | the connection went on without it;     | none: the answer that comes is
 //              | who answers holds a reference          | thrown away, and the reference
+//
+// A stream has a `suspension` of its own:
+//
+//   its content reader | under the lock it finds          | then
+//   -------------------+----------------------------------+---------------------------------------
+//   reads              | bytes, or the end                | they are given to libmicrohttpd
+//                      | nothing                          | suspended, until a write, the end or a
+//                      |                                  | cut, under the same lock
+//   is over            | `finish` (stream.c) has run      | nothing is resumed any more
 //
 // `reference_count`: one for libmicrohttpd, one for the handler of an abandoned request. Each
 // connection holds a reference to the server, which is why the server outlives them.
@@ -67,7 +80,9 @@
 
 #include "CLatchkeyHTTP.h"
 #include "clock.h"
+#include "lines.h"
 #include "short.h"
+#include "suspend.h"
 
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
@@ -86,11 +101,9 @@ enum { PHASE_BITS = 3, PHASE_MASK = 0x7 };
 enum answer_state {
     ANSWER_IDLE,
     ANSWER_RUNNING,
-    ANSWER_DETACHED,
     ANSWER_SUSPENDED,
     ANSWER_ANSWERED,
     ANSWER_READ,
-    ANSWER_CLAIMED,
     ANSWER_ABANDONED,
 };
 
@@ -115,7 +128,8 @@ enum {
 enum {
     POOL_FIELD_BYTES = 64,  // its note of a header line or cookie
     POOL_HALF_BYTES_MIN = LATCHKEY_HTTP_FIELDS_MAX * POOL_FIELD_BYTES +
-                          LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + 1792,  // some for cookies
+                          LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + LINES_BYTES +
+                          1792,  // some for cookies
     POOL_HALF_BYTES_OVER_HEAD = 1024,
 };
 
@@ -181,9 +195,12 @@ struct connection {
     uint32_t answer_status;
     bool answer_close;
     latchkey_http_stream *stream;  // the body of the answer, or NULL (set and cleared under lock)
+    latchkey_http_gone gone;       // `release` is NULL without an owner that wants to know (gone.c)
+    bool is_gone_told;
     // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
     _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
+    suspension suspension;  // of the request
     atomic_uint reference_count;
 
     atomic_uint phase;
@@ -191,7 +208,8 @@ struct connection {
     // (lock) from here on.
     links all;
     links refusals;
-    bool is_counted;                 // among the connections of its address
+    bool is_counted;  // among the connections of its address
+    connection *next_gone;
     uint32_t watched_phase;          // what the watchdog saw at
     uint64_t watched_milliseconds;   // this time
     uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
@@ -225,8 +243,7 @@ struct latchkey_http_server {
     atomic_bool draining;
     atomic_bool stopping;
     atomic_uint reference_count;
-    atomic_uint responding;  // threads inside MHD_resume_connection()
-    atomic_uint admitting;   // connections admitted for which there is no object yet
+    atomic_uint admitting;  // connections admitted for which there is no object yet
     atomic_ullong accepted_total;
     atomic_ullong refused_total;
     atomic_ullong refused_share_total;  // those among them that are over the bound per address
@@ -244,6 +261,7 @@ struct latchkey_http_server {
     bool streams_end;  // each stream that begins from now on ends behind what is buffered
     links all;         // the first and the last connection
     links refusals;    // the oldest and the newest of those that are refused
+    connection *gone;  // those of requests that were taken away, whose owners are to be told
     uint32_t connection_count;
     uint32_t refusal_count;
     address_counter **addresses;  // chains by hash, or NULL without a bound per address
@@ -362,15 +380,32 @@ enum MHD_Result latchkey_http_response_give(connection *c);
 // Goes on with a request whose handler has returned without an answer.
 enum MHD_Result latchkey_http_response_continue(connection *c);
 
-// Parks this thread as long as `answer_state` is this, and wakes a thread that is parked on it.
-void latchkey_http_response_park(connection *c, unsigned state);
-void latchkey_http_response_wake(connection *c);
+// Suspends a request that is RUNNING, unless there is word of it already. Returns true if its
+// thread must go back to libmicrohttpd. The server's thread.
+bool latchkey_http_response_await(connection *c);
 
-// Takes the request away from its handler. Returns false if it was answered already.
-bool latchkey_http_response_abandon(connection *c, unsigned expected);
+// Takes a request that is RUNNING away from its handler: its connection has gone. Returns false if
+// it was answered already. The server's thread.
+bool latchkey_http_response_abandon(connection *c);
 
-// Lets the server's thread go on with a request that was in this state and is not any more.
-void latchkey_http_response_go_on(connection *c, unsigned state);
+// Takes a request that is SUSPENDED away from its handler, and lets its thread go on. Returns false
+// if it is not suspended. latchkey_http_gone_tell_all() must be called behind it. (lock)
+bool latchkey_http_response_take_away(connection *c);
+
+// gone.c
+
+// Notes that the request of this connection was taken away; latchkey_http_gone_tell_all() must be
+// called once the lock is released. (lock, and that of the suspension)
+void latchkey_http_gone_note(connection *c);
+
+// Tells the owners of all requests that were noted.
+void latchkey_http_gone_tell_all(latchkey_http_server *server);
+
+// Tells the owner of a request that was taken away, once. The caller holds the connection.
+void latchkey_http_gone_tell(connection *c);
+
+// Gives up the callbacks of a request that is over.
+void latchkey_http_gone_release(connection *c);
 
 // deadline.c
 

@@ -26,13 +26,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #include "internal.h"
 
 enum {
-    // The head of a raw answer is well below 256 bytes.
-    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + 256,
+    // The rest of the head of a raw answer is well below 256 bytes.
+    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + LINES_BYTES + 256,
     // How long the end of an encrypted connection must last before the connection is ended.
     DOUBT_MILLISECONDS = 1000,
     // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
@@ -46,17 +45,12 @@ static bool is_encrypted(const connection *c) {
 
 // Sends a whole answer. A client that has left no room for so little in its window gets none.
 static void send_answer(connection *c, const char *status, const char *problem) {
-    char date[40];
-    time_t now = time(NULL);
-    struct tm utc;
-    gmtime_r(&now, &utc);
-    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &utc);
     char text[RAW_BYTES_MAX];
     int count = snprintf(text, sizeof(text),
                          "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\n"
                          "Content-Type: application/problem+json\r\n"
                          "Content-Length: %zu\r\n\r\n%s",
-                         status, date, strlen(problem), problem);
+                         status, latchkey_http_lines()->text, strlen(problem), problem);
     if (count > 0 && (size_t)count < sizeof(text)) {
         send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
     }

@@ -220,8 +220,11 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     // the request then, and this object stays for it; it is not used for another request, because
     // the connection is closed.
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-    if (UNLIKELY(state == ANSWER_ABANDONED) ||
-        (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c, state))) {
+    if (UNLIKELY(state == ANSWER_ABANDONED)) {
+        return;
+    }
+    if (UNLIKELY(state == ANSWER_RUNNING) && latchkey_http_response_abandon(c)) {
+        latchkey_http_gone_tell(c);
         return;
     }
     if (UNLIKELY(c->stream != NULL)) {
@@ -234,6 +237,9 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         // The answer came, but libmicrohttpd did not come back for it.
         latchkey_http_short_drop(c, c->answer);
         c->answer = NULL;
+    }
+    if (UNLIKELY(c->gone.release != NULL)) {
+        latchkey_http_gone_release(c);
     }
     atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_relaxed);
     if (c->body_capacity > LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX) {

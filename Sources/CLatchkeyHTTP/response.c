@@ -3,7 +3,7 @@
 // Design
 //
 // The handler is called on the thread that serves the connection. If the answer is not there when
-// it returns, a thread per connection parks on `answer_state` until it is. An event-loop thread
+// it returns, a thread per connection waits until it is (suspend.c). An event-loop thread
 // returns to libmicrohttpd, which comes back in its next round; if the answer is still not there,
 // the connection is suspended, and the answer resumes it. That round in between does two things:
 //
@@ -18,12 +18,9 @@
 // Only the server's thread gives answers to libmicrohttpd. The answering thread sets `answer` and
 // then exchanges `answer_state` (release); the server's thread loads it (acquire) and takes it.
 
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "internal.h"
 
@@ -67,6 +64,11 @@ static enum MHD_Result queue(connection *c, struct MHD_Response *response, uint3
                  atomic_load_explicit(&server->draining, memory_order_relaxed))) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
+    if (LIKELY(response == c->short_answer.response)) {
+        latchkey_http_short_add_common(c);
+    } else {
+        latchkey_http_lines_add(response, latchkey_http_lines());
+    }
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
     return MHD_queue_response(c->mhd, status, response);
 }
@@ -86,8 +88,8 @@ static enum MHD_Result queue_answer(connection *c) {
         }
     }
     enum MHD_Result result = queue(c, response, status, c->answer_close);
-    if (UNLIKELY(c->stream != NULL) && result == MHD_YES) {
-        latchkey_http_stream_begin(c);
+    if (UNLIKELY(c->stream != NULL)) {
+        result == MHD_YES ? latchkey_http_stream_begin(c) : latchkey_http_stream_leave(c);
     }
     latchkey_http_short_drop(c, response);
     return result;
@@ -162,38 +164,26 @@ enum MHD_Result latchkey_http_response_give(connection *c) {
                                                              : latchkey_http_log_not(MHD_NO);
 }
 
-void latchkey_http_response_park(connection *c, unsigned state) {
-    while (atomic_load_explicit(&c->answer_state, memory_order_acquire) == state) {
-        syscall(SYS_futex, &c->answer_state, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, state, NULL, NULL, 0);
+bool latchkey_http_response_await(connection *c) {
+    unsigned state = ANSWER_RUNNING;
+    bool is_suspended = false;
+    pthread_mutex_lock(&c->suspension.lock);
+    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED)) {
+        is_suspended = latchkey_http_suspend(&c->suspension, c);
     }
+    pthread_mutex_unlock(&c->suspension.lock);
+    return is_suspended;
 }
 
 enum MHD_Result latchkey_http_response_continue(connection *c) {
-    unsigned state = ANSWER_RUNNING;
-    if (c->server->options.thread_per_connection) {
-        // Release: the answering thread sees the request as the handler left it.
-        if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_DETACHED)) {
-            latchkey_http_response_park(c, ANSWER_DETACHED);
-        }
-        state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-    } else {
-        state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
-        if (state == ANSWER_RUNNING) {
-            // Suspend first: a thread that sees SUSPENDED may resume at once.
-            MHD_suspend_connection(c->mhd);
-            if (!atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED)) {
-                MHD_resume_connection(c->mhd);
-            }
+    unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
+    if (state == ANSWER_RUNNING) {
+        if (latchkey_http_response_await(c)) {
             return MHD_YES;
         }
+        state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     }
     return state == ANSWER_ABANDONED ? queue_abandoned(c) : queue_answer(c);
-}
-
-// Wakes a parked thread. The address may belong to another wait by now, which then gets a spurious
-// wake-up.
-void latchkey_http_response_wake(connection *c) {
-    syscall(SYS_futex, &c->answer_state, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
 // Takes the answer to an abandoned request.
@@ -207,14 +197,34 @@ static void discard(connection *c, latchkey_http_response *response, latchkey_ht
     latchkey_http_connection_release(c);
 }
 
-// Claims a suspended request whose body may not be complete: libmicrohttpd may not come back before
-// more of it has come, so its phase must be set here (body.c). Returns the state.
-static unsigned claim(connection *c, unsigned state) {
-    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_CLAIMED)) {
-        latchkey_http_connection_enter(c, PHASE_RECEIVING);
-        return ANSWER_CLAIMED;
+// Answers a request that was not RUNNING any more when its answer came, or whose body has a reader.
+// Returns false if it was taken away.
+static bool respond_late(connection *c) {
+    unsigned state = ANSWER_RUNNING;
+    pthread_mutex_lock(&c->suspension.lock);
+    if (c->reader != NULL) {
+        // Under the lock: a request that is taken away before that is refused (body.c).
+        atomic_store(&c->reader->is_over, true);
     }
-    return state;
+    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_ANSWERED)) {
+        // Its thread comes back by itself.
+    } else if (state == ANSWER_SUSPENDED) {
+        if (c->stage == STAGE_BODY) {
+            // libmicrohttpd may not come back before more of the body has come (body.c).
+            latchkey_http_connection_enter(c, PHASE_RECEIVING);
+        }
+        atomic_store_explicit(&c->answer_state, ANSWER_ANSWERED, memory_order_release);
+        latchkey_http_resume(&c->suspension, c);
+    } else {
+        c->answer = NULL;
+        c->stream = NULL;
+    }
+    pthread_mutex_unlock(&c->suspension.lock);
+    if (UNLIKELY(state == ANSWER_IDLE || state == ANSWER_ANSWERED || state == ANSWER_READ)) {
+        fputs("latchkey: a request was answered twice\n", stderr);
+        abort();
+    }
+    return state != ANSWER_ABANDONED;
 }
 
 static void respond(latchkey_http_request *request, uint32_t status,
@@ -229,41 +239,19 @@ static void respond(latchkey_http_request *request, uint32_t status,
         fputs("latchkey: a request was answered twice\n", stderr);
         abort();
     }
-    // The object may be gone as soon as it is answered.
-    latchkey_http_server *server = c->server;
-    struct MHD_Connection *mhd = c->mhd;
-    bool resumes = false;
     c->answer = mhd_response(response);
     c->answer_status = status;
     c->answer_close = close;
     if (UNLIKELY(stream != NULL)) {
         c->stream = stream;
     }
-    if (UNLIKELY(c->reader != NULL)) {
-        atomic_store(&c->reader->is_over, true);
+    // The object may be gone as soon as it is answered.
+    state = ANSWER_RUNNING;
+    if (LIKELY(c->reader == NULL) &&
+        LIKELY(atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_ANSWERED))) {
+        return;
     }
-    do {
-        if (UNLIKELY(state == ANSWER_SUSPENDED) && !resumes) {
-            // latchkey_http_stop() keeps server and daemon while this counts.
-            resumes = true;
-            atomic_fetch_add(&server->responding, 1);
-        }
-        if (UNLIKELY(state == ANSWER_SUSPENDED && c->reader != NULL)) {
-            state = claim(c, state);
-        }
-        if (UNLIKELY(state == ANSWER_ABANDONED)) {
-            break;
-        }
-    } while (!atomic_compare_exchange_weak(&c->answer_state, &state, ANSWER_ANSWERED));
-    if (state == ANSWER_SUSPENDED || state == ANSWER_CLAIMED) {
-        MHD_resume_connection(mhd);
-    } else if (state == ANSWER_DETACHED) {
-        latchkey_http_response_wake(c);
-    }
-    if (resumes) {
-        atomic_fetch_sub(&server->responding, 1);
-    }
-    if (UNLIKELY(state == ANSWER_ABANDONED)) {
+    if (!respond_late(c)) {
         discard(c, response, stream);
     }
 }
@@ -308,21 +296,28 @@ void latchkey_http_request_wait(latchkey_http_request *request, uint32_t millise
     atomic_store_explicit(&c->answer_milliseconds, bound, memory_order_relaxed);
 }
 
-bool latchkey_http_response_abandon(connection *c, unsigned expected) {
+bool latchkey_http_response_abandon(connection *c) {
+    unsigned state = ANSWER_RUNNING;
     atomic_fetch_add_explicit(&c->reference_count, 1, memory_order_relaxed);
-    if (!atomic_compare_exchange_strong(&c->answer_state, &expected, ANSWER_ABANDONED)) {
+    if (!atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_ABANDONED)) {
         atomic_fetch_sub_explicit(&c->reference_count, 1, memory_order_relaxed);
         return false;
     }
     return true;
 }
 
-void latchkey_http_response_go_on(connection *c, unsigned state) {
-    // Before the last piece of a body libmicrohttpd takes no answer.
-    latchkey_http_body_cut(c);
-    if (state == ANSWER_SUSPENDED) {
-        MHD_resume_connection(c->mhd);
-    } else {
-        latchkey_http_response_wake(c);
+bool latchkey_http_response_take_away(connection *c) {
+    pthread_mutex_lock(&c->suspension.lock);
+    bool takes = atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_SUSPENDED;
+    if (takes) {
+        // For who answers.
+        atomic_fetch_add_explicit(&c->reference_count, 1, memory_order_relaxed);
+        atomic_store(&c->answer_state, ANSWER_ABANDONED);
+        // Before the last piece of a body libmicrohttpd takes no answer.
+        latchkey_http_body_cut(c);
+        latchkey_http_gone_note(c);
+        latchkey_http_resume(&c->suspension, c);
     }
+    pthread_mutex_unlock(&c->suspension.lock);
+    return takes;
 }

@@ -80,7 +80,7 @@ bool latchkey_http_room_is_left(connection *c) {
     size_t cookies = (size_t)MHD_get_connection_values_n(c->mhd, MHD_COOKIE_KIND, NULL, NULL);
     size_t first = latchkey_http_find(&c->request, "cookie", strlen("cookie"), 0);
     size_t notes = (lines + cookies) * POOL_FIELD_BYTES + c->fields[first].value.count +
-                   POOL_FIELD_BYTES + LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX;
+                   POOL_FIELD_BYTES + LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + LINES_BYTES;
     if (notes <= pool_half(options)) {
         return true;
     }

@@ -32,6 +32,7 @@ bool latchkey_http_short_begin(latchkey_http_request *request, const void *body,
         s->body_count = count;
         s->line_count = 0;
         s->is_reusable = true;
+        s->common = NULL;
     }
     if (count > 0) {
         memcpy(c->short_body, body, count);
@@ -97,6 +98,17 @@ void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status
     short_answer *s = &((connection *)(void *)request)->short_answer;
     remove_rest(s);
     latchkey_http_respond(request, status, (latchkey_http_response *)s->response, close);
+}
+
+void latchkey_http_short_add_common(connection *c) {
+    short_answer *s = &c->short_answer;
+    const lines *now = latchkey_http_lines();
+    if (UNLIKELY(s->common == NULL)) {
+        s->common = latchkey_http_lines_add(s->response, now);
+    } else if (UNLIKELY(s->common_second != now->second)) {
+        memcpy(s->common, now->text, LINES_BYTES);
+    }
+    s->common_second = now->second;
 }
 
 void latchkey_http_short_drop(connection *c, struct MHD_Response *response) {

@@ -6,6 +6,7 @@
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 enum {
     SHORT_LINES_MAX = 6,
@@ -26,10 +27,16 @@ typedef struct short_answer {
     size_t line_count;
     size_t next;       // the line that is added next
     bool is_reusable;  // all of its lines are in `lines`
+    char *common;      // the lines that every answer has, in the object (lines.c); NULL: not yet
+    time_t common_second;
     short_line lines[SHORT_LINES_MAX];
 } short_answer;
 
 struct connection;
+
+// Gives the answer of this connection the lines that every answer has. Without memory it gets
+// libmicrohttpd's Date alone.
+void latchkey_http_short_add_common(struct connection *c);
 
 // Gives up an answer of this connection: destroys the response object, unless the connection keeps
 // it.

@@ -3,15 +3,13 @@
 // Design
 //
 // A stream is a bounded buffer between producers and the content reader that libmicrohttpd calls
-// on the thread that serves the connection. `lock` guards the fields of a stream; the server's lock
-// guards those marked (server) in stream.h. Locks are taken in this order: the server's, the
+// on the thread that serves the connection. Its lock guards the fields of a stream; the server's
+// lock guards those marked (server) in stream.h. Locks are taken in this order: the server's, the
 // stream's, libmicrohttpd's. No callback runs under a lock of ours.
 //
-// When the buffer is empty, the reader suspends the connection (event loops) or waits on `moves` (a
-// thread per connection). Otherwise libmicrohttpd would call it again and again. The suspension and
-// `is_suspended` change together under `lock`, and a write resumes under it, too. So there is
-// exactly one resumption for each suspension, and the connection cannot go away before
-// MHD_resume_connection() has returned: to go away, it needs the reader, which needs `lock`.
+// When the buffer is empty, the reader suspends the connection, or waits (suspend.c). Otherwise
+// libmicrohttpd would call it again and again. It finds the buffer empty, and suspends, under the
+// stream's lock, which is that of `suspension`; a write fills the buffer and resumes under it, too.
 //
 // libmicrohttpd does not look at a suspended connection. Every socket with a stream is therefore in
 // an epoll set of the watchdog's for EPOLLRDHUP, edge-triggered: it costs nothing while nothing
@@ -46,8 +44,7 @@ enum {
 static void release_reference(latchkey_http_stream *s) {
     // Acquire and release: the thread that frees the object has seen all accesses of the others.
     if (atomic_fetch_sub_explicit(&s->reference_count, 1, memory_order_acq_rel) == 1) {
-        pthread_cond_destroy(&s->moves);
-        pthread_mutex_destroy(&s->lock);
+        latchkey_http_suspension_destroy(&s->suspension);
         free(s->bytes);
         free(s);
     }
@@ -64,12 +61,7 @@ void latchkey_http_stream_release_caller(latchkey_http_stream *s) {
 
 // Lets the reader be called again. (lock)
 static void wake(latchkey_http_stream *s) {
-    if (s->is_suspended) {
-        s->is_suspended = false;
-        MHD_resume_connection(s->connection->mhd);
-    } else {
-        pthread_cond_signal(&s->moves);
-    }
+    latchkey_http_resume(&s->suspension, s->connection);
 }
 
 static void drop_bytes(latchkey_http_stream *s) {
@@ -119,22 +111,20 @@ static ssize_t read_piece(void *context, uint64_t position, char *to, size_t roo
     latchkey_http_stream *s = context;
     bool calls_has_room = false;
     ssize_t result = 0;
-    pthread_mutex_lock(&s->lock);
-    while (s->count == 0 && !s->has_ended && !s->is_over && s->is_threaded) {
-        pthread_cond_wait(&s->moves, &s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
+    bool is_suspended = false;
+    while (s->count == 0 && !s->has_ended && !s->is_over && !is_suspended) {
+        is_suspended = latchkey_http_suspend(&s->suspension, s->connection);
     }
     if (s->count > 0) {
         result = (ssize_t)take(s, to, room);
         calls_has_room = s->refused_count > 0 && !s->has_ended && has_room(s);
         s->refused_count = calls_has_room ? 0 : s->refused_count;
-    } else if (s->has_ended || s->is_over) {
+    } else if (!is_suspended) {
         s->is_over = true;
         result = MHD_CONTENT_READER_END_OF_STREAM;
-    } else {
-        MHD_suspend_connection(s->connection->mhd);
-        s->is_suspended = true;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     if (calls_has_room && s->options.has_room != NULL) {
         s->options.has_room(s->options.context);
     }
@@ -144,11 +134,16 @@ static ssize_t read_piece(void *context, uint64_t position, char *to, size_t roo
 // libmicrohttpd has freed the answer: it will not read any more.
 static void finish(void *context) {
     latchkey_http_stream *s = context;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     s->is_over = true;
     drop_bytes(s);
     latchkey_http_stream_reason reason = s->reason;
-    pthread_mutex_unlock(&s->lock);
+    connection *c = s->connection;
+    pthread_mutex_unlock(&s->suspension.lock);
+    if (c != NULL) {
+        // The connection must not look at it again, in whatever order libmicrohttpd calls back.
+        latchkey_http_stream_leave(c);
+    }
     if (s->options.gone != NULL) {
         s->options.gone(s->options.context, reason);
     }
@@ -169,8 +164,7 @@ latchkey_http_stream *latchkey_http_stream_create(const latchkey_http_stream_opt
     }
     s->options = *options;
     s->reason = LATCHKEY_HTTP_STREAM_CLIENT;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->moves, NULL);
+    latchkey_http_suspension_create(&s->suspension);
     atomic_init(&s->caller_count, 1);
     atomic_init(&s->reference_count, 2);
     *response = (latchkey_http_response *)made;
@@ -203,7 +197,7 @@ latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *s, const vo
                                                size_t count) {
     size_t bound = s->options.buffer_bytes_max;
     latchkey_http_write result = LATCHKEY_HTTP_WRITE_ACCEPTED;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     if (s->has_ended || s->is_over) {
         result = LATCHKEY_HTTP_WRITE_GONE;
     } else if (s->count > 0 && (s->count > bound || count > bound - s->count)) {
@@ -217,18 +211,18 @@ latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *s, const vo
     } else if (count > 0) {
         wake(s);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     return result;
 }
 
 void latchkey_http_stream_end_for(latchkey_http_stream *s, latchkey_http_stream_reason reason) {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     if (!s->has_ended && !s->is_over) {
         s->has_ended = true;
         s->reason = reason;
         wake(s);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
 }
 
 void latchkey_http_stream_end(latchkey_http_stream *s) {
@@ -256,11 +250,11 @@ void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) 
     if (!has_body) {
         // libmicrohttpd 0.9.75 would send the final chunk behind the head.
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-        pthread_mutex_lock(&s->lock);
+        pthread_mutex_lock(&s->suspension.lock);
         s->is_over = true;
         s->reason = LATCHKEY_HTTP_STREAM_ENDED;
         drop_bytes(s);
-        pthread_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->suspension.lock);
     } else if (c->is_http_1_0 && !c->server->options.thread_per_connection) {
         MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)NEVER_SECONDS);
     }
@@ -282,14 +276,13 @@ void latchkey_http_stream_begin(connection *c) {
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = c};
     bool is_probed = probe_client(c);
     pthread_mutex_lock(&server->lock);
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     s->connection = c;
-    s->is_threaded = server->options.thread_per_connection;
     if (s->is_over && s->reason == LATCHKEY_HTTP_STREAM_CLIENT) {
         // There was no memory for a piece that was written before.
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     s->settled_bytes = UINT64_MAX;
     latchkey_http_connection_enter(c, PHASE_STREAMING);
     s->is_watched = epoll_ctl(server->watch_set, EPOLL_CTL_ADD, c->socket, &event) == 0;
@@ -301,9 +294,9 @@ void latchkey_http_stream_begin(connection *c) {
         // One that begins once the server is stopping is not seen by latchkey_http_stop() any more.
         ends = false;
         if (atomic_load(&server->stopping)) {
-            pthread_mutex_lock(&s->lock);
+            pthread_mutex_lock(&s->suspension.lock);
             latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_STOPPED);
-            pthread_mutex_unlock(&s->lock);
+            pthread_mutex_unlock(&s->suspension.lock);
         }
     }
     pthread_mutex_unlock(&server->lock);
@@ -328,10 +321,10 @@ void latchkey_http_stream_leave(connection *c) {
         epoll_ctl(server->watch_set, EPOLL_CTL_DEL, c->socket, NULL);
     }
     pthread_mutex_unlock(&server->lock);
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     s->is_over = true;
     s->connection = NULL;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     release_reference(s);
 }
 
@@ -340,11 +333,11 @@ void latchkey_http_stream_hold(latchkey_http_stream *s) {
 }
 
 void latchkey_http_stream_abandon(connection *c, latchkey_http_stream *s) {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     s->is_over = true;
     s->reason = atomic_load(&c->server->stopping) ? LATCHKEY_HTTP_STREAM_STOPPED
                                                   : LATCHKEY_HTTP_STREAM_DEADLINE;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     release_reference(s);
 }
 
@@ -353,10 +346,10 @@ void latchkey_http_stream_client_gone(connection *c) {
     if (s == NULL) {
         return;
     }
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     // Behind an end in order, the client may close its half; the rest is sent.
     if (!s->has_ended && !s->is_over) {
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
 }

@@ -5,16 +5,13 @@
 
 #include "internal.h"
 
-// See stream.c. Guarded by `lock`, unless it is said otherwise.
+// See stream.c. Guarded by the lock of `suspension`, unless it is said otherwise.
 struct latchkey_http_stream {
     latchkey_http_stream_options options;  // never changes
     atomic_uint reference_count;
     atomic_uint caller_count;
-    pthread_mutex_t lock;
-    pthread_cond_t moves;
+    suspension suspension;   // of the connection, by the content reader
     connection *connection;  // from the begin of the answer until it is out
-    bool is_threaded;        // a thread per connection
-    bool is_suspended;       // the connection, by the reader
     bool has_ended;          // behind what is buffered
     bool is_over;            // nothing is read any more
     bool is_cut;             // the connection was shut down

@@ -14,10 +14,10 @@
 // fewer than there were at the start of the measurement. The kernel is asked only if something was
 // sent since the client had taken everything.
 static bool is_too_slow(connection *c, latchkey_http_stream *s, uint64_t now) {
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     uint64_t sent = s->taken_bytes;
     uint64_t there = s->count;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     struct tcp_info info;
     int unsent = 0;
     if ((there == 0 && sent == s->settled_bytes) || !latchkey_http_connection_ask(c, &info) ||
@@ -50,9 +50,9 @@ bool latchkey_http_stream_watch(connection *c, uint64_t now) {
     if (s == NULL || !is_too_slow(c, s, now)) {
         return false;
     }
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->suspension.lock);
     bool cuts = latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_DEADLINE);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->suspension.lock);
     return cuts;
 }
 
@@ -108,9 +108,9 @@ uint32_t latchkey_http_stream_cut_all(latchkey_http_server *server, bool cuts_wh
     for (connection *c = next_streaming(server->all.next); c != NULL;
          c = next_streaming(c->all.next)) {
         if (cuts_whole || !c->stream->options.is_whole) {
-            pthread_mutex_lock(&c->stream->lock);
+            pthread_mutex_lock(&c->stream->suspension.lock);
             result += latchkey_http_stream_cut(c->stream, LATCHKEY_HTTP_STREAM_STOPPED);
-            pthread_mutex_unlock(&c->stream->lock);
+            pthread_mutex_unlock(&c->stream->suspension.lock);
         }
     }
     pthread_mutex_unlock(&server->lock);

@@ -57,6 +57,20 @@ struct WatchWaitTests {
         #expect(rig.pump.run(rig.now) == nil)
     }
 
+    @Test func `a wait that was given up ends at once, and once`() {
+        let rig = WatchRig()
+        let end = wait(rig, since: 0)
+        rig.pump.end(wait: 2, .gone)
+        #expect(end() == nil)
+        rig.pump.end(wait: 1, .gone)
+        #expect(end() == .gone)
+        rig.commit(increment: ["a"])
+        rig.run()
+        rig.pump.end(wait: 1, .gone)
+        #expect(end() == .gone)
+        #expect(rig.pump.run(rig.now) == nil)
+    }
+
     @Test func `a commit between the look and the wait ends the wait at once`() {
         let rig = WatchRig()
         // A watcher, so that the pump has gone on.

@@ -45,7 +45,10 @@ bool body_is(const reply *r, const char *text);
 // Ends with a case without a name.
 extern const test_case body_cases[];
 extern const test_case fault_cases[];
+extern const test_case gone_cases[];
 extern const test_case head_cases[];
+extern const test_case lines_cases[];
+extern const test_case steps_cases[];
 extern const test_case stream_cases[];
 extern const test_case stream_end_cases[];
 

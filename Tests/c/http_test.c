@@ -695,7 +695,10 @@ int main(int count, char **words) {
         run_all(cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(body_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(fault_cases, mode_name, count > 2 ? words[2] : NULL);
+        run_all(gone_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(head_cases, mode_name, count > 2 ? words[2] : NULL);
+        run_all(lines_cases, mode_name, count > 2 ? words[2] : NULL);
+        run_all(steps_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(stream_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(stream_end_cases, mode_name, count > 2 ? words[2] : NULL);
     }

@@ -434,6 +434,23 @@ bool latchkey_http_request_is_proxy(const latchkey_http_request *request,
 // answer.
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
 
+// How the owner of a request is told that it was taken away.
+typedef struct latchkey_http_gone {
+    // The request was taken away: its client has gone, it is late, or the server stops. It must be
+    // answered all the same, in vain, and may be used until then. Called at most once, and never
+    // after the answer unless both happen at the same time. Must not block; may answer.
+    void (*gone)(void *context);
+    // Nothing is called any more. Called exactly once, after the answer, on any thread. Not NULL.
+    void (*release)(void *context);
+    void *context;  // given to both
+} latchkey_http_gone;
+
+// Has the owner of a request told if it is taken away, or was already: for one that holds something
+// as long as its request waits. Once for a request; the structure is copied. Any thread, until the
+// answer.
+void latchkey_http_request_when_gone(latchkey_http_request *request,
+                                     const latchkey_http_gone *gone);
+
 // Answers the request, once; the request must not be used afterwards. Takes the response over. A
 // response of NULL stands for one that could not be made and answers 500 without a body. A body is
 // not sent for HEAD, 204 and 304. `close` closes the connection afterwards. Any thread.

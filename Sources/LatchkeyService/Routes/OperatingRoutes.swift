@@ -23,7 +23,6 @@ struct OperatingRoutes: Sendable {
                 $0.add("Content-Type", "text/html; charset=utf-8")
                 $0.mustBeRevalidated()
                 $0.add("Content-Security-Policy", dashboard.policy)
-                $0.add("X-Content-Type-Options", "nosniff")
                 $0.add("Referrer-Policy", "no-referrer")
             }
         }

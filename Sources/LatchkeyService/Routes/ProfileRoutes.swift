@@ -28,12 +28,13 @@ struct ProfileRoutes: Sendable {
             // The server must not take the request away before the time is up.
             request.exchange.awaitAnswer(for: .seconds(seconds + 30))
         }
-        let isAccepted = windows.run(after: seconds ?? 0) {
+        let number = windows.nextNumber()
+        request.exchange.whenGone { [windows] in windows.end(number) }
+        let isAccepted = windows.run(number, after: seconds ?? 0) {
             let file = profile.reading(since: mark).pprof()
             request.respond(.ok, body: .bytes(file)) { answer in
                 answer.add("Content-Type", "application/octet-stream")
                 answer.add("Content-Disposition", #"attachment; filename="mutex.pb.gz""#)
-                answer.add("X-Content-Type-Options", "nosniff")
                 answer.mustBeRevalidated()
             }
         }

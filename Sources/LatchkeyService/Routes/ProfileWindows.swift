@@ -20,26 +20,40 @@ final class ProfileWindows: Sendable {
     private let state = Guarded(State())
     private let queue = DispatchQueue(label: "latchkey-profile")
 
-    /// Runs the closure in so many seconds, or as soon as the service drains.
-    ///
-    /// - Returns: false if too many wait already.
-    func run(after seconds: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
-        let number: UInt64? = state.write { state in
-            guard state.waiting.count < Self.countMax else {
-                return nil
-            }
+    /// A number for a request.
+    func nextNumber() -> UInt64 {
+        state.write { state in
             state.lastNumber += 1
-            state.waiting[state.lastNumber] = body
             return state.lastNumber
         }
-        guard let number else {
-            return false
+    }
+
+    /// Runs the closure in so many seconds, or as soon as the service drains, or the wait is ended.
+    ///
+    /// - Returns: false if too many wait already.
+    func run(_ number: UInt64, after seconds: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
+        let (isAccepted, isDraining) = state.write { state in
+            let isAccepted = state.waiting.count < Self.countMax
+            if isAccepted {
+                state.waiting[number] = body
+            }
+            return (isAccepted, state.isDraining)
         }
-        let isDraining = state.read { $0.isDraining }
-        queue.asyncAfter(deadline: .now() + .seconds(isDraining ? 0 : seconds)) { [self] in
-            state.write { $0.waiting.removeValue(forKey: number) }?()
+        if isAccepted {
+            queue.asyncAfter(deadline: .now() + .seconds(isDraining ? 0 : seconds)) { [self] in
+                finish(number)
+            }
         }
-        return true
+        return isAccepted
+    }
+
+    /// Ends a wait, if it is not over: nobody wants the profile any more.
+    func end(_ number: UInt64) {
+        queue.async { [self] in finish(number) }
+    }
+
+    private func finish(_ number: UInt64) {
+        state.write { $0.waiting.removeValue(forKey: number) }?()
     }
 
     /// Ends all waits, also those that come later.
@@ -49,9 +63,7 @@ final class ProfileWindows: Sendable {
             return Array(state.waiting.keys)
         }
         for number in numbers {
-            queue.async { [self] in
-                state.write { $0.waiting.removeValue(forKey: number) }?()
-            }
+            end(number)
         }
     }
 }

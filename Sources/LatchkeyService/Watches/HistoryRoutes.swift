@@ -45,7 +45,8 @@ struct HistoryRoutes: Sendable {
             after: try Self.revision(query["after"], "after"),
             deadlineNanoseconds: latchkey_system_nanoseconds() + nanoseconds,
             store: store,
-            hub: hub
+            hub: hub,
+            id: hub.nextIdentifier()
         ).begin()
     }
 

@@ -2,12 +2,16 @@ internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import Synchronization
 
 /// A read of one property that waits until the property's revision is above `after`.
 ///
 /// **Design.** Each round looks at the property, and then waits for a commit that changes it. The
 /// latest revision is read before the look, so a commit that the look did not see is one of those
 /// that the wait is for. The answer is always that of a look.
+///
+/// A poll that its client has given up ends its wait, and so gives its place back. That may happen
+/// between two rounds, so `isGone` is looked at behind each wait that is added.
 struct LongPoll: Sendable {
     let request: ServiceRequest
     let client: ClientKey
@@ -17,6 +21,9 @@ struct LongPoll: Sendable {
     let deadlineNanoseconds: UInt64
     let store: WatchedStore
     let hub: WatchHub
+    /// Of its waits, from ``WatchHub/nextIdentifier()``.
+    let id: UInt64
+    private let isGone = Flag()
 
     /// Looks at the property, and answers or waits.
     func begin() {
@@ -53,6 +60,11 @@ struct LongPoll: Sendable {
         do throws(RequestFailure) {
             if !isWaiting {
                 try hub.enter(client)
+                let (hub, id, isGone) = (hub, id, isGone)
+                request.exchange.whenGone {
+                    isGone.value.store(true, ordering: .sequentiallyConsistent)
+                    hub.giveUp(id)
+                }
             }
             wait(since)
         } catch {
@@ -68,8 +80,12 @@ struct LongPoll: Sendable {
                 deadlineNanoseconds: deadlineNanoseconds
             ) { end in
                 look(isLast: end != .changed, isWaiting: true)
-            }
+            },
+            id
         )
+        if isGone.value.load(ordering: .sequentiallyConsistent) {
+            hub.giveUp(id)
+        }
     }
 
     private func answer(_ property: Property?) {
@@ -79,4 +95,11 @@ struct LongPoll: Sendable {
         }
         request.respond(notModified: property)
     }
+}
+
+/// Whether a poll was given up.
+///
+/// Set once; read behind each wait that was added.
+private final class Flag: Sendable {
+    let value = Atomic(false)
 }

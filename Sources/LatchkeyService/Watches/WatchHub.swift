@@ -21,6 +21,7 @@ final class WatchHub: Sendable {
     private enum Message: Sendable {
         case open(UInt64, WatchRequest, any WatchOutput)
         case wait(UInt64, WatchWait)
+        case giveUp(UInt64)
         case hasRoom(UInt64)
         case gone(UInt64)
         case journalMoved
@@ -106,8 +107,17 @@ final class WatchHub: Sendable {
     }
 
     /// Waits for a change of a name; the wait's place was taken by ``enter(_:)``.
-    func add(_ wait: WatchWait) {
-        post(.wait(nextIdentifier(), wait))
+    ///
+    /// - Parameters:
+    ///   - wait: The wait.
+    ///   - id: Its identifier, from ``nextIdentifier()``; it may be that of a wait that is over.
+    func add(_ wait: WatchWait, _ id: UInt64) {
+        post(.wait(id, wait))
+    }
+
+    /// Ends a wait that was added, if it is not over.
+    func giveUp(_ id: UInt64) {
+        post(.giveUp(id))
     }
 
     /// Ends all watches behind what there is, and all waits, also those that come later.
@@ -120,7 +130,8 @@ final class WatchHub: Sendable {
         post(.stop)
     }
 
-    private func nextIdentifier() -> UInt64 {
+    /// An identifier for a wait.
+    func nextIdentifier() -> UInt64 {
         lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
@@ -161,6 +172,7 @@ final class WatchHub: Sendable {
         switch message {
         case .open(let id, let request, let output): pump.open(id, request, output, now)
         case .wait(let id, let wait): pump.wait(id, wait)
+        case .giveUp(let id): pump.end(wait: id, .gone)
         case .hasRoom(let id): pump.hasRoom(id)
         case .gone(let id): pump.gone(id)
         case .journalMoved: pump.journalMoved()

@@ -7,6 +7,8 @@ struct WatchWait: Sendable {
         case changed
         case timeUp
         case draining
+        /// Nobody wants the answer any more.
+        case gone
     }
 
     let name: [UInt8]

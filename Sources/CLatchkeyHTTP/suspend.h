@@ -1,0 +1,32 @@
+// Suspending a connection: one protocol for answers, readers of bodies, and streams.
+//
+// Included by internal.h, whose tables say who waits for what.
+
+#ifndef LATCHKEY_HTTP_SUSPEND_H
+#define LATCHKEY_HTTP_SUSPEND_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct connection;
+
+// See suspend.c. A connection has one for its requests, and each stream has one.
+typedef struct suspension {
+    pthread_mutex_t lock;
+    pthread_cond_t moves;
+    bool is_suspended;  // (lock) the connection, or the thread that serves it
+} suspension;
+
+void latchkey_http_suspension_create(suspension *s);
+
+// Waits for a thread that is still inside latchkey_http_resume().
+void latchkey_http_suspension_destroy(suspension *s);
+
+// Suspends the connection and returns true: the thread must go back to libmicrohttpd. With a thread
+// per connection it waits until it is resumed, and returns false. The server's thread. (lock)
+bool latchkey_http_suspend(suspension *s, struct connection *c);
+
+// Resumes what is suspended, once. Any thread. (lock)
+void latchkey_http_resume(suspension *s, struct connection *c);
+
+#endif

@@ -1,0 +1,149 @@
+// The header lines that every answer has.
+
+#define _GNU_SOURCE  // timegm, strcasestr
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "producer.h"
+
+// What the clock of the server is ahead of the machine's: the linker puts this around time().
+static atomic_llong ahead;
+
+time_t __real_time(time_t *at);
+time_t __wrap_time(time_t *at);
+
+time_t __wrap_time(time_t *at) {
+    time_t now = __real_time(NULL) + (time_t)atomic_load(&ahead);
+    if (at != NULL) {
+        *at = now;
+    }
+    return now;
+}
+
+// How many header lines the head has that begin with this.
+static int count_of(const char *head, const char *begin) {
+    int count = 0;
+    for (const char *at = strstr(head, "\r\n"); at != NULL; at = strstr(at + 2, "\r\n")) {
+        count += strncasecmp(at + 2, begin, strlen(begin)) == 0;
+    }
+    return count;
+}
+
+// Whether the head has one Date, of now or of the second before.
+static bool has_date(const char *head, long long offset) {
+    const char *at = strstr(head, "\r\nDate: ");
+    struct tm utc = {0};
+    if (count_of(head, "Date:") != 1 || at == NULL) {
+        return false;
+    }
+    const char *end = strptime(at + 8, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    time_t now = __real_time(NULL) + offset;
+    return end != NULL && strncmp(end, "\r\n", 2) == 0 && timegm(&utc) >= now - 2 &&
+           timegm(&utc) <= now;
+}
+
+static bool has_all(const reply *r) {
+    return has_date(r->head, 0) && count_of(r->head, "X-Content-Type-Options: nosniff\r\n") == 1 &&
+           count_of(r->head, "Cross-Origin-Resource-Policy: same-origin\r\n") == 1;
+}
+
+static void sends_them_with_each_answer(void) {
+    start();
+    static const char *const requests[] = {
+        GET("/now"),
+        GET("/now"),
+        GET("/target"),
+        GET("/later"),
+        GET("/some"),
+        GET("/later"),
+        GET("/target?ab"),
+        GET("/now"),
+        "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nfour",
+        "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+        "GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    };
+    for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+        client_send(&c, requests[i]);
+        // The body of /some is not kept here.
+        reply *r = client_read(&c, strstr(requests[i], "/some") != NULL);
+        CHECK(r->status == 200 && has_all(r));
+        for (size_t left = strstr(requests[i], "/some") ? SUBJECT_SOME_BYTES : 0; left > 0;) {
+            CHECK(c.count > 0 || client_receive(&c));
+            size_t count = c.count < left ? c.count : left;
+            client_consume(&c, count);
+            left -= count;
+        }
+    }
+    stop();
+}
+
+static void sends_them_with_refusals(void) {
+    latchkey_http_options options = subject_options(threads);
+    options.request_milliseconds = 200;
+    options.answer_milliseconds = 200;
+    subject_start(&s, options);
+    static const struct {
+        const char *request;
+        int status;
+    } refused[] = {
+        // Past libmicrohttpd.
+        {"GET /now HTTP/1.1\r\nHo", 408},
+        {"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n", 413},
+        {"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400},
+        // By the handler.
+        {"GET /now HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400},
+        // By an answer that connections share.
+        {GET("/hold"), 503},
+        {"PUT /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx", 500},
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        CHECK(client_open(&c, s.port));
+        client_send(&c, refused[i].request);
+        reply *r = client_read(&c, false);
+        CHECK(r->status == refused[i].status && has_all(r));
+        client_close(&c);
+    }
+    CHECK(subject_let_go(2));
+    // libmicrohttpd's own pages have its Date.
+    CHECK(client_open(&c, s.port));
+    client_send(&c, "GET /now HTTP/9.9\r\n\r\n");
+    reply *r = client_read(&c, false);
+    CHECK(r->status == 505 && has_date(r->head, 0));
+    stop();
+}
+
+static void sends_them_with_streams(void) {
+    stream_start(subject_options(threads));
+    client_send(&c, GET("/stream"));
+    CHECK(has_all(client_read(&c, true)));
+    latchkey_http_stream_end(producer_at(0)->stream);
+    stream_stop(1000);
+}
+
+static void follows_the_clock(void) {
+    start();
+    // On, and back, by as much as the text would keep if only some of it were remade.
+    static const long long steps[] = {0,          1,           61,           3600, 86400,
+                                      40 * 86400, 400 * 86400, -400 * 86400, 0};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        atomic_store(&ahead, steps[i]);
+        for (int k = 0; k < 3; k++) {
+            client_send(&c, k == 1 ? GET("/later") : k == 2 ? GET("/target") : GET("/now"));
+            reply *r = client_read(&c, false);
+            CHECK(r->status == 200 && has_date(r->head, steps[i]));
+        }
+    }
+    atomic_store(&ahead, 0);
+    stop();
+}
+
+const test_case lines_cases[] = {
+    {"sends the common lines with each answer", sends_them_with_each_answer},
+    {"sends the common lines with refusals", sends_them_with_refusals},
+    {"sends the common lines with streams", sends_them_with_streams},
+    {"follows the clock in Date", follows_the_clock},
+    {NULL, NULL},
+};
