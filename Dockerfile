@@ -42,6 +42,9 @@ USER 10001:10001
 # Inside a container the loopback address would be reachable by nobody: who may connect is decided
 # by how the port is published.
 ENV LATCHKEY_HOST=0.0.0.0
+# A browser on the machine that publishes the port must not be led here by another name (DNS
+# rebinding). Literal addresses are always served; add the names that your clients use.
+ENV LATCHKEY_ALLOWED_HOST=localhost
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 \
   CMD ["/usr/local/bin/latchkey", "health"]

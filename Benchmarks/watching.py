@@ -176,7 +176,8 @@ def measure_fan_out(arguments):
     """A few commits for many watchers."""
     reports, rates = [], []
     with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count()),
-                  "--max-connections", str(FAN_OUT_WATCHERS + 100)) as service:
+                  "--max-connections", str(FAN_OUT_WATCHERS + 100),
+                  "--client-share", "1/1") as service:
         for turn in range(FAN_OUT_ROUNDS):
             progress(f"{FAN_OUT_WATCHERS} watchers, round {turn + 1} of {FAN_OUT_ROUNDS}")
             with Watchers(arguments, service, FAN_OUT_WATCHERS) as watchers:
@@ -208,7 +209,7 @@ def measure_idle(arguments):
     """Many watchers of properties that do not change."""
     bound = str(IDLE_WATCHERS + 100)
     with Latchkey(arguments.binary, "--max-connections", bound, "--max-watchers", bound,
-                  "--http-threads", str(os.cpu_count())) as service:
+                  "--client-share", "1/1", "--http-threads", str(os.cpu_count())) as service:
         service.ask("GET", "/healthz")
         before = service.resident_bytes()
         progress(f"{IDLE_WATCHERS:,} idle watchers")

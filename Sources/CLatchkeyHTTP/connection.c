@@ -4,9 +4,10 @@
 //
 // libmicrohttpd closes connections over its own bounds without an answer. Our bounds are lower, and
 // a connection over them may send a request first, so that it can be answered. Refused connections
-// are in a second list, by age. One too many ends the oldest whose request is not complete. If they
-// arrive faster than they end, a connection is closed before it has an object. The library's own
-// bound is never reached; latchkey_http_quiesce() depends on that.
+// are in a second list, by age, which is the reserve for probes: the handler serves those on it.
+// One too many ends the oldest whose request is not complete. If they arrive faster than they end,
+// a connection is closed before it has an object. The library's own bound is never reached;
+// latchkey_http_quiesce() depends on that.
 //
 // The list is guarded by the server's lock. It is locked when a connection begins and ends, by the
 // watchdog, and by those who count; never for a request. While a connection is in the list its
@@ -21,41 +22,6 @@
 #include <sys/ioctl.h>
 
 #include "internal.h"
-
-static address address_of(const struct sockaddr *from) {
-    address result = {0, 0};
-    if (from == NULL) {
-        return result;
-    }
-    result.family = from->sa_family;
-    if (from->sa_family == AF_INET) {
-        result.bits = ((const struct sockaddr_in *)(const void *)from)->sin_addr.s_addr;
-    } else if (from->sa_family == AF_INET6) {
-        const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr;
-        if (IN6_IS_ADDR_V4MAPPED(six)) {
-            uint32_t four;
-            memcpy(&four, &six->s6_addr[12], sizeof(four));
-            result = (address){four, AF_INET};
-        } else {
-            memcpy(&result.bits, six->s6_addr, sizeof(result.bits));
-        }
-    }
-    return result;
-}
-
-static connection **chain_of(latchkey_http_server *server, address from) {
-    uint64_t hash = (from.bits ^ from.family) * 0x9e3779b97f4a7c15u;
-    return &server->addresses[(hash >> 32) & server->address_mask];
-}
-
-// Counts the connections of this address. (lock)
-static uint32_t count_of_address(latchkey_http_server *server, address from) {
-    uint32_t count = 0;
-    for (connection *c = *chain_of(server, from); c != NULL; c = c->next_of_address) {
-        count += c->from.bits == from.bits && c->from.family == from.family;
-    }
-    return count;
-}
 
 // The places of a connection in the list of all and in that of refusals are at different offsets.
 static links *links_of(connection *c, size_t offset) {
@@ -97,22 +63,20 @@ static void end_oldest_refusal(latchkey_http_server *server) {
     }
 }
 
+// Whether the connection is over a bound. (lock)
+//
+// Those that are refused count for no bound of those that are served: a client that has its share,
+// and connects again and again, takes no place from others.
+static latchkey_http_rejection refusal_of(latchkey_http_server *server, connection *c) {
+    uint32_t served = server->connection_count - server->refusal_count;
+    return served >= server->options.connections_max ? LATCHKEY_HTTP_REJECTION_CONNECTIONS
+                                                     : latchkey_http_address_enter(c);
+}
+
 static void insert(latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
-    const latchkey_http_options *options = &server->options;
-    if (server->connection_count >= options->connections_max) {
-        c->refused = true;
-        c->refusal = LATCHKEY_HTTP_REJECTION_CONNECTIONS;
-    } else if (server->addresses != NULL &&
-               count_of_address(server, c->from) >= options->connections_per_address_max) {
-        c->refused = true;
-        c->refusal = LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS;
-    }
-    if (server->addresses != NULL) {
-        connection **chain = chain_of(server, c->from);
-        c->next_of_address = *chain;
-        *chain = c;
-    }
+    c->refusal = refusal_of(server, c);
+    c->refused = c->refusal != LATCHKEY_HTTP_REJECTION_NONE;
     if (c->refused) {
         append(&server->refusals, c, offsetof(connection, refusals));
         if (++server->refusal_count > server->refusals_max) {
@@ -126,13 +90,7 @@ static void insert(latchkey_http_server *server, connection *c) {
 
 static void delete (latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
-    if (server->addresses != NULL) {
-        connection **link = chain_of(server, c->from);
-        while (*link != c) {
-            link = &(*link)->next_of_address;
-        }
-        *link = c->next_of_address;
-    }
+    latchkey_http_address_leave(c);
     if (c->refused) {
         take_out(&server->refusals, c, offsetof(connection, refusals));
         server->refusal_count--;
@@ -156,7 +114,7 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     c->server = server;
     c->mhd = mhd;
     c->socket = socket->connect_fd;
-    c->from = address_of(from != NULL ? from->client_addr : NULL);
+    c->peer = latchkey_http_address_of(from != NULL ? from->client_addr : NULL);
     c->fields = c->fields_inline;
     c->field_capacity = FIELDS_INLINE;
     c->head = c->head_inline;
@@ -250,6 +208,9 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
         if (c->refused) {
             atomic_fetch_add_explicit(&server->refused_total, 1, memory_order_relaxed);
         }
+        if (c->refusal == LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS) {
+            atomic_fetch_add_explicit(&server->refused_share_total, 1, memory_order_relaxed);
+        }
     } else if (*socket_context != NULL) {
         connection *c = *socket_context;
         *socket_context = NULL;
@@ -323,6 +284,8 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
     pthread_mutex_unlock(&server->lock);
     result.accepted_total = atomic_load_explicit(&server->accepted_total, memory_order_relaxed);
     result.refused_total = atomic_load_explicit(&server->refused_total, memory_order_relaxed);
+    result.refused_share_total =
+        atomic_load_explicit(&server->refused_share_total, memory_order_relaxed);
     result.timed_out_total = atomic_load_explicit(&server->timed_out_total, memory_order_relaxed);
     result.library_refused_total =
         atomic_load_explicit(&server->library_refused_total, memory_order_relaxed);

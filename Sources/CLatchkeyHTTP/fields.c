@@ -31,6 +31,7 @@ latchkey_http_known latchkey_http_field_known(const char *name, size_t count) {
     case 6:
         return SPELLS(name, "expect")   ? LATCHKEY_HTTP_KNOWN_EXPECT
                : SPELLS(name, "cookie") ? LATCHKEY_HTTP_KNOWN_COOKIE
+               : SPELLS(name, "origin") ? LATCHKEY_HTTP_KNOWN_ORIGIN
                                         : LATCHKEY_HTTP_KNOWN_NONE;
     case 8:
         return SPELLS(name, "if-match") ? LATCHKEY_HTTP_KNOWN_IF_MATCH : LATCHKEY_HTTP_KNOWN_NONE;
@@ -42,8 +43,9 @@ latchkey_http_known latchkey_http_field_known(const char *name, size_t count) {
                : SPELLS(name, "content-range") ? LATCHKEY_HTTP_KNOWN_CONTENT_RANGE
                                                : LATCHKEY_HTTP_KNOWN_NONE;
     case 14:
-        return SPELLS(name, "content-length") ? LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH
-                                              : LATCHKEY_HTTP_KNOWN_NONE;
+        return SPELLS(name, "content-length")   ? LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH
+               : SPELLS(name, "sec-fetch-site") ? LATCHKEY_HTTP_KNOWN_SEC_FETCH_SITE
+                                                : LATCHKEY_HTTP_KNOWN_NONE;
     case 15:
         return SPELLS(name, "idempotency-key") ? LATCHKEY_HTTP_KNOWN_IDEMPOTENCY_KEY
                                                : LATCHKEY_HTTP_KNOWN_NONE;

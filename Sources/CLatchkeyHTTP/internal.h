@@ -134,11 +134,8 @@ enum {
     POOL_HALF_BYTES_OVER_HEAD = 1024,
 };
 
-// An address as connections are counted by it: IPv4 in full, the first 64 bits of IPv6.
-typedef struct address {
-    uint64_t bits;
-    uint32_t family;
-} address;
+// How many connections of an address are served (address.c).
+typedef struct address_counter address_counter;
 
 typedef struct connection connection;
 struct body_reader;
@@ -155,6 +152,7 @@ struct connection {
     latchkey_http_server *server;
     struct MHD_Connection *mhd;
     int socket;
+    latchkey_http_address peer;
     bool refused;    // over the bound that `refusal` names
     bool has_ended;  // stop has shut the socket down (lock)
     latchkey_http_rejection refusal;
@@ -211,9 +209,8 @@ struct connection {
     // (lock) from here on.
     links all;
     links refusals;
-    connection *next_of_address;
+    bool is_counted;  // among the connections of its address
     connection *next_gone;
-    address from;
     uint32_t watched_phase;          // what the watchdog saw at
     uint64_t watched_milliseconds;   // this time
     uint64_t arriving_milliseconds;  // when it saw a part of a request first; 0: not yet
@@ -250,6 +247,7 @@ struct latchkey_http_server {
     atomic_uint admitting;  // connections admitted for which there is no object yet
     atomic_ullong accepted_total;
     atomic_ullong refused_total;
+    atomic_ullong refused_share_total;  // those among them that are over the bound per address
     atomic_ullong timed_out_total;
     atomic_ullong library_refused_total;
     atomic_ullong log_suppressed_total;
@@ -267,7 +265,7 @@ struct latchkey_http_server {
     connection *gone;  // those of requests that were taken away, whose owners are to be told
     uint32_t connection_count;
     uint32_t refusal_count;
-    connection **addresses;  // chains by hash, or NULL without a bound per address
+    address_counter **addresses;  // chains by hash, or NULL without a bound per address
     uint32_t address_mask;
 };
 
@@ -299,6 +297,19 @@ bool latchkey_http_connection_expire(connection *c, unsigned phase);
 // Shuts a connection down: libmicrohttpd sees the end of the stream and closes. Bytes that the
 // client has not taken are discarded.
 void latchkey_http_connection_end(connection *c);
+
+// address.c
+
+// Whether the address is one of a proxy that speaks for others.
+bool latchkey_http_address_is_proxy(const latchkey_http_server *server,
+                                    const latchkey_http_address *address);
+
+// Makes room for the counters. Returns false without memory.
+bool latchkey_http_address_create(latchkey_http_server *server);
+
+// Counts a connection, or says over which bound it is. (lock)
+latchkey_http_rejection latchkey_http_address_enter(connection *c);
+void latchkey_http_address_leave(connection *c);
 
 // request.c
 

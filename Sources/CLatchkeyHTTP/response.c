@@ -277,6 +277,10 @@ void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
     request->note = note;
 }
 
+void latchkey_http_request_share(latchkey_http_request *request, latchkey_http_sharing sharing) {
+    request->sharing = sharing;
+}
+
 void latchkey_http_request_keep_authority(latchkey_http_request *request) {
     connection *c = (connection *)(void *)request;
     size_t count = request->authority.count;

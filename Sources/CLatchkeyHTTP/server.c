@@ -108,6 +108,7 @@ void latchkey_http_server_release(latchkey_http_server *server) {
         }
     }
     free(server->addresses);
+    free((latchkey_http_network *)(uintptr_t)server->options.proxies);
     free(server->timeout_body);
     free(server->too_large_body);
     free(server->malformed_body);
@@ -167,15 +168,20 @@ static struct MHD_Response *shared_answer(char *body, bool may_retry) {
     return response;
 }
 
-// Makes the chains for counting connections by address. Returns false without memory.
-static bool create_addresses(latchkey_http_server *server) {
-    uint32_t chains = 16;
-    while (chains < server->options.connections_max / 4 && chains < 1u << 16) {
-        chains *= 2;
+// Copies the list of proxies. Returns false without memory.
+static bool copy_proxies(latchkey_http_server *server) {
+    latchkey_http_options *options = &server->options;
+    size_t size = options->proxy_count * sizeof(latchkey_http_network);
+    if (size == 0) {
+        options->proxies = NULL;
+        return true;
     }
-    server->address_mask = chains - 1;
-    server->addresses = calloc(chains, sizeof(connection *));
-    return server->addresses != NULL;
+    latchkey_http_network *copy = malloc(size);
+    if (copy != NULL) {
+        memcpy(copy, options->proxies, size);
+    }
+    options->proxies = copy;
+    return copy != NULL;
 }
 
 // The object with everything that does not need a descriptor, or NULL without memory.
@@ -194,8 +200,9 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     server->watch_wake = -1;
     atomic_init(&server->reference_count, 1);
     pthread_mutex_init(&server->lock, NULL);
-    bool has_memory = copy_bodies(server) &&
-                      (options->connections_per_address_max == 0 || create_addresses(server));
+    bool has_memory =
+        copy_proxies(server) && copy_bodies(server) &&
+        (options->connections_per_address_max == 0 || latchkey_http_address_create(server));
     if (has_memory) {
         server->draining_answer = shared_answer(server->draining_body, true);
         server->unknown_answer = shared_answer(server->unknown_body, false);

@@ -78,6 +78,8 @@ final class TestServer: Sendable {
     private static func configuration(_ mode: Mode) -> HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration()
         configuration.port = 0
+        // All clients have one address.
+        configuration.clientShare = 1
         configuration.eventLoopCount = mode == .oneEventLoop ? 1 : 2
         configuration.usesThreadPerConnection = mode == .perConnection
         configuration.targetBytesMax = TestServer.targetBytesMax

@@ -91,7 +91,8 @@ struct BoundTests {
 
     @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
     func `connections are bounded`(deployment: Deployment, flags: [String]) async throws {
-        try await deployment.serve(flags + ["--max-connections", "3"]) { site in
+        let bounds = ["--max-connections", "3", "--client-share", "1/1"]
+        try await deployment.serve(flags + bounds) { site in
             let clients = try (0..<3).map { _ in try site.client() }
             for client in clients {
                 #expect(try client.request("GET", "/healthz").status == 200)
@@ -113,7 +114,8 @@ struct BoundTests {
         deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await deployment.serve(flags + ["--max-connections", "3"]) { site in
+        let bounds = ["--max-connections", "3", "--client-share", "1/1"]
+        try await deployment.serve(flags + bounds) { site in
             let silent = try (0..<3).map { _ in try site.client() }
             for client in silent {
                 #expect(try client.request("GET", "/healthz").status == 200, "accepted by now")
@@ -124,11 +126,19 @@ struct BoundTests {
                 #expect(alive.status == 200, "\(alive.text)")
                 #expect(try health.isClosed())
                 #expect(try site.ask("HEAD", "/healthz").status == 200)
-                for target in ["/readyz", "/readyz?verbose"] {
+                for target in ["/readyz", "/readyz?verbose", "/metrics"] {
+                    let client = try site.client()
+                    #expect(try client.request("GET", target).status == 200, "\(target)")
+                    #expect(try client.isClosed())
+                }
+                for target in ["/", "/v1/properties", "/v1/watch", "/v1/contention"] {
                     let full = try site.ask("GET", target)
                     #expect(full.status == 503)
                     #expect(full.problem == "too-many-connections")
                 }
+                // The reserve is no way around the checks of names and pages.
+                let evil = try site.ask("GET", "/metrics", headers: ["Sec-Fetch-Site: cross-site"])
+                #expect(evil.status == 403)
                 #expect(try site.ask("POST", "/healthz").status == 503)
                 let probe = HealthProbe.run(
                     host: "127.0.0.1",
@@ -147,10 +157,12 @@ struct BoundTests {
         try await deployment.serve(["--max-connections-per-address", "1"]) { site in
             let client = try site.client()
             #expect(try client.request("GET", "/healthz").status == 200)
-            let answer = try site.ask("GET", "/readyz")
+            let answer = try site.ask("GET", "/v1/properties")
             #expect(answer.problem == "too-many-connections-per-address")
             #expect(answer.status == 429)
-            #expect(try site.ask("GET", "/healthz").status == 200)
+            for probe in ["/healthz", "/readyz", "/metrics"] {
+                #expect(try site.ask("GET", probe).status == 200)
+            }
         }
     }
 

@@ -89,23 +89,179 @@ struct CrossSiteTests {
         }
     }
 
+    /// What a browser says of its request, and whether it is served.
+    private static let reads: [([String], Bool)] = [
+        ([], true),
+        (["Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], true),
+        (["Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty"], true),
+        (["Sec-Fetch-Site: same-origin", "Origin: https://proxied.example"], true),
+        (["Origin: http://localhost:PORT"], true),
+        (["Sec-Fetch-Site: none", "Origin: http://localhost:PORT"], true),
+        (["Sec-Fetch-Site: cross-site"], false),
+        (["Sec-Fetch-Site: same-site"], false),
+        (["Sec-Fetch-Site: new-word"], false),
+        (
+            ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: object"],
+            false
+        ),
+        (
+            ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: object"],
+            false
+        ),
+        (
+            ["Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"],
+            false
+        ),
+        (["Sec-Fetch-Site: cross-site", "Origin: http://localhost:PORT"], false),
+        (["Origin: http://evil.example"], false),
+        (["Origin: http://localhost:1"], false),
+        (["Origin: null"], false),
+        (["Sec-Fetch-Site: none", "Origin: http://evil.example"], false),
+    ]
+
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    func `a page of another site reads nothing, and cannot tell what is there`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        try await deployment.serve(flags) { site in
+            _ = try site.ask("PUT", "/v1/properties/p", "1")
+            let paths = [
+                ("/v1/properties/p", 200), ("/v1/properties/q", 404), ("/metrics", 200),
+                ("/healthz", 200), ("/nowhere", 404), ("/v1/export", 200), ("/", 200),
+            ]
+            for (fields, isServed) in Self.reads {
+                let fields = fields.map { $0.replacing("PORT", with: "\(site.port)") }
+                let head = fields.isEmpty ? "X: y" : fields.joined(separator: "\r\n")
+                for (path, status) in paths {
+                    for method in ["GET", "HEAD", "OPTIONS"] {
+                        let client = try site.client()
+                        try client.send(
+                            "\(method) \(path) HTTP/1.1\r\nHost: localhost:\(site.port)\r\n"
+                                + "\(head)\r\n\r\n"
+                        )
+                        let answer = try client.answer(toHEAD: method == "HEAD")
+                        let served = method == "OPTIONS" && path != "/nowhere" ? 204 : status
+                        #expect(
+                            answer.status == (isServed ? served : 403),
+                            "\(method) \(path) \(fields)"
+                        )
+                        #expect(answer.headers["access-control-allow-origin"] == nil)
+                        #expect(answer.headers["vary"] != "Origin")
+                    }
+                }
+            }
+        }
+    }
+
     @Test(arguments: Deployment.allCases)
-    func `a page of another site is served what it cannot read`(
+    func `a link of another site leads to the dashboard, and nowhere else`(
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in
-            _ = try site.ask("PUT", "/v1/properties/p", "1")
-            for (method, status) in [("GET", 200), ("OPTIONS", 204)] {
-                let answer = try Self.ask(
-                    site,
-                    method,
-                    "/v1/properties/p",
-                    "",
-                    "Origin: http://evil.example"
-                )
-                #expect(answer.status == status)
-                #expect(answer.headers["access-control-allow-origin"] == nil)
+            try site.isWell()
+            for relation in ["cross-site", "same-site"] {
+                let visit = [
+                    "Sec-Fetch-Site: \(relation)", "Sec-Fetch-Mode: navigate",
+                    "Sec-Fetch-Dest: document",
+                ]
+                #expect(try site.ask("GET", "/", headers: visit).status == 200)
+                #expect(try site.ask("HEAD", "/", headers: visit).status == 200)
+                #expect(try site.ask("GET", "/v1/properties", headers: visit).status == 403)
+                #expect(try site.ask("POST", "/", headers: visit).status == 403)
             }
+        }
+    }
+
+    /// An `EventSource` of another site with the name of an observer.
+    @Test(arguments: Deployment.allCases)
+    func `a page of another site does not end a watch`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            let watch = try EventStreamClient(port: site.port, "/v1/watch?observer=mine")
+            for fields in [
+                ["Sec-Fetch-Site: cross-site", "Origin: http://evil.example"],
+                ["Sec-Fetch-Site: same-site", "Origin: http://localhost:3000"],
+                ["Origin: http://evil.example"], ["Sec-Fetch-Site: cross-site"],
+            ] {
+                let headers = fields + ["Accept: text/event-stream"]
+                let answer = try site.ask("GET", "/v1/watch?observer=mine", headers: headers)
+                #expect(answer.status == 403)
+                #expect(answer.problem == "cross-site-request")
+            }
+            _ = try site.ask("PUT", "/v1/properties/p", "1")
+            #expect(try watch.next()?.type == "put")
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `a page of an allowed origin reads, writes and watches`(
+        deployment: Deployment
+    ) async throws {
+        let flags = ["--allow-origin", "https://app.example,http://localhost:3000"]
+        try await deployment.serve(flags) { site in
+            for origin in ["https://app.example", "http://localhost:3000"] {
+                let headers = ["Origin: \(origin)", "Sec-Fetch-Site: cross-site"]
+                func check(_ headers: [String: String]) {
+                    #expect(headers["access-control-allow-origin"] == origin)
+                    #expect(headers["vary"]?.contains("Origin") == true)
+                    let exposed = headers["access-control-expose-headers"] ?? ""
+                    #expect(exposed.contains("ETag") && exposed.contains("Latchkey-Revision"))
+                }
+                let preflight = try site.ask(
+                    "OPTIONS",
+                    "/v1/properties/p",
+                    headers: headers + [
+                        "Access-Control-Request-Method: PUT",
+                        "Access-Control-Request-Headers: content-type,if-match",
+                    ]
+                )
+                #expect(preflight.status == 204)
+                check(preflight.headers)
+                let methods = preflight.headers["access-control-allow-methods"] ?? ""
+                #expect(["GET", "PUT", "PATCH", "DELETE"].allSatisfy { methods.contains($0) })
+                let names = preflight.headers["access-control-allow-headers"] ?? ""
+                #expect(names.contains("If-Match") && names.contains("Idempotency-Key"))
+                #expect(preflight.headers["access-control-max-age"] == "600")
+                let put = try site.ask("PUT", "/v1/properties/p", "1", headers: headers)
+                #expect(put.status < 300)
+                check(put.headers)
+                for (target, status) in [
+                    ("/v1/properties/p", 200), ("/v1/properties/q", 404), ("/metrics", 200),
+                    ("/v1/export", 200), ("/v1/properties?limit=0", 400),
+                ] {
+                    let answer = try site.ask("GET", target, headers: headers)
+                    #expect(answer.status == status, "\(target)")
+                    check(answer.headers)
+                }
+                let watch = try EventStreamClient(
+                    port: site.port,
+                    "/v1/watch?initial=true",
+                    headers: headers
+                )
+                #expect(watch.status == 200)
+                check(watch.headers)
+                let repeated = headers + ["Idempotency-Key: \(origin)"]
+                for _ in 0..<2 {
+                    check(try site.ask("PUT", "/v1/properties/k", "1", headers: repeated).headers)
+                }
+            }
+            for origin in [
+                "https://app.example.evil", "http://app.example", "https://app.example:444",
+                "https://APP.example", "null",
+            ] {
+                let answer = try site.ask(
+                    "GET",
+                    "/v1/properties/p",
+                    headers: ["Origin: \(origin)", "Sec-Fetch-Site: cross-site"]
+                )
+                #expect(answer.status == 403, "\(origin)")
+                #expect(answer.headers["access-control-allow-origin"] == nil)
+                #expect(answer.headers["vary"] == "Origin")
+            }
+            // A cache must not give the one page the answer of the other.
+            let plain = try site.ask("GET", "/v1/properties/p")
+            #expect(plain.headers["vary"] == "Origin")
+            #expect(plain.headers["access-control-allow-origin"] == nil)
         }
     }
 }

@@ -51,24 +51,27 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
 struct Site: Sendable {
     let port: UInt16
 
-    func client() throws -> HTTPClient {
-        try HTTPClient(port: port)
+    /// Connects from 127.0.0.N.
+    func client(from number: UInt8 = 1) throws -> HTTPClient {
+        try HTTPClient(port: port, from: number)
     }
 
-    /// One request on a connection of its own.
+    /// One request on a connection of its own, from 127.0.0.N.
     func ask(
         _ method: String,
         _ target: String,
         _ body: String? = nil,
-        headers: [String] = []
+        headers: [String] = [],
+        from number: UInt8 = 1
     ) throws -> HTTPAnswer {
-        try client().request(method, target, headers: headers, body: body.map { Array($0.utf8) })
+        try client(from: number)
+            .request(method, target, headers: headers, body: body.map { Array($0.utf8) })
     }
 
-    /// Waits until a metric without labels has a value.
-    func awaitMetric(_ metric: String, _ value: Int) throws {
+    /// Waits until a metric without labels has a value; asks from 127.0.0.N.
+    func awaitMetric(_ metric: String, _ value: Int, from number: UInt8 = 1) throws {
         let end = ContinuousClock.now + .seconds(20)
-        while try !ask("GET", "/metrics").text.contains("\n\(metric) \(value)\n") {
+        while try !ask("GET", "/metrics", from: number).text.contains("\n\(metric) \(value)\n") {
             guard ContinuousClock.now < end else {
                 throw ProgramError(description: "\(metric) is not \(value)")
             }

@@ -10,7 +10,8 @@ struct DescriptorTests {
     @Test(arguments: modes)
     func `a low soft limit is raised to what the bounds need`(flags: [String]) async throws {
         let program = try Program(
-            ["serve", "--port", "0", "--max-connections", "300"] + flags,
+            ["serve", "--port", "0", "--max-connections", "300", "--client-share", "1/1"]
+                + flags,
             after: "ulimit -Sn 64"
         )
         try await offPool {
@@ -19,7 +20,7 @@ struct DescriptorTests {
             for client in clients {
                 #expect(try client.request("GET", "/readyz").status == 200)
             }
-            let refused = try site.ask("GET", "/readyz")
+            let refused = try site.ask("GET", "/v1/properties")
             #expect(refused.problem == "too-many-connections")
         }
         #expect(try await offPool { program.end() } == 0)
@@ -38,7 +39,7 @@ struct DescriptorTests {
         let fitting = try #require(try expected.wholeMatch(in: reason)?.1, "\(reason)")
         let count = try #require(Int(fitting))
         let program = try Program(
-            serve + ["--max-connections", "\(count)"],
+            serve + ["--max-connections", "\(count)", "--client-share", "1/1"],
             after: "ulimit -n 400"
         )
         try await offPool {
@@ -47,7 +48,7 @@ struct DescriptorTests {
             for client in clients {
                 #expect(try client.request("GET", "/readyz").status == 200)
             }
-            #expect(try site.ask("GET", "/readyz").problem == "too-many-connections")
+            #expect(try site.ask("GET", "/v1/properties").problem == "too-many-connections")
         }
         #expect(try await offPool { program.end() } == 0)
     }

@@ -94,7 +94,7 @@ struct ExportTests {
     func `HEAD sends the revision, and a value comes on one line`(
         deployment: Deployment
     ) async throws {
-        try await deployment.serve(["--max-exports", "4"]) { site in
+        try await deployment.serve(["--max-exports", "4", "--client-share", "1/1"]) { site in
             let client = try site.client()
             #expect(
                 try client.request(
@@ -185,7 +185,7 @@ extension Site {
     /// So many that their export does not fit into the buffers of sockets.
     fileprivate static let filledCount = 20_000
 
-    fileprivate func fill() throws {
+    func fill() throws {
         let value = "\"" + String(repeating: "x", count: 1000) + "\""
         let lines = manyLines(0..<Self.filledCount) { _ in value }
         try imported(lines, query: "?batch=1000&partial=true")

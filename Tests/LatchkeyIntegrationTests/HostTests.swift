@@ -1,3 +1,5 @@
+import Foundation
+import LatchkeyService
 import LatchkeyTestSupport
 import Testing
 
@@ -101,6 +103,46 @@ struct HostTests {
             }
             #expect(statuses == expected.statuses)
         }
+    }
+
+    /// The environment of the image, and the one of compose on top of it, as their files have them.
+    @Test(arguments: [("Dockerfile", 421), ("compose.yaml", 200)])
+    func `a container is reached by local names, addresses and the names that it is given`(
+        file: String,
+        byServiceName: Int
+    ) async throws {
+        let top = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        var environment = ["LATCHKEY_PORT": "0", "LATCHKEY_LOG_LEVEL": "error"]
+        for name in file == "Dockerfile" ? [file] : ["Dockerfile", file] {
+            let text = try String(contentsOf: top.appending(path: name), encoding: .utf8)
+            for match in text.matches(of: /(LATCHKEY_(?:HOST|ALLOWED_HOST))(?:=|: )(\S+)/) {
+                environment[String(match.1)] = String(match.2)
+            }
+        }
+        #expect(environment["LATCHKEY_HOST"] == "0.0.0.0")
+        let program = try Program(["serve"], environment: environment)
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            for (name, status) in [
+                ("localhost:8080", 200), ("127.0.0.1:8080", 200), ("192.0.2.1:8080", 200),
+                ("latchkey:8080", byServiceName), ("evil.example:8080", 421),
+            ] {
+                for path in ["/v1/strategies", "/metrics"] {
+                    let answer = try Self.ask(site, "GET \(path) HTTP/1.1", ["Host: \(name)"])
+                    #expect(answer.status == status, "\(name) \(path)")
+                }
+            }
+            // As the health check does it, with LATCHKEY_HOST.
+            let health = HealthProbe.run(
+                host: "0.0.0.0",
+                port: site.port,
+                path: "/healthz",
+                timeoutSeconds: 5
+            )
+            #expect((try? health.get()) == 200)
+        }
+        #expect(try await offPool { program.end() } == 0)
     }
 
     @Test(arguments: ["db:80", "http://db", "a b", "[::1]"])

@@ -34,4 +34,64 @@ struct RepetitionTests {
             }
         }
     }
+
+    /// A client reads long values with keys, which are kept for the time of the keys.
+    @Test(arguments: Deployment.allCases)
+    func `five long answers keep out no new key`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            let value = "\"\(String(repeating: "x", count: 1_000_000))\""
+            #expect(try site.ask("PUT", "/v1/properties/long", value).status == 201)
+            let gets = Array(repeating: #"{"get":"long"}"#, count: 16).joined(separator: ",")
+            for number in 0..<5 {
+                let headers = ["Idempotency-Key: \(number)"]
+                let body = #"{"then":[\#(gets)]}"#
+                let answer = try site.ask("POST", "/v1/transactions", body, headers: headers)
+                #expect(answer.status == 200 && answer.body.count > 16_000_000)
+            }
+            // Bodies that never end take no keys.
+            let unfinished = try (0..<5).map { number in
+                let client = try site.client()
+                try client.send(
+                    "PUT /v1/properties/long HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                        + "Idempotency-Key: body-\(number)\r\nContent-Length: 1000000\r\n\r\n[1"
+                )
+                return client
+            }
+            let answer = try site.ask(
+                "PUT",
+                "/v1/properties/a",
+                "1",
+                headers: ["Idempotency-Key: n"]
+            )
+            #expect(answer.status == 201, "\(answer.text)")
+            let metrics = try site.ask("GET", "/metrics").text.split(separator: "\n")
+            let bytes = metrics.first { $0.hasPrefix("latchkey_idempotency_bytes ") }
+            let count = bytes.flatMap { Double($0.split(separator: " ")[1]) } ?? .infinity
+            #expect(count <= 67_108_864, "\(count)")
+            #expect(metrics.contains("latchkey_idempotency_keys 6"))
+            withExtendedLifetime(unfinished) {}
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `an answer beyond the bound of bytes is not kept, and its write is made once`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve(["--idempotency-bytes", "65536"]) { site in
+            let value = "{\"text\":\"\(String(repeating: "x", count: 100_000))\"}"
+            #expect(try site.ask("PUT", "/v1/properties/long", value).status == 201)
+            let headers = ["Idempotency-Key: k", "Content-Type: application/merge-patch+json"]
+            func patch() throws -> HTTPAnswer {
+                try site.ask("PATCH", "/v1/properties/long", "{\"a\":1}", headers: headers)
+            }
+            let first = try patch()
+            #expect(first.status == 200 && first.body.count > 100_000)
+            let second = try patch()
+            #expect(second.status == 500)
+            #expect(second.problem == "answer-not-kept")
+            #expect(second.headers["idempotency-replayed"] == "true")
+            let now = try site.ask("GET", "/v1/properties/long")
+            #expect(now.headers["etag"] == first.headers["etag"])
+        }
+    }
 }

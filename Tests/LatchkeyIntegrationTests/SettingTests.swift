@@ -129,6 +129,22 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("a.b", true), ("a.b:80,[::1]:8080", true), ("a:0", false), ("http://a", false),
         ("a,,b", false), ("", false),
     ],
+    "allow-origin": [
+        ("http://a.b", true), ("http://a.b:80,https://[::1]:8080", true), ("none", true),
+        ("a.b", false), ("http://", false), ("http://A.b", false), ("http://a/", false),
+        ("*", false), ("null", false), ("", false),
+        ("http://\(String(repeating: "a", count: 263))", true),
+        ("http://\(String(repeating: "a", count: 264))", false),
+    ],
+    "max-connections-per-address": [
+        ("share", true), ("0", true), ("65536", true), ("65537", false), ("-1", false),
+        ("", false),
+    ],
+    "trusted-proxy": [
+        ("none", true), ("10.0.0.1", true), ("10.0.0.0/8,::1,2001:db8::/32", true),
+        ("10.0.0.0/33", false), ("::/129", false), ("a.b", false), ("10.0.0.1/", false),
+        ("", false),
+    ],
     "allowed-host": [
         ("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false),
         ("a:80", false), ("", false),

@@ -208,7 +208,7 @@ struct WatchTests {
     func `observers replace each other, and watchers have a bound`(
         deployment: Deployment
     ) async throws {
-        try await deployment.serve(["--max-watchers", "2"]) { site in
+        try await deployment.serve(["--max-watchers", "2", "--client-share", "1/1"]) { site in
             let first = try EventStreamClient(port: site.port, "/v1/watch?observer=x")
             let second = try EventStreamClient(port: site.port, "/v1/watch?observer=x")
             #expect(try first.next()?.type == "replaced")

@@ -78,29 +78,128 @@ struct IdempotencyKeysTests {
         #expect(keys.take("e", waiting: 9) == .full)
     }
 
-    /// 320 bytes are an entry's, 1024 a waiting request's.
+    /// 320 bytes are an entry's, 1024 are reserved for its answer, and 4096 are those of a waiting
+    /// request.
     @Test func `bytes are given back to the last one`() {
         let keys = Keys {
-            $0.byteCountMax = 321 + 1024 + 7
+            $0.byteCountMax = 321 + 1024 + 4096 + 7
             $0.time = .seconds(10)
         }
         for round in 0..<1000 {
             #expect(keys.take("k", waiting: 1) == .run)
             #expect(keys.take("k", waiting: 2, byteCount: 8) == .full)
             #expect(keys.take("k", waiting: 3, byteCount: 7) == .wait)
+            #expect(keys.byteCount == 321 + 1024 + 4096 + 7)
             #expect(keys.take("l", waiting: 4) == .full)
             if round.isMultiple(of: 2) {
                 #expect(keys.finish("k", nil) == .runs(3))
+                #expect(keys.byteCount == 321 + 1024)
                 #expect(keys.finish("k", nil) == .answered([]))
             } else {
-                // As long as what a waiting request takes, so that nothing fits beside it.
-                let answer = String(repeating: "x", count: 1024)
-                #expect(keys.finish("k", answer) == .answered([3]))
-                #expect(keys.take("l", waiting: 5) == .full)
+                #expect(keys.finish("k", "12345") == .answered([3]))
+                #expect(keys.byteCount == 321 + 5)
                 keys.advance(10)
             }
+            #expect(keys.count == 0)
+            #expect(keys.byteCount == 0)
         }
-        #expect(keys.count == 0)
+    }
+
+    @Test func `a key needs room for a short answer before its request runs`() {
+        let needed = 321 + 1024
+        #expect(Keys { $0.byteCountMax = needed }.take("k", waiting: 1) == .run)
+        #expect(Keys { $0.byteCountMax = needed - 1 }.take("k", waiting: 1) == .full)
+        let keys = Keys { $0.byteCountMax = needed }
+        #expect(keys.take("k", waiting: 1) == .run)
+        let answer = String(repeating: "x", count: 1024)
+        #expect(keys.finish("k", answer) == .answered([]))
+        #expect(keys.byteCount == needed)
+        #expect(keys.take("k", waiting: 2) == .answer(answer))
+    }
+
+    /// The long parts of all answers have half of the bytes.
+    @Test func `an answer that does not fit is not kept, and its request does not run again`() {
+        let notKept = String(decoding: Problem.answerNotKept.json(), as: UTF8.self)
+        let longest = String(repeating: "x", count: 1024 + 5000)
+        for (answer, kept) in [(longest, longest), (longest + "x", notKept)] {
+            let keys = Keys { $0.byteCountMax = 10_000 }
+            #expect(keys.take("k", waiting: 1) == .run)
+            #expect(keys.take("k", waiting: 2, byteCount: 0) == .wait)
+            #expect(keys.finish("k", answer) == .answered([2]), "who waits gets the answer")
+            #expect(keys.take("k", waiting: 3) == .answer(kept))
+        }
+    }
+
+    @Test func `long answers of requests that run at once stay within the bound`() {
+        let bound = 1 << 20
+        let keys = Keys {
+            $0.byteCountMax = bound
+            $0.time = .seconds(10)
+        }
+        for number in 0..<30 {
+            #expect(keys.take("\(number)", waiting: 0) == .run)
+        }
+        let answer = String(repeating: "x", count: 100_000)
+        for number in 0..<30 {
+            #expect(keys.finish("\(number)", answer) == .answered([]))
+            #expect(keys.byteCount <= bound)
+        }
+        #expect((0..<30).count { keys.take("\($0)", waiting: 0) == .answer(answer) } == 5)
+        #expect(keys.take("new", waiting: 0) == .run, "long answers keep out no new key")
+        keys.advance(10)
+        #expect(keys.count == 1)
+        #expect(keys.take("last", waiting: 0) == .run)
+        #expect(keys.finish("last", answer) == .answered([]))
+        #expect(
+            keys.take("last", waiting: 0) == .answer(answer),
+            "expired ones gave their room back"
+        )
+    }
+
+    @Test func `a client has its share of the places, and others have the rest`() {
+        let keys = Keys(clientShare: 4) { $0.keyCountMax = 8 }
+        for client in 1...4 {
+            let address = "10.0.0.\(client)"
+            #expect(keys.take("\(client)", waiting: 0, from: address) == .run)
+            #expect(keys.take("\(client)", waiting: 0, from: address) == .wait)
+            let refused: Keys.Turn = client < 4 ? .shareTaken : .full
+            #expect(keys.take("more", waiting: 0, from: address) == refused)
+            #expect(keys.take("1", waiting: 0, from: address) == refused, "to wait for others")
+        }
+        #expect(keys.take("more", waiting: 0, from: "10.0.0.5") == .full)
+        #expect(keys.finish("1", nil) == .runs(0))
+        #expect(keys.take("more", waiting: 0, from: "10.0.0.1") == .run)
+        #expect(keys.take("last", waiting: 0, from: "10.0.0.1") == .full)
+    }
+
+    /// A quarter is room for three keys and short answers.
+    @Test func `a client has its share of the bytes, and its long answers half of that`() {
+        let keys = Keys(clientShare: 4) {
+            $0.byteCountMax = 4 * 4096
+            $0.time = .seconds(10)
+        }
+        for client in 1...4 {
+            let address = "10.0.0.\(client)"
+            for number in 1...3 {
+                #expect(keys.take("\(client)\(number)", waiting: 0, from: address) == .run)
+            }
+            #expect(
+                keys.take("more", waiting: 0, from: address) == (client < 4 ? .shareTaken : .full)
+            )
+        }
+        #expect(keys.take("more", waiting: 0, from: "10.0.0.5") == .full)
+        for number in 1...3 {
+            #expect(keys.finish("1\(number)", "x") == .answered([]))
+        }
+        let notKept = String(decoding: Problem.answerNotKept.json(), as: UTF8.self)
+        let longest = String(repeating: "x", count: 1024 + 2048)
+        #expect(keys.take("l", waiting: 0, from: "10.0.0.1") == .run)
+        #expect(keys.finish("l", longest + "x") == .answered([]))
+        #expect(keys.take("l", waiting: 0, from: "10.0.0.1") == .answer(notKept))
+        keys.advance(10)
+        #expect(keys.take("m", waiting: 0, from: "10.0.0.1") == .run)
+        #expect(keys.finish("m", longest) == .answered([]))
+        #expect(keys.take("m", waiting: 0, from: "10.0.0.1") == .answer(longest))
     }
 
     @Test func `expired keys are not counted, however many there are`() {
@@ -137,7 +236,7 @@ struct IdempotencyKeysTests {
 /// Keys of requests that are numbers, with a clock that the test turns.
 private final class Keys: Sendable {
     enum Turn: Equatable {
-        case run, wait, reused, full
+        case run, wait, reused, full, shareTaken
         case answer(String)
     }
 
@@ -153,15 +252,18 @@ private final class Keys: Sendable {
         let now = Atomic<UInt64>(0)
     }
 
-    init(_ adjust: (inout IdempotencyLimits) -> Void = { _ in }) {
+    init(clientShare: Int = 1, _ adjust: (inout IdempotencyLimits) -> Void = { _ in }) {
         var limits = IdempotencyLimits()
         adjust(&limits)
         let clock = Clock()
         nanoseconds = clock
-        keys = IdempotencyKeys(limits) { clock.now.load(ordering: .relaxed) }
+        keys = IdempotencyKeys(limits, clientShare: clientShare) {
+            clock.now.load(ordering: .relaxed)
+        }
     }
 
     var count: Int { keys.count() }
+    var byteCount: Int { keys.byteCount }
 
     func advance(_ seconds: Double) {
         nanoseconds.now.add(UInt64((seconds * 1e9).rounded()), ordering: .relaxed)
@@ -175,13 +277,23 @@ private final class Keys: Sendable {
         _ key: String,
         _ request: StaticString = "",
         waiting: Int,
-        byteCount: Int = 0
+        byteCount: Int = 0,
+        from client: String = "10.0.0.1"
     ) -> Turn {
-        switch keys.take(Array(key.utf8), Self.print(request), waiting, byteCount: byteCount) {
+        guard let address = NetworkAddress(client) else { return .full }
+        let turn = keys.take(
+            Array(key.utf8),
+            ClientKey(address),
+            Self.print(request),
+            waiting,
+            byteCount: byteCount
+        )
+        return switch turn {
         case .run: .run
         case .wait: .wait
         case .reused: .reused
         case .full: .full
+        case .shareTaken: .shareTaken
         case .answer(let answer): .answer(String(decoding: answer.body, as: UTF8.self))
         }
     }

@@ -123,6 +123,7 @@ private final class PastBench: Sendable {
         let hub = WatchHub(
             journal: journal,
             limits: WatchLimits(),
+            places: SharedPlaces(countMax: 10, clientCountMax: 10, refusals: ShareRefusals()),
             counters: WatchCounters(registry),
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )

@@ -39,7 +39,9 @@ final class RepeatableServer: Sendable {
         let commits = commits
         let clock = nanoseconds
         hook = CommitHook { _ in commits.arrive() }
-        let repetition = Repetition(limits, registry) { clock.now.load(ordering: .relaxed) }
+        let repetition = Repetition(limits, clientShare: 1, registry) {
+            clock.now.load(ordering: .relaxed)
+        }
         var table = RouteTable(
             metrics: RequestMetrics(
                 registry,
@@ -168,6 +170,7 @@ private struct RouteMaker: StrategyVisitor {
         let hub = WatchHub(
             journal: journal,
             limits: WatchLimits(),
+            places: SharedPlaces(countMax: 10, clientCountMax: 10, refusals: ShareRefusals()),
             counters: WatchCounters(MetricRegistry()),
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )

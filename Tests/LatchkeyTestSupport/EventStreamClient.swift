@@ -19,11 +19,22 @@ public final class EventStreamClient {
     /// The header fields, by lower-case name.
     public private(set) var headers: [String: String] = [:]
 
-    /// Sends a request, and reads the head of the answer.
-    public init(port: UInt16, _ target: String, lastID: String? = nil) throws {
-        connection = try LoopbackConnection(port: port, timeoutSeconds: Self.patienceSeconds)
+    /// Sends a request from 127.0.0.N, and reads the head of the answer.
+    public init(
+        port: UInt16,
+        _ target: String,
+        lastID: String? = nil,
+        from number: UInt8 = 1,
+        headers lines: [String] = []
+    ) throws {
+        connection = try LoopbackConnection(
+            port: port,
+            from: number,
+            timeoutSeconds: Self.patienceSeconds
+        )
         parser = EventStreamParser(lastID: lastID ?? "")
         var head = "GET \(target) HTTP/1.1\r\nHost: localhost\r\n"
+        head += lines.map { "\($0)\r\n" }.joined()
         if let lastID {
             head += "Last-Event-ID: \(lastID)\r\n"
         }

@@ -11,9 +11,13 @@ public final class HTTPClient {
     /// How long an answer may take.
     public static let patienceSeconds = 20
 
-    /// Connects to a server on loopback.
-    public init(port: UInt16) throws {
-        connection = try LoopbackConnection(port: port, timeoutSeconds: Self.patienceSeconds)
+    /// Connects to a server on loopback, from 127.0.0.N.
+    public init(port: UInt16, from number: UInt8 = 1) throws {
+        connection = try LoopbackConnection(
+            port: port,
+            from: number,
+            timeoutSeconds: Self.patienceSeconds
+        )
     }
 
     /// Sends bytes as they are.

@@ -9,7 +9,13 @@ public final class LoopbackConnection {
     private var isOpen = true
 
     /// Connects.
-    public init(port: UInt16, timeoutSeconds: Int) throws {
+    ///
+    /// - Parameters:
+    ///   - port: Of the server.
+    ///   - number: The last part of the client's own address, 127.0.0.N.
+    ///   - timeoutSeconds: For each call.
+    /// - Throws: If it is refused.
+    public init(port: UInt16, from number: UInt8 = 1, timeoutSeconds: Int) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw HTTPClientError("socket", errno) }
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
@@ -20,9 +26,23 @@ public final class LoopbackConnection {
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let result = unsafe withUnsafePointer(to: &address) { address in
-            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_in>.size))
+        let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        var own = sockaddr_in()
+        own.sin_family = sa_family_t(AF_INET)
+        own.sin_addr.s_addr = (UInt32(0x7F00_0000) + UInt32(number)).bigEndian
+        var result: Int32 = 0
+        if number != 1 {
+            result = unsafe withUnsafePointer(to: &own) { address in
+                unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    unsafe bind(descriptor, address, length)
+                }
+            }
+        }
+        if result == 0 {
+            result = unsafe withUnsafePointer(to: &address) { address in
+                unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    unsafe connect(descriptor, address, length)
+                }
             }
         }
         // The object is whole by now, so that its deinitializer runs, and closes.

@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-bool client_open_small(client *c, uint16_t port, int receive_bytes) {
+static bool open_from(client *c, uint16_t port, uint8_t number, int receive_bytes) {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons(port),
@@ -24,11 +24,27 @@ bool client_open_small(client *c, uint16_t port, int receive_bytes) {
         // Before the connection: the window that it begins with depends on it.
         setsockopt(c->socket, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
     }
+    struct sockaddr_in own = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffu) | number),
+    };
+    if (number != 1 && bind(c->socket, (struct sockaddr *)&own, sizeof(own)) != 0) {
+        client_close(c);
+        return false;
+    }
     if (connect(c->socket, (struct sockaddr *)&address, sizeof(address)) != 0) {
         client_close(c);
         return false;
     }
     return true;
+}
+
+bool client_open_small(client *c, uint16_t port, int receive_bytes) {
+    return open_from(c, port, 1, receive_bytes);
+}
+
+bool client_open_from(client *c, uint16_t port, uint8_t number) {
+    return open_from(c, port, number, 0);
 }
 
 bool client_open(client *c, uint16_t port) {

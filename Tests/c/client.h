@@ -23,6 +23,9 @@ typedef struct reply {
     size_t body_count;
 } reply;
 
+// Connects from 127.0.0.N to 127.0.0.1, as client_open() does from the first one.
+bool client_open_from(client *c, uint16_t port, uint8_t number);
+
 // Connects to 127.0.0.1. Returns false if that is refused. Reading waits for 5 seconds at most.
 bool client_open(client *c, uint16_t port);
 

@@ -403,6 +403,49 @@ static void bounds_connections(void) {
     stop();
 }
 
+static void counts_by_address_what_it_serves(void) {
+    latchkey_http_network proxy = {{{[10] = 0xff, [11] = 0xff, 127, 0, 0, 9}}, 128};
+    latchkey_http_options options = subject_options(threads);
+    options.connections_max = 6;
+    options.connections_per_address_max = 2;
+    options.proxies = &proxy;
+    options.proxy_count = 1;
+    subject_start(&s, options);
+    memset(&proxy, 0, sizeof(proxy));
+    // The address, and what its request gets: those that are refused stay, but take no place.
+    static const struct {
+        uint8_t from;
+        int status;
+    } steps[] = {
+        {1, 200}, {1, 200}, {1, 429}, {2, 200}, {2, 200}, {2, 429}, {9, 200}, {9, 200}, {9, 503},
+    };
+    enum { STEPS = sizeof(steps) / sizeof(*steps), SILENT = 20 };
+    client many[STEPS];
+    client silent[SILENT];
+    for (size_t i = 0; i < STEPS; i++) {
+        CHECK(client_open_from(&many[i], s.port, steps[i].from));
+        CHECK(client_ask(&many[i], GET("/now")) == steps[i].status);
+        for (size_t k = 0; i == 2 && k < SILENT; k++) {
+            CHECK(client_open_from(&silent[k], s.port, 1));
+        }
+        CHECK(i != 2 || subject_await_connections(&s, 2 + SILENT));
+    }
+    latchkey_http_statistics now = latchkey_http_measure(s.server);
+    CHECK(now.refused_total == 3 + SILENT && now.refused_share_total == 2 + SILENT);
+    for (size_t i = 0; i < STEPS; i++) {
+        client_close(&many[i]);
+    }
+    for (size_t i = 0; i < SILENT; i++) {
+        client_close(&silent[i]);
+    }
+    CHECK(subject_await_connections(&s, 0));
+    // All counters are free again.
+    CHECK(client_open_from(&many[0], s.port, 1) && client_ask(&many[0], GET("/now")) == 200);
+    CHECK(client_open(&c, s.port) && client_ask(&c, GET("/now")) == 200);
+    client_close(&many[0]);
+    stop();
+}
+
 static void ends_what_takes_too_long(void) {
     latchkey_http_options options = subject_options(threads);
     options.idle_milliseconds = 600;
@@ -617,6 +660,7 @@ static const test_case cases[] = {
     {"answers half-closed clients", answers_half_closed_clients},
     {"outlives clients that vanish", outlives_clients_that_vanish},
     {"bounds connections, and those of one address", bounds_connections},
+    {"counts by address what it serves", counts_by_address_what_it_serves},
     {"ends what takes too long", ends_what_takes_too_long},
     {"drains", drains},
     {"takes unanswered requests away at the end", takes_unanswered_requests_away},

@@ -29,6 +29,7 @@ from process import Failure, Latchkey  # noqa: E402
 
 from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
+import pages  # noqa: E402
 import profiles  # noqa: E402
 
 TRIES_SECONDS_MAX = 30
@@ -56,6 +57,8 @@ def main():
                      try_event_source, service, browser)
                 step("an EventSource that was slow has the state after the gap",
                      try_slow_event_source, forgetful, browser)
+                step("a page of another origin finds out nothing and ends no watch",
+                     pages.try_pages, arguments.binary, browser, log)
         except Failure as failure:
             print(f"FAILED: {failure}\n\nThe end of the service's log:")
             log.seek(0)

@@ -44,8 +44,9 @@ def main():
                 step("docs/http-api.md is true: each command gets its status", run_page, service)
                 step("that check finds mistakes", run_broken_pages, service)
                 step("a client generated from openapi.yaml calls it", call_generated, service)
+            # All clients have one address.
             with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
-                          log=log) as service:
+                          "--client-share", "1/1", log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
                 step("the service keeps to it", drive, service, arguments)

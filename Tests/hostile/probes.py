@@ -1,4 +1,4 @@
-"""A service that is full is alive. Its probes are answered, and say that it is full.
+"""A service that is full is alive. Its probes are answered, and nothing else is.
 
 Design: the loop of the silent clients runs in a thread of its own while the main thread asks.
 """
@@ -11,6 +11,7 @@ from clients import Loop, Peer
 from service import MODES, Failure, Service, say_status
 
 TRIES = 10
+PROBES = ("/healthz", "/readyz", "/metrics")
 STORM_SECONDS_MAX = 60
 
 
@@ -30,12 +31,12 @@ class Silent(Peer):
 
 
 def probe(run, service):
-    """What the three probes say: the statuses, and the body of /readyz."""
-    alive = service.ask("GET", "/healthz")[0]
-    ready, _, body = service.ask("GET", "/readyz")
+    """The statuses of the three probes, what another request gets, and the status of `health`."""
+    alive = tuple(service.ask("GET", path)[0] for path in PROBES)
+    served, _, body = service.ask("GET", "/v1/strategies")
     health = subprocess.run([run.binary, "health", "--port", str(service.address[1])],
                             capture_output=True, timeout=15, check=False).returncode
-    return alive, ready, body.decode("utf-8", "replace"), health
+    return alive, served, body.decode("utf-8", "replace"), health
 
 
 def crowd(run, mode, bound, clients, returns):
@@ -64,16 +65,16 @@ def crowd(run, mode, bound, clients, returns):
 
 def mistakes(run, service, returns):
     try:
-        alive, ready, body, health = probe(run, service)
+        alive, served, body, health = probe(run, service)
     except (OSError, http.client.HTTPException, subprocess.TimeoutExpired) as error:
         return [repr(error)]
     wrong = []
-    if alive != 200 or health != 0:
-        wrong.append(f"/healthz {alive}, `latchkey health` {health}")
-    says_full = ready == 503 and ("full" in body or "too-many-connections" in body)
+    if alive != (200, 200, 200) or health != 0:
+        wrong.append(f"{PROBES} {alive}, `latchkey health` {health}")
+    says_full = served == 503 and "too-many-connections" in body
     # Clients that come and go leave a place free now and then.
-    if not says_full and not (returns and ready == 200):
-        wrong.append(f"/readyz {ready} {body[:100]}")
+    if not says_full and not (returns and served == 200):
+        wrong.append(f"/v1/strategies {served} {body[:100]}")
     return wrong
 
 

@@ -61,8 +61,9 @@ class Service:
     """
 
     def __init__(self, binary, *options, files=None, closed=(), log=None, hang_up="default"):
-        self.command = ["env", f"--{hang_up}-signal=HUP",
-                        str(binary), "serve", "--port", "0", *map(str, options)]
+        # All clients have one address.
+        self.command = ["env", f"--{hang_up}-signal=HUP", str(binary), "serve", "--port", "0",
+                        "--client-share", "1/1", *map(str, options)]
         self.files, self.closed, self.given_log = files, closed, log
         self.process = self.log = self.output = self.status = None
 

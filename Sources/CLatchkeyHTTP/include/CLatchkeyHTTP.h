@@ -72,7 +72,34 @@ typedef enum latchkey_http_known {
     LATCHKEY_HTTP_KNOWN_CONTENT_ENCODING = 1 << 8,
     LATCHKEY_HTTP_KNOWN_TRANSFER_ENCODING = 1 << 9,
     LATCHKEY_HTTP_KNOWN_IDEMPOTENCY_KEY = 1 << 10,
+    LATCHKEY_HTTP_KNOWN_ORIGIN = 1 << 11,
+    LATCHKEY_HTTP_KNOWN_SEC_FETCH_SITE = 1 << 12,
 } latchkey_http_known;
+
+// Whether the pages of an origin may read the answer to a request. The handler decides and adds the
+// header lines; the request only carries it from the one place to the other.
+typedef enum latchkey_http_sharing {
+    LATCHKEY_HTTP_SHARED_WITH_NONE = 0,
+    // Another origin would get another answer.
+    LATCHKEY_HTTP_SHARED_BY_ORIGIN,
+    // The origin that the request names may read the answer.
+    LATCHKEY_HTTP_SHARED_WITH_ORIGIN,
+} latchkey_http_sharing;
+
+// An address; one of IPv4 is ::ffff:a.b.c.d.
+typedef struct latchkey_http_address {
+    uint8_t bytes[16];
+} latchkey_http_address;
+
+// The address of a socket address of IPv4 or IPv6; all zeroes for others and for NULL. Any thread.
+struct sockaddr;
+latchkey_http_address latchkey_http_address_of(const struct sockaddr *from);
+
+// All addresses that begin with these bits.
+typedef struct latchkey_http_network {
+    latchkey_http_address address;
+    uint32_t prefix_bits;  // at most 128; 128 is one address
+} latchkey_http_network;
 
 // Why a request must not be served. The handler is called with it and answers with an error.
 typedef enum latchkey_http_rejection {
@@ -103,12 +130,12 @@ typedef enum latchkey_http_rejection {
     // LATCHKEY_HTTP_DISCARD_BYTES_MAX over the bound. A body that is still longer, or whose
     // Content-Length says so, gets a 413 from here, at once.
     LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE,
-    // There are more connections than `connections_max`. 503. Closed after the answer. The number
-    // of refused connections has a bound, too (LATCHKEY_HTTP_REFUSALS_MAX). One more closes the
-    // refused connection that has waited longest for its request, so that a probe is answered while
-    // others wait.
+    // `connections_max` connections are served. 503. Closed after the answer. The number of refused
+    // connections has a bound, too (LATCHKEY_HTTP_REFUSALS_MAX). One more closes the refused
+    // connection that has waited longest for its request, so that a probe is answered while others
+    // wait. The handler may serve the request nevertheless: it closes the connection, too.
     LATCHKEY_HTTP_REJECTION_CONNECTIONS,
-    // The address has more connections than `connections_per_address_max`. 429. Closed after it.
+    // `connections_per_address_max` connections of the address are served. 429. The same otherwise.
     LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS,
     // The server is draining. 503. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_DRAINING,
@@ -175,6 +202,8 @@ typedef struct latchkey_http_request {
     uint64_t started_nanoseconds;
     // What latchkey_http_request_note() was given at the head, or 0.
     uint64_t note;
+    // What latchkey_http_request_share() was given.
+    latchkey_http_sharing sharing;
     latchkey_http_rejection rejection;
 } latchkey_http_request;
 
@@ -219,6 +248,9 @@ typedef struct latchkey_http_options {
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.
     uint32_t connections_per_address_max;
+    // Who speaks for others: these addresses have no bound of their own. Copied.
+    const latchkey_http_network *proxies;
+    size_t proxy_count;
     // Path and query. A target within this bound that is longer than `head_bytes_max` is refused as
     // HEAD_TOO_LARGE, or by libmicrohttpd with 414 or 431.
     uint32_t target_bytes_max;
@@ -319,6 +351,8 @@ typedef struct latchkey_http_statistics {
     // Since the start: connections accepted, refused over a bound, and ended by a deadline.
     uint64_t accepted_total;
     uint64_t refused_total;
+    // Those among them that were refused because of `connections_per_address_max`.
+    uint64_t refused_share_total;
     uint64_t timed_out_total;
     // Since the start: requests that libmicrohttpd refused by itself, and lines left out of the
     // log.
@@ -394,6 +428,18 @@ void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);
 // handler need not look at it again. Only on the server's thread, before the handler or the head
 // callback has returned. An authority that is very long is not remembered.
 void latchkey_http_request_keep_authority(latchkey_http_request *request);
+
+// Says who may read the answer, for whoever makes it. Only on the server's thread, before the
+// handler or the head callback has returned.
+void latchkey_http_request_share(latchkey_http_request *request, latchkey_http_sharing sharing);
+
+// The address at the other end of the connection; all zeroes if it has none. Any thread, until the
+// answer.
+latchkey_http_address latchkey_http_request_peer(const latchkey_http_request *request);
+
+// Whether this is an address of `proxies`. Any thread, until the answer.
+bool latchkey_http_request_is_proxy(const latchkey_http_request *request,
+                                    const latchkey_http_address *address);
 
 // Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
 // milliseconds after its handler was called, or none if it is 0. For a handler that waits on

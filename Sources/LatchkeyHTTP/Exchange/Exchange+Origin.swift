@@ -1,26 +1,59 @@
+public import CLatchkeyHTTP
+
 extension Exchange {
-    /// Whether a page of another origin has a browser send this request, which may change
-    /// something.
-    ///
-    /// Browsers name the origin of the page in every request but GET and HEAD (Fetch standard,
-    /// section 3.2), and no page can change it, or `Sec-Fetch-Site`. The latter decides where a
-    /// proxy has changed `Host`. Other clients send no `Origin`.
-    var isCrossSite: Bool {
-        switch method {
-        case .get, .head, .options: return false
-        case .put, .post, .patch, .delete, .other: break
-        }
-        guard let origin = header(named: "origin") else { return false }
-        return !isOwn(origin) && header(named: "sec-fetch-site") != Bytes("same-origin")
+    /// Who may read the answer in a browser.
+    enum Sharing {
+        /// Not the page that asks, but pages of other origins may.
+        case otherOrigins
+        /// The page that asks.
+        case origin
     }
 
-    /// Whether the origin is ``authority`` behind a scheme; `null` is not.
-    private func isOwn(_ origin: Bytes) -> Bool {
-        guard let authority else { return false }
-        let start = origin.count - authority.count
-        guard start >= 0 else { return false }
-        let scheme = origin.range(0, start)
-        return (scheme == Bytes("http://") || scheme == Bytes("https://"))
-            && origin.range(start, origin.count).equalsIgnoringCase(authority)
+    /// Says who may read the answer; ``ResponseFields/addSharing()`` adds the header fields.
+    ///
+    /// Only on the server's thread, before the handler has returned.
+    func share(with sharing: Sharing) {
+        let value =
+            switch sharing {
+            case .otherOrigins: LATCHKEY_HTTP_SHARED_BY_ORIGIN
+            case .origin: LATCHKEY_HTTP_SHARED_WITH_ORIGIN
+            }
+        unsafe latchkey_http_request_share(request, value)
+    }
+
+    /// Whether the page that asks may read the answer.
+    package var isShared: Bool {
+        unsafe request.pointee.sharing == LATCHKEY_HTTP_SHARED_WITH_ORIGIN
+    }
+}
+
+extension ResponseFields {
+    /// The header fields of answers that a page of another origin can read besides those that every
+    /// page can (Fetch standard, section 3.2.3).
+    private static var exposed: StaticString {
+        """
+        ETag, Location, Retry-After, Allow, Server-Timing, Idempotency-Replayed, \
+        Latchkey-Revision, Latchkey-Created
+        """
+    }
+
+    /// Adds who may read the answer (Fetch standard, section 3.2).
+    ///
+    /// Behind all other fields, so that those of a kept answer have none of them.
+    @inlinable
+    @inline(__always)
+    mutating func addSharing() {
+        if (unsafe request.pointee.sharing) != LATCHKEY_HTTP_SHARED_WITH_NONE {
+            addOrigin()
+        }
+    }
+
+    @usableFromInline
+    mutating func addOrigin() {
+        add("Vary", "Origin" as StaticString)
+        let exchange = unsafe Exchange(request)
+        guard exchange.isShared, let origin = exchange.header(named: .origin) else { return }
+        add("Access-Control-Allow-Origin", String(decoding: origin, as: UTF8.self))
+        add("Access-Control-Expose-Headers", Self.exposed)
     }
 }

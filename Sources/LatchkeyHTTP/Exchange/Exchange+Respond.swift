@@ -34,6 +34,7 @@ extension Exchange {
             return
         }
         fields(&collected)
+        collected.addSharing()
         collected.respond(status, closes: closes)
     }
 

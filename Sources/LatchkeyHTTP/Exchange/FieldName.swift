@@ -26,6 +26,9 @@ package struct FieldName: Sendable {
     @inlinable package static var contentType: FieldName {
         FieldName("content-type", LATCHKEY_HTTP_KNOWN_CONTENT_TYPE)
     }
+    @inlinable package static var fetchSite: FieldName {
+        FieldName("sec-fetch-site", LATCHKEY_HTTP_KNOWN_SEC_FETCH_SITE)
+    }
     @inlinable package static var idempotencyKey: FieldName {
         FieldName("idempotency-key", LATCHKEY_HTTP_KNOWN_IDEMPOTENCY_KEY)
     }
@@ -34,6 +37,9 @@ package struct FieldName: Sendable {
     }
     @inlinable package static var ifNoneMatch: FieldName {
         FieldName("if-none-match", LATCHKEY_HTTP_KNOWN_IF_NONE_MATCH)
+    }
+    @inlinable package static var origin: FieldName {
+        FieldName("origin", LATCHKEY_HTTP_KNOWN_ORIGIN)
     }
 }
 

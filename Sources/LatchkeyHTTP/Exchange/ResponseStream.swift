@@ -217,6 +217,7 @@ extension Exchange {
         }
         var collected = unsafe ResponseFields(request, .long(response))
         fields(&collected)
+        collected.addSharing()
         if collected.areValid {
             unsafe latchkey_http_respond_stream(
                 request,

@@ -79,7 +79,7 @@ package enum Unmatched: Sendable {
     case rejected(Rejection)
     /// The request is for a host that is not served here.
     case misdirected
-    /// A page of another origin would change something: see ``Exchange/isCrossSite``.
+    /// A page of another origin has a browser send the request: see ``AllowedOrigins``.
     case crossSite
     /// No route has this path.
     case notFound

@@ -34,20 +34,24 @@ package final class Router: Sendable {
     private let tree: RouteTree
     private let targets: [Target]
     private let hosts: AllowedHosts?
+    private let origins: AllowedOrigins
     private let unmatched: UnmatchedHandler
 
     /// - Parameters:
     ///   - routes: at least one.
     ///   - hosts: the hosts that are served, or nil for any. A request that names none is served.
+    ///   - origins: the origins whose pages may use the service besides its own.
     ///   - unmatched: called for requests that no route answers. Must answer them.
     /// - Throws: what is wrong with the table.
     package init(
         _ routes: [Route],
         hosts: AllowedHosts? = nil,
+        origins: AllowedOrigins = AllowedOrigins(),
         unmatched: @escaping UnmatchedHandler
     ) throws(RouteTableError) {
         self.routes = routes
         self.hosts = hosts
+        self.origins = origins
         self.unmatched = unmatched
         tree = try RouteTree(routes)
         targets = routes.map(Target.init)
@@ -86,17 +90,7 @@ package final class Router: Sendable {
 
     /// Finds the route of a request, or answers it with `unmatched` and returns nil.
     private func find(_ exchange: Exchange) -> RouteMatch? {
-        if let hosts, let authority = exchange.authority, !exchange.isAuthorityKept {
-            guard hosts.contain(authority) else {
-                unmatched(exchange, .misdirected)
-                return nil
-            }
-            exchange.keepAuthority()
-        }
-        guard !exchange.isCrossSite else {
-            unmatched(exchange, .crossSite)
-            return nil
-        }
+        guard admits(exchange) else { return nil }
         let method = exchange.method
         switch resolve(method, exchange.path) {
         case .route(let index, let capture):
@@ -108,6 +102,24 @@ package final class Router: Sendable {
         return nil
     }
 
+    /// Whether the request is for a host that is served, and from a page that may send it; else it
+    /// is answered.
+    @inline(__always)
+    private func admits(_ exchange: Exchange) -> Bool {
+        if let hosts, let authority = exchange.authority, !exchange.isAuthorityKept {
+            guard hosts.contain(authority) else {
+                unmatched(exchange, .misdirected)
+                return false
+            }
+            exchange.keepAuthority()
+        }
+        guard origins.admit(exchange) else {
+            unmatched(exchange, .crossSite)
+            return false
+        }
+        return true
+    }
+
     private func refuse(_ exchange: Exchange, _ rejection: Rejection) {
         let method = exchange.method
         switch rejection {
@@ -115,6 +127,7 @@ package final class Router: Sendable {
             if case .route(let index, let capture) = resolve(method, exchange.path),
                 targets[index].servesRefused
             {
+                guard admits(exchange) else { return }
                 let match = RouteMatch(route: index, method: method, capture: capture)
                 targets[index].handle(exchange, match)
                 return

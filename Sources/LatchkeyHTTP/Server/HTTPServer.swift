@@ -148,7 +148,12 @@ extension HTTPServer {
                 unsafe options.draining_body = unsafe base + starts[4]
                 unsafe options.unknown_body = unsafe base + starts[5]
                 unsafe options.late_body = unsafe base + starts[6]
-                return unsafe latchkey_http_start(&options, &failure)
+                let proxies = configuration.trustedProxies.compactMap { Network($0)?.network }
+                return unsafe proxies.withUnsafeBufferPointer { proxies in
+                    unsafe options.proxies = proxies.baseAddress
+                    unsafe options.proxy_count = proxies.count
+                    return unsafe latchkey_http_start(&options, &failure)
+                }
             }
         }
     }
@@ -171,7 +176,9 @@ extension HTTPServer {
         unsafe options.thread_per_connection = configuration.usesThreadPerConnection
         unsafe options.threads = UInt32(configuration.eventLoopCount)
         unsafe options.connections_max = UInt32(configuration.connectionsMax)
-        unsafe options.connections_per_address_max = UInt32(configuration.connectionsPerAddressMax)
+        unsafe options.connections_per_address_max = UInt32(
+            configuration.connectionsPerAddressBound
+        )
         unsafe options.target_bytes_max = UInt32(configuration.targetBytesMax)
         unsafe options.head_bytes_max = UInt32(configuration.headBytesMax)
         unsafe options.body_bytes_max = UInt64(configuration.bodyBytesMax)

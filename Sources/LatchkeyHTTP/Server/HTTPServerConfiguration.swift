@@ -13,8 +13,16 @@ package struct HTTPServerConfiguration: Sendable {
     /// Each connection has a thread of its own; there are no event loops then.
     package var usesThreadPerConnection = false
     package var connectionsMax = 1024
-    /// 0 is no bound; IPv6 addresses count by their first 64 bits.
-    package var connectionsPerAddressMax = 0
+    /// One client gets one in so many of what all clients use, such as connections.
+    package var clientShare = 4
+    /// Nil is the client's share of the connections, and 0 is no bound.
+    ///
+    /// IPv6 addresses count by their first 64 bits.
+    package var connectionsPerAddressMax: Int?
+    /// Addresses and networks of proxies, which speak for others.
+    ///
+    /// They have no bound per address, and name their clients: see ``Exchange/client``.
+    package var trustedProxies: [String] = []
     /// Path and query.
     package var targetBytesMax = 4096
     /// Request line and header fields.
@@ -57,6 +65,14 @@ package struct HTTPServerConfiguration: Sendable {
     package init() {}
 
     private static let eventLoopCountMax = 256
+
+    /// The share of one client, at least 1.
+    package func share(of count: Int) -> Int { max(1, count / clientShare) }
+
+    /// The bound per address that holds; 0 is none.
+    package var connectionsPerAddressBound: Int {
+        connectionsPerAddressMax ?? (clientShare == 1 ? 0 : share(of: connectionsMax))
+    }
 }
 
 extension HTTPServerConfiguration: Configurable {
@@ -88,12 +104,48 @@ extension HTTPServerConfiguration: Configurable {
             1...65_536,
             "The maximum number of connections. Further ones get status 503 and are closed."
         ),
-        .integer(
+        Setting(
+            "client-share",
+            .share(1...1024),
+            \.clientShare,
+            "The share of one client in what all clients use: connections, watches and long polls, "
+                + "exports, idempotency keys and their memory. Beyond it a client gets status 429. "
+                + "A client is an address of IPv4, or the first 64 bits of one of IPv6. 1/1 is no "
+                + "bound.",
+            text: { "1/\($0)" },
+            value: { Int($0.dropFirst(2)) }
+        ),
+        Setting(
             "max-connections-per-address",
+            .spelling(
+                placeholder: "N",
+                help: "a whole number from 0 to 65536, or share",
+                isRight: { $0 == "share" || (Int($0).map((0...65_536).contains) ?? false) }
+            ),
             \.connectionsPerAddressMax,
-            0...65_536,
-            "The maximum number of connections from one address; 0 is no bound. Further "
-                + "ones get status 429 and are closed."
+            "The maximum number of connections from one address, a number from 0 to 65536. 0 is no "
+                + "bound, and share is --client-share of --max-connections. Further ones get "
+                + "status 429 and are closed.",
+            text: { $0.map(String.init) ?? "share" },
+            value: { $0 == "share" ? .some(nil) : Int($0) }
+        ),
+        Setting(
+            "trusted-proxy",
+            .list(
+                .spelling(
+                    placeholder: "ADDRESS",
+                    help: "addresses or networks, such as 10.0.0.1 or 10.0.0.0/8, or none",
+                    isRight: { $0 == "none" || Network($0) != nil }
+                )
+            ),
+            \.trustedProxies,
+            "Addresses and networks of proxies, or none. They speak for others: the number of "
+                + "their connections has no bound of its own, and the last address in "
+                + "X-Forwarded-For, which a proxy has added, is the client for --client-share.",
+            text: { $0.isEmpty ? "none" : $0.joined(separator: ",") },
+            value: { text in
+                text.split(separator: ",").map(String.init).filter { $0 != "none" }
+            }
         ),
         .integer(
             "max-target-bytes",

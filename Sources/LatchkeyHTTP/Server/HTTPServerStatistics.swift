@@ -18,6 +18,8 @@ package struct HTTPServerStatistics: Sendable {
     package let acceptedTotal: UInt64
     /// Connections over a bound.
     package let refusedTotal: UInt64
+    /// Those among them over the bound per address.
+    package let refusedShareTotal: UInt64
     /// Connections ended by a deadline.
     package let timedOutTotal: UInt64
     /// Requests that the library refused by itself, because it could not parse them.
@@ -37,6 +39,7 @@ package struct HTTPServerStatistics: Sendable {
         suspended = Int(measured.suspended)
         acceptedTotal = measured.accepted_total
         refusedTotal = measured.refused_total
+        refusedShareTotal = measured.refused_share_total
         timedOutTotal = measured.timed_out_total
         libraryRefusedTotal = measured.library_refused_total
         logSuppressedTotal = measured.log_suppressed_total

@@ -41,7 +41,6 @@ package final class RunningService: Sendable {
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
         let answers = AnswerBudget(byteCountMax: configuration.answerByteCountMax)
-        let metrics = RequestMetrics(registry, configuration, answers)
         let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
@@ -49,6 +48,7 @@ package final class RunningService: Sendable {
         let watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
+            places: configuration.watchPlaces(registry),
             counters: WatchCounters(registry),
             answers: answers
         )
@@ -64,10 +64,8 @@ package final class RunningService: Sendable {
                 evictor: evictor,
                 watches: watches,
                 recorder: recorder,
-                table: RouteTable(
-                    metrics: metrics,
-                    repetition: Repetition(configuration.idempotency, registry)
-                )
+                exports: configuration.exportPlaces(registry),
+                table: configuration.table(registry, answers)
             )
         )
         profiles = ProfileWindows()
@@ -79,7 +77,7 @@ package final class RunningService: Sendable {
             registry: registry,
             version: configuration.version
         ).add(to: &table)
-        let router = table.router(hosts: AllowedHosts(configuration))
+        let router = configuration.router(table)
         let server = try HTTPServer(
             configuration.http.withProblemBodies,
             log: { log.write(.warning, $0) },
@@ -131,6 +129,7 @@ private struct StoreRouteMaker: StrategyVisitor {
     let evictor: Evictor
     let watches: WatchHub
     let recorder: TraceRecorder?
+    let exports: SharedPlaces
     let table: RouteTable
 
     typealias Output = (
@@ -211,8 +210,7 @@ private struct StoreRouteMaker: StrategyVisitor {
             canCompare: configuration.compare != nil,
             depthMax: depthMax
         ).add(to: &table)
-        ExportRoutes(store: serving, journal: journal, countMax: configuration.exportCountMax)
-            .add(to: &table)
+        ExportRoutes(store: serving, journal: journal, places: exports).add(to: &table)
         ImportRoutes(
             store: serving,
             depthMax: depthMax,
@@ -237,23 +235,45 @@ private struct StoreRouteMaker: StrategyVisitor {
     }
 }
 
-extension RequestMetrics {
-    fileprivate init(
-        _ registry: MetricRegistry,
-        _ configuration: ServiceConfiguration,
-        _ answers: AnswerBudget
-    ) {
-        self.init(
-            registry,
-            sendsServerTiming: configuration.sendsServerTiming,
-            answers: answers
-        )
-    }
-}
-
 extension ServiceConfiguration {
     fileprivate var chosenStart: Revision {
         startRevision ?? .start(at: StoreClock.system.now())
+    }
+
+    fileprivate func router(_ table: RouteTable) -> Router {
+        table.router(hosts: AllowedHosts(self), origins: AllowedOrigins(allowedOrigins))
+    }
+
+    fileprivate func table(_ registry: MetricRegistry, _ answers: AnswerBudget) -> RouteTable {
+        RouteTable(
+            metrics: RequestMetrics(
+                registry,
+                sendsServerTiming: sendsServerTiming,
+                answers: answers
+            ),
+            repetition: Repetition(idempotency, clientShare: http.clientShare, registry)
+        )
+    }
+
+    fileprivate func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+        places(of: watchLimits.watcherCountMax, "watches", registry)
+    }
+
+    fileprivate func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+        places(of: exportCountMax, "exports", registry)
+    }
+
+    /// Places for so many, of which each client gets its share.
+    private func places(
+        of countMax: Int,
+        _ resource: String,
+        _ registry: MetricRegistry
+    ) -> SharedPlaces {
+        SharedPlaces(
+            countMax: countMax,
+            clientCountMax: http.share(of: countMax),
+            refusals: ShareRefusals(registry, resource)
+        )
     }
 }
 

@@ -41,6 +41,8 @@ package struct ServiceConfiguration: Sendable {
     ///
     /// Nil serves all; `[]` serves local names on a loopback address, and all on others.
     package var allowedHosts: [String]? = []
+    /// Origins whose pages may use the service besides its own.
+    package var allowedOrigins: [String] = []
     package var drainTime = Duration.seconds(10)
     package var sendsServerTiming = false
     package var logFormat = Log.Format.text
@@ -181,6 +183,23 @@ extension ServiceConfiguration: Configurable {
                 let names = text.split(separator: ",").map(String.init)
                 return .some(names.contains("*") ? nil : names)
             }
+        ),
+        Setting(
+            "allow-origin",
+            .list(
+                .spelling(
+                    placeholder: "ORIGIN",
+                    help: "origins as browsers write them, such as https://app.example:8443, or "
+                        + "none",
+                    isRight: { $0 == "none" || AllowedOrigins.isOrigin($0) }
+                )
+            ),
+            \.allowedOrigins,
+            "Origins whose pages may use the service and read its answers, or none. Each is a "
+                + "scheme, a host and, unless it is that of the scheme, a port. Requests of all "
+                + "other pages get status 403.",
+            text: { $0.isEmpty ? "none" : $0.joined(separator: ",") },
+            value: { text in text.split(separator: ",").map(String.init).filter { $0 != "none" } }
         ),
         .seconds(
             "drain-seconds",

@@ -24,6 +24,11 @@ enum ServiceMetrics {
         .counter,
         help: "Connections refused because of --max-connections or --max-connections-per-address."
     )
+    private static let refusedShare = MetricFamily(
+        "latchkey_http_connections_refused_per_address_total",
+        .counter,
+        help: "Those among the refused connections whose address has its share of them."
+    )
     private static let timedOut = MetricFamily(
         "latchkey_http_connections_timed_out_total",
         .counter,
@@ -92,7 +97,10 @@ enum ServiceMetrics {
         in registry: MetricRegistry
     ) {
         registry.collect(
-            [connections, suspended, accepted, refused, timedOut, libraryRefused, logSuppressed]
+            [
+                connections, suspended, accepted, refused, refusedShare, timedOut, libraryRefused,
+                logSuppressed,
+            ]
         ) { writer in
             let now = server.statistics
             writer.begin(connections)
@@ -107,7 +115,8 @@ enum ServiceMetrics {
             writer.sample(.none, UInt64(now.suspended))
             for (family, count) in [
                 (accepted, now.acceptedTotal), (refused, now.refusedTotal),
-                (timedOut, now.timedOutTotal), (libraryRefused, now.libraryRefusedTotal),
+                (refusedShare, now.refusedShareTotal), (timedOut, now.timedOutTotal),
+                (libraryRefused, now.libraryRefusedTotal),
                 (logSuppressed, now.logSuppressedTotal),
             ] {
                 writer.begin(family)

@@ -9,6 +9,9 @@ package struct IdempotencyLimits: Sendable, Hashable {
     /// How much memory keys, kept answers and waiting bodies can take.
     package var byteCountMax = 64 << 20
 
+    /// Room for a key, however long, and a short answer.
+    package static let byteCountMin = 4096
+
     package init() {}
 }
 
@@ -33,10 +36,11 @@ extension IdempotencyLimits: Configurable {
         .integer(
             "idempotency-bytes",
             \.byteCountMax,
-            1024...1_125_899_906_842_624,
+            byteCountMin...1_125_899_906_842_624,
             unit: .bytes,
             "The memory for keys, kept answers and waiting bodies. At the bound a request with a "
-                + "new key gets status 503. Answers to requests that run then may exceed it."
+                + "new key gets status 503. Long answers take at most half of it. A repeat of a "
+                + "request whose answer did not fit gets status 500 answer-not-kept."
         ),
     ]
 }

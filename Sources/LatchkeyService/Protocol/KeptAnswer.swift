@@ -36,9 +36,18 @@ extension KeptAnswer {
         }
     }
 
-    private static let outcomeUnknown = KeptAnswer(
-        status: UInt16(Problem.outcomeUnknown.status),
-        fields: [ResponseField(name: "Content-Type", value: "application/problem+json")],
-        body: Problem.outcomeUnknown.json()
-    )
+    private static let outcomeUnknown = KeptAnswer(.outcomeUnknown)
+
+    /// Stands for an answer that was too long to be kept.
+    ///
+    /// Only answers with values are.
+    static let notKept = KeptAnswer(.answerNotKept)
+
+    private init(_ problem: Problem) {
+        self.init(
+            status: UInt16(problem.status),
+            fields: [ResponseField(name: "Content-Type", value: "application/problem+json")],
+            body: problem.json()
+        )
+    }
 }

@@ -33,7 +33,9 @@ package enum Problem: String, CaseIterable, Sendable {
     case crossSiteRequest = "cross-site-request"
     case headersTooLarge = "headers-too-large"
     case tooManyConnectionsPerAddress = "too-many-connections-per-address"
+    case clientShareTaken = "client-share-taken"
     case outcomeUnknown = "outcome-unknown"
+    case answerNotKept = "answer-not-kept"
     case unsupportedTransferCoding = "unsupported-transfer-coding"
     case tooManyConnections = "too-many-connections"
     case outOfMemory = "out-of-memory"
@@ -78,9 +80,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedMediaType: 415
         case .misdirectedRequest: 421
         case .valueTooLarge, .transactionTooLarge, .idempotencyKeyReused: 422
-        case .tooManyConnectionsPerAddress: 429
+        case .tooManyConnectionsPerAddress, .clientShareTaken: 429
         case .headersTooLarge: 431
-        case .outcomeUnknown: 500
+        case .outcomeUnknown, .answerNotKept: 500
         case .unsupportedTransferCoding: 501
         case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining,
             .tooManyIdempotencyKeys, .tooManyWatchers:
@@ -128,7 +130,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .headersTooLarge: "The request's header fields are too large."
         case .malformedRequest: "The request is not valid HTTP."
         case .tooManyConnectionsPerAddress: "There are too many connections from this address."
+        case .clientShareTaken: "This client has its share."
         case .outcomeUnknown: "The outcome of the request is not known."
+        case .answerNotKept: "The answer to the first request was too long to be kept."
         case .unsupportedTransferCoding: "The body's transfer coding is not supported."
         case .tooManyConnections: "The server has too many connections."
         case .outOfMemory: "The server has no memory for the request."
@@ -218,8 +222,9 @@ package enum Problem: String, CaseIterable, Sendable {
             "Use an address or localhost, or allow the name with --allowed-host. Other names are "
                 + "refused because a page of another site could use them (DNS rebinding)."
         case .crossSiteRequest:
-            "Nothing was changed. Only pages of this service can change anything: Origin must name "
-                + "the host and port of Host. A proxy must pass on Host as the browser sent it."
+            "Nothing was changed, and nothing is told. Only pages of this service can use it: "
+                + "Origin must name the host and port of Host. A proxy must pass on Host as the "
+                + "browser sent it. Allow pages of your own with --allow-origin."
         case .idempotencyKeyReused:
             "Nothing was changed. Use a key for one request only: the same method, target and "
                 + "body. Choose a new key for a new request."
@@ -229,11 +234,19 @@ package enum Problem: String, CaseIterable, Sendable {
         case .malformedRequest:
             "Send a request line and header fields as in RFC 9112, with one Host and one length."
         case .tooManyConnectionsPerAddress:
-            "Use your open connections again, or raise --max-connections-per-address."
+            "Use your open connections again, or raise --max-connections-per-address or "
+                + "--client-share. If the address is a proxy's, name it with --trusted-proxy."
+        case .clientShareTaken:
+            "Nothing was changed. The detail names what there is a share of. Give back what you "
+                + "have, or raise --client-share. If the address is a proxy's, name it with "
+                + "--trusted-proxy."
         case .outcomeUnknown:
             "The request was accepted and may take effect, but it was not finished in time. Repeat "
                 + "it if it had an Idempotency-Key. Otherwise read the property before you send "
                 + "the request again."
+        case .answerNotKept:
+            "The first request with this Idempotency-Key had its effect, and it was not run again. "
+                + "Read the properties to see their values. The bound is --idempotency-bytes."
         case .unsupportedTransferCoding:
             "Send the body with a Content-Length, or chunked."
         case .outOfMemory:
@@ -304,7 +317,8 @@ package enum Problem: String, CaseIterable, Sendable {
     /// Seconds until the client should try again, for problems that are temporary.
     package var retryAfterSeconds: Int? {
         switch self {
-        case .tooManyConnections, .tooManyConnectionsPerAddress, .outOfMemory, .backlogFull,
+        case .tooManyConnections, .tooManyConnectionsPerAddress, .clientShareTaken, .outOfMemory,
+            .backlogFull,
             .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
             .tooManyExports, .tooManyAnswers, .tooManyProfiles:
             1

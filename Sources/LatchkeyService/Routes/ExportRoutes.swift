@@ -1,7 +1,6 @@
 internal import Dispatch
 internal import LatchkeyHTTP
 internal import LatchkeyStore
-internal import Synchronization
 
 /// The route of exports: all properties of one revision, one line for each.
 struct ExportRoutes<Store: CommittingStore>: Sendable {
@@ -9,14 +8,14 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
     private let journal: Journal
     private let exports: ExportQueue
 
-    init(store: Store, journal: Journal, countMax: Int) {
+    init(store: Store, journal: Journal, places: SharedPlaces) {
         self.store = store
         self.journal = journal
-        exports = ExportQueue(countMax: countMax)
+        exports = ExportQueue(places: places)
     }
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/export", statuses: [200, 400, 410, 503]) {
+        table.add(.get, "/v1/export", statuses: [200, 400, 410, 429, 503]) {
             request,
             _ throws(RequestFailure) in
             try export(request)
@@ -30,9 +29,7 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
         let revision = try query["revision"].map { (text) throws(RequestFailure) in
             journal.named(try Self.revision(text))
         }
-        guard let permit = exports.enter() else {
-            throw RequestFailure(.tooManyExports)
-        }
+        let permit = try exports.enter(request.exchange.client)
         store.snapshot { snapshot in
             guard let revision else {
                 exports.start(permit, StateWalk(snapshot, prefix: prefix), for: request)
@@ -90,33 +87,29 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
 /// block a thread that serves, and take one processor at most, however many there are.
 final class ExportQueue: Sendable {
     let queue = DispatchQueue(label: "latchkey.exports")
-    private let countMax: Int
-    private let count = Atomic<Int>(0)
+    private let places: SharedPlaces
 
-    init(countMax: Int) {
-        self.countMax = countMax
+    init(places: SharedPlaces) {
+        self.places = places
     }
 
-    /// The right to make one export, which ends with the object; nil at the bound.
-    ///
-    /// Relaxed: the number orders nothing.
-    func enter() -> Permit? {
-        guard count.add(1, ordering: .relaxed).newValue <= countMax else {
-            count.subtract(1, ordering: .relaxed)
-            return nil
-        }
-        return Permit(self)
+    /// The right to make one export, which ends with the object.
+    func enter(_ client: ClientKey) throws(RequestFailure) -> Permit {
+        try places.enter(client, orFail: .tooManyExports, "exports (--max-exports)")
+        return Permit(places, client)
     }
 
     final class Permit: Sendable {
-        private let exports: ExportQueue
+        private let places: SharedPlaces
+        private let client: ClientKey
 
-        fileprivate init(_ exports: ExportQueue) {
-            self.exports = exports
+        fileprivate init(_ places: SharedPlaces, _ client: ClientKey) {
+            self.places = places
+            self.client = client
         }
 
         deinit {
-            exports.count.subtract(1, ordering: .relaxed)
+            places.leave(client)
         }
     }
 

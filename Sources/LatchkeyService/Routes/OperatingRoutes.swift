@@ -44,22 +44,7 @@ struct OperatingRoutes: Sendable {
             meters.reset()
             request.respond(.noContent)
         }
-        table.add(.get, "/metrics", statuses: [200, 400]) { request, _ throws(RequestFailure) in
-            try metrics(request)
-        }
-        // Also served over a bound of connections: a probe that fails can restart the service.
-        table.add(.get, "/healthz", statuses: [200, 400], servesRefused: true) {
-            request,
-            _ throws(RequestFailure) in
-            try request.noQuery()
-            request.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
-                $0.add("Content-Type", "application/json")
-                $0.mustBeRevalidated()
-            }
-        }
-        table.add(.get, "/readyz", statuses: [200, 400]) { request, _ throws(RequestFailure) in
-            try readiness(request)
-        }
+        addProbes(to: &table)
         table.add(.get, "/openapi.yaml", statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
@@ -78,6 +63,31 @@ struct OperatingRoutes: Sendable {
                 throw RequestFailure(.noRoute)
             }
             request.respond(html: HTMLPages.problem(problem))
+        }
+    }
+
+    /// Probes and metrics, which are also served over a bound of connections.
+    ///
+    /// A probe that fails can restart the service, and the metrics say why there is no place.
+    private func addProbes(to table: inout RouteTable) {
+        table.add(.get, "/metrics", statuses: [200, 400], servesRefused: true) {
+            request,
+            _ throws(RequestFailure) in
+            try metrics(request)
+        }
+        table.add(.get, "/healthz", statuses: [200, 400], servesRefused: true) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            request.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
+                $0.add("Content-Type", "application/json")
+                $0.mustBeRevalidated()
+            }
+        }
+        table.add(.get, "/readyz", statuses: [200, 400], servesRefused: true) {
+            request,
+            _ throws(RequestFailure) in
+            try readiness(request)
         }
     }
 
@@ -115,8 +125,7 @@ struct OperatingRoutes: Sendable {
 
     /// Always answers that the service is ready.
     ///
-    /// A server that drains, or that has too many connections, refuses the request before a route
-    /// sees it.
+    /// A server that drains refuses the request before a route sees it.
     private func readiness(_ request: ServiceRequest) throws(RequestFailure) {
         let verbose = try request.query(["verbose"])["verbose"]
         // People type `?verbose` without a value.

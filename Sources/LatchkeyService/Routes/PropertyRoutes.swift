@@ -10,7 +10,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
 
     func add(to table: inout RouteTable) {
         let property = "/v1/properties/{name}"
-        table.add(.get, property, statuses: [200, 304, 400, 404, 410, 412, 503]) {
+        table.add(.get, property, statuses: [200, 304, 400, 404, 410, 412, 429, 503]) {
             request,
             match throws(RequestFailure) in try get(request, match)
         }

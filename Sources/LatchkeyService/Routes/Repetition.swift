@@ -8,7 +8,8 @@ internal import LatchkeyMetrics
 /// A request is repeated if it has the `Idempotency-Key` of an earlier one. Requests without the
 /// header pay for the look-up of its name only.
 ///
-/// **Design.** ``IdempotencyKeys`` decides which request runs. The request that runs carries an
+/// **Design.** A key is taken when the request is complete: one whose body never ends takes none.
+/// ``IdempotencyKeys`` decides which request runs. The request that runs carries an
 /// ``AnswerKeeper``, which is told its answer in ``ServiceRequest/respond(_:body:fields:)``: the
 /// real one, made by the handler when the store has decided, on whatever thread. An answer that the
 /// server makes by itself because the handler is late (`outcome-unknown`) does not pass there. So
@@ -21,6 +22,12 @@ final class Repetition: Sendable {
         "latchkey_idempotency_keys",
         .gauge,
         help: "Idempotency keys whose request runs or whose answer is kept."
+    )
+    private static let byteCount = MetricFamily(
+        "latchkey_idempotency_bytes",
+        .gauge,
+        help: "Bytes of the keys, of kept answers, and of requests that wait for one.",
+        unit: "bytes"
     )
     private static let replayCount = MetricFamily(
         "latchkey_idempotency_replays_total",
@@ -36,24 +43,29 @@ final class Repetition: Sendable {
     }
 
     private let keys: IdempotencyKeys<Waiting>
+    private let shareRefusals: ShareRefusals
     private let replays: Counter
     private let queue = DispatchQueue(label: "latchkey.repetition")
 
     /// Nil if it is switched off.
     init?(
         _ limits: IdempotencyLimits,
+        clientShare: Int,
         _ registry: MetricRegistry,
         clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
     ) {
         guard limits.time > .zero else {
             return nil
         }
-        let keys = IdempotencyKeys<Waiting>(limits, clock: clock)
+        let keys = IdempotencyKeys<Waiting>(limits, clientShare: clientShare, clock: clock)
         self.keys = keys
+        shareRefusals = ShareRefusals(registry, "idempotency-keys")
         replays = registry.counter(Self.replayCount)
-        registry.collect([Self.keyCount]) { writer in
+        registry.collect([Self.keyCount, Self.byteCount]) { writer in
             writer.begin(Self.keyCount)
             writer.sample(.none, UInt64(keys.count()))
+            writer.begin(Self.byteCount)
+            writer.sample(.none, UInt64(keys.byteCount))
         }
     }
 
@@ -80,9 +92,11 @@ final class Repetition: Sendable {
         let key = Array(field)
         let turn = keys.take(
             key,
+            request.exchange.client,
             RequestFingerprint(request.exchange),
             waiting,
-            byteCount: request.exchange.body.count
+            // Its buffer has doubled as it grew.
+            byteCount: 2 * request.exchange.body.count
         )
         switch turn {
         case .run: run(waiting, key)
@@ -90,6 +104,13 @@ final class Repetition: Sendable {
         case .answer(let answer): repeatAnswer(answer, to: request)
         case .reused: request.fail(.idempotencyKeyReused)
         case .full: request.fail(.tooManyIdempotencyKeys)
+        case .shareTaken:
+            shareRefusals.add()
+            request.fail(
+                .shareTaken(
+                    "keys and kept answers (--max-idempotency-keys, --idempotency-bytes)"
+                )
+            )
         }
     }
 

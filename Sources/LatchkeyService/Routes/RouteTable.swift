@@ -10,7 +10,7 @@ struct RouteTable {
     typealias Handler = @Sendable (ServiceRequest, RouteMatch) throws(RequestFailure) -> Void
 
     /// Statuses that a repeatable route sends by itself.
-    private static let repeatableStatuses: [UInt16] = [400, 422, 503]
+    private static let repeatableStatuses: [UInt16] = [400, 422, 429, 503]
 
     let metrics: RequestMetrics
     /// Nil if `Idempotency-Key` is switched off.
@@ -83,12 +83,13 @@ struct RouteTable {
 
     /// The router, which answers requests that match no route with a problem.
     ///
-    /// Requests for other hosts than `hosts` are refused; nil allows all hosts.
-    func router(hosts: AllowedHosts?) -> Router {
+    /// Requests for other hosts than `hosts` are refused; nil allows all hosts. Requests of pages
+    /// of other origins than the service's own and `origins` are refused.
+    func router(hosts: AllowedHosts?, origins: AllowedOrigins = AllowedOrigins()) -> Router {
         let series = HTTPMethod.allCases.map { method in
             metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
         }
-        let router = try? Router(routes, hosts: hosts) { exchange, unmatched in
+        let router = try? Router(routes, hosts: hosts, origins: origins) { exchange, unmatched in
             let request = ServiceRequest(exchange, series[Int(exchange.method.rawValue)])
             switch unmatched {
             case .rejected(let rejection):
@@ -104,13 +105,31 @@ struct RouteTable {
             case .methodNotAllowed(let allow):
                 request.fail(.methodNotAllowed) { $0.add("Allow", allow) }
             case .options(let allow):
-                request.respond(.noContent) { $0.add("Allow", allow) }
+                request.respond(.noContent) { answer in
+                    answer.add("Allow", allow)
+                    if exchange.isShared {
+                        answer.allowPreflight(methods: allow)
+                    }
+                }
             }
         }
         guard let router else {
             preconditionFailure("The service's table of routes is valid.")
         }
         return router
+    }
+}
+
+extension ResponseFields {
+    /// Answers the question of a browser before it sends a request for a page of an allowed origin
+    /// (Fetch standard, section 3.2.2).
+    fileprivate mutating func allowPreflight(methods: String) {
+        add("Access-Control-Allow-Methods", methods)
+        add(
+            "Access-Control-Allow-Headers",
+            "Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, Cache-Control"
+        )
+        add("Access-Control-Max-Age", "600")
     }
 }
 

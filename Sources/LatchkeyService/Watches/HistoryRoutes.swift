@@ -45,6 +45,7 @@ struct HistoryRoutes: Sendable {
         let nanoseconds = UInt64(wait - .random(in: 0...wait / 16)) * 1_000_000
         LongPoll(
             request: request,
+            client: request.exchange.client,
             name: name,
             conditions: conditions,
             after: after,

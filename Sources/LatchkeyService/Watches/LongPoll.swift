@@ -14,6 +14,7 @@ internal import Synchronization
 /// between two rounds, so `isGone` is looked at behind each wait that is added.
 struct LongPoll: Sendable {
     let request: ServiceRequest
+    let client: ClientKey
     let name: PropertyName
     let conditions: Conditions
     let after: Revision
@@ -37,7 +38,7 @@ struct LongPoll: Sendable {
             }
         } catch {
             if isWaiting {
-                hub.leave()
+                hub.leave(client)
             }
             request.fail(.backlogFull)
         }
@@ -51,20 +52,23 @@ struct LongPoll: Sendable {
     ) {
         if property.map({ $0.revision > after }) ?? (after > store.journal.start) || isLast {
             if isWaiting {
-                hub.leave()
+                hub.leave(client)
             }
             answer(property)
-        } else if isWaiting {
-            wait(since)
-        } else if hub.enter() {
-            let (hub, id, isGone) = (hub, id, isGone)
-            request.exchange.whenGone {
-                isGone.value.store(true, ordering: .sequentiallyConsistent)
-                hub.giveUp(id)
+            return
+        }
+        do throws(RequestFailure) {
+            if !isWaiting {
+                try hub.enter(client)
+                let (hub, id, isGone) = (hub, id, isGone)
+                request.exchange.whenGone {
+                    isGone.value.store(true, ordering: .sequentiallyConsistent)
+                    hub.giveUp(id)
+                }
             }
             wait(since)
-        } else {
-            request.fail(.tooManyWatchers)
+        } catch {
+            request.fail(error)
         }
     }
 

@@ -35,14 +35,19 @@ final class WatchHub: Sendable {
     private let inbox = Synchronized<[Message], AdaptiveStrategy>([])
     private let arrivals = DispatchSemaphore(value: 0)
     private let lastIdentifier = Atomic<UInt64>(0)
-    /// Watches and long polls.
-    ///
-    /// Relaxed: the number orders nothing.
-    private let count = Atomic<Int>(0)
+    /// For watches and long polls.
+    private let places: SharedPlaces
 
     /// Starts the thread, which takes over the caller's signal mask.
-    init(journal: Journal, limits: WatchLimits, counters: WatchCounters, answers: AnswerBudget) {
+    init(
+        journal: Journal,
+        limits: WatchLimits,
+        places: SharedPlaces,
+        counters: WatchCounters,
+        answers: AnswerBudget
+    ) {
         self.limits = limits
+        self.places = places
         let thread = Thread { [self] in
             let pump = WatchPump(
                 journal: journal,
@@ -63,34 +68,33 @@ final class WatchHub: Sendable {
     }
 
     /// Watches and long polls now.
-    var watcherCount: Int { count.load(ordering: .relaxed) }
+    var watcherCount: Int { places.count }
 
-    /// Takes a place among the watchers.
-    ///
-    /// - Returns: false at the bound.
-    func enter() -> Bool {
-        let (former, _) = count.wrappingAdd(1, ordering: .relaxed)
-        guard former < limits.watcherCountMax else {
-            leave()
-            return false
-        }
-        return true
+    /// Takes a place among the watchers, or throws the problem to answer with.
+    func enter(_ client: ClientKey) throws(RequestFailure) {
+        try places.enter(
+            client,
+            orFail: .tooManyWatchers,
+            "watches and long polls (--max-watchers)"
+        )
     }
 
     /// Gives a place among the watchers back.
     ///
     /// A watch that was opened gives it back by itself.
-    func leave() {
-        count.wrappingSubtract(1, ordering: .relaxed)
+    func leave(_ client: ClientKey) {
+        places.leave(client)
     }
 
-    /// Starts a watch on the stream of an answer; its place was taken by ``enter()``.
+    /// Starts a watch on the stream of an answer; its place was taken by ``enter(_:)``.
     ///
     /// - Parameters:
     ///   - request: What is watched.
+    ///   - client: Who watches.
     ///   - respond: Answers with a stream of these events, of at most so many buffered bytes.
     func open(
         _ request: WatchRequest,
+        of client: ClientKey,
         respond: (ResponseStream.Events, Int) -> ResponseStream
     ) {
         let id = nextIdentifier()
@@ -99,14 +103,14 @@ final class WatchHub: Sendable {
             // The pump ends all streams, each behind its last event.
             draining: { _ in },
             gone: { [self] _, _ in
-                leave()
+                leave(client)
                 post(.gone(id))
             }
         )
         post(.open(id, request, respond(events, limits.bufferBytesMax)))
     }
 
-    /// Waits for a change of a name; the wait's place was taken by ``enter()``.
+    /// Waits for a change of a name; the wait's place was taken by ``enter(_:)``.
     ///
     /// - Parameters:
     ///   - wait: The wait.

@@ -9,7 +9,7 @@ struct WatchRoutes: Sendable {
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/watch", statuses: [200, 400, 503]) {
+        table.add(.get, "/v1/watch", statuses: [200, 400, 429, 503]) {
             request,
             _ throws(RequestFailure) in
             try watch(request)
@@ -26,12 +26,11 @@ struct WatchRoutes: Sendable {
             return
         }
         try request.checkAnswerRoom()
-        guard hub.enter() else {
-            throw RequestFailure(.tooManyWatchers)
-        }
+        let client = request.exchange.client
+        try hub.enter(client)
         let open = { @Sendable [hub] (start: WatchRequest.Start) in
             let watch = WatchRequest(filter: filter, start: start, observer: observer)
-            hub.open(watch) { events, bufferBytesMax in
+            hub.open(watch, of: client) { events, bufferBytesMax in
                 request.respond(events: events, bufferBytesMax: bufferBytesMax)
             }
         }

@@ -1,0 +1,39 @@
+import CLatchkeyHTTP
+
+extension Exchange {
+    /// The client that has sent this request: the address at the other end of the connection, or
+    /// the one that a trusted proxy names.
+    ///
+    /// A proxy adds the address that it was connected from at the end of `X-Forwarded-For`, behind
+    /// what the client has sent in that field. So the last address is believed if the connection
+    /// comes from a trusted proxy, and each one before it as long as the one behind it is such a
+    /// proxy's as well. What is no address ends the walk.
+    package var client: ClientKey {
+        var address = NetworkAddress(unsafe latchkey_http_request_peer(request))
+        guard isProxy(address), let field = headers(named: "x-forwarded-for") else {
+            return ClientKey(address)
+        }
+        let hops = String(decoding: field, as: UTF8.self).split(separator: ",")
+        for hop in hops.reversed() {
+            guard isProxy(address), let next = Self.address(of: hop) else { break }
+            address = next
+        }
+        return ClientKey(address)
+    }
+
+    private func isProxy(_ address: NetworkAddress) -> Bool {
+        var bytes = address.bytes
+        return unsafe latchkey_http_request_is_proxy(request, &bytes)
+    }
+
+    /// The address of a hop, which may have a port: `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`,
+    /// `[2001:db8::1]:80`.
+    private static func address(of hop: Substring) -> NetworkAddress? {
+        let text = hop.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" }
+        if text.hasPrefix("[") {
+            return NetworkAddress(text.dropFirst().prefix { $0 != "]" })
+        }
+        let isIPv4 = text.count { $0 == ":" } < 2
+        return NetworkAddress(isIPv4 ? text.prefix { $0 != ":" } : text)
+    }
+}

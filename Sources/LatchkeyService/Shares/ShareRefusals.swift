@@ -1,0 +1,24 @@
+internal import LatchkeyMetrics
+
+/// Counts requests that were refused because their client has its share.
+struct ShareRefusals: Sendable {
+    private static let family = MetricFamily(
+        "latchkey_client_share_refusals_total",
+        .counter,
+        help: "Requests and connections refused because their client has its share, by what it is "
+            + "a share of."
+    )
+
+    private let counter: Counter
+
+    /// - Parameters:
+    ///   - registry: Where it is shown; nil for a counter that nobody sees.
+    ///   - resource: What the shares are of.
+    init(_ registry: MetricRegistry? = nil, _ resource: String = "") {
+        counter = registry?.counter(Self.family, Labels([("resource", resource)])) ?? Counter()
+    }
+
+    func add() {
+        counter.add()
+    }
+}
