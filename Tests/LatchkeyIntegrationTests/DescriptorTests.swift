@@ -127,7 +127,7 @@ private final class SilentListener: @unchecked Sendable {
     /// Waits for so many connections, and keeps them.
     func take(_ count: Int) {
         for _ in 0..<count {
-            descriptors.append(unsafe accept(descriptors[0], nil, nil))
+            descriptors.append(accept(descriptors[0], nil, nil))
         }
     }
 

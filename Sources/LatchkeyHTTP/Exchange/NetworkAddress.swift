@@ -25,8 +25,8 @@ package struct NetworkAddress: Sendable {
         } else if unsafe inet_pton(AF_INET6, text, &six) == 1 {
             var address = sockaddr_in6()
             address.sin6_family = sa_family_t(AF_INET6)
-            unsafe address.sin6_addr = unsafe six
-            unsafe self.init(address)
+            address.sin6_addr = six
+            self.init(address)
         } else {
             return nil
         }
