@@ -155,7 +155,7 @@ def measure_catching_up(arguments):
                   "--http-threads", str(os.cpu_count())) as service:
         progress(f"{CATCHING_UP_WATCHERS} watchers catch up")
         before = service.metrics()["latchkey_store_revision"]
-        service.ask("POST", "/v1/import", lines)
+        service.ask("POST", "/v1/import?partial=true", lines)
         with Watchers(arguments, service, target="/v1/watch?name=measured") as live:
             writing = subprocess.Popen(
                 [arguments.clients / "writers", "--port", str(service.address[1]),

@@ -60,7 +60,7 @@ struct BoundedMemoryTests {
                 let lines = (first..<first + 512).map { #"{"name":"\#($0)","value":\#(value)}"# }
                 let answer = try client.request(
                     "POST",
-                    "/v1/import",
+                    "/v1/import?partial=true",
                     headers: ["Content-Type: application/x-ndjson"],
                     body: Array((lines.joined(separator: "\n") + "\n").utf8)
                 )

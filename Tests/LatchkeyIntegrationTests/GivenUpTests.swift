@@ -22,7 +22,8 @@ struct GivenUpTests {
 
     @Test(arguments: ways)
     func `polls that were given up give their places back`(flags: [String]) async throws {
-        try await Deployment.inProcess.serve(flags + ["--max-watchers", "20"]) { site in
+        let bound = ["--max-watchers", "20", "--client-share", "1/1"]
+        try await Deployment.inProcess.serve(flags + bound) { site in
             let start = ContinuousClock.now
             for _ in 0..<3 {
                 try giveUp(20, "/v1/properties/n?after=0&wait=60", at: site)
