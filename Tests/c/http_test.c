@@ -420,8 +420,8 @@ static void counts_by_address_what_it_serves(void) {
         {1, 200}, {1, 200}, {1, 429}, {2, 200}, {2, 200}, {2, 429}, {9, 200}, {9, 200}, {9, 503},
     };
     enum { STEPS = sizeof(steps) / sizeof(*steps), SILENT = 20 };
-    client many[STEPS];
-    client silent[SILENT];
+    static client many[STEPS];
+    static client silent[SILENT];
     for (size_t i = 0; i < STEPS; i++) {
         CHECK(client_open_from(&many[i], s.port, steps[i].from));
         CHECK(client_ask(&many[i], GET("/now")) == steps[i].status);
