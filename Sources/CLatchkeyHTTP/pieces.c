@@ -20,13 +20,17 @@ enum {
 
 struct latchkey_http_account {
     size_t bytes_max;
+    size_t client_bytes_max;
     atomic_size_t bytes;
+    // Of the long answers to clients, by their numbers. No memory is needed for one more client.
+    atomic_size_t client_bytes[LATCHKEY_HTTP_ACCOUNT_CLIENTS];
 };
 
-latchkey_http_account *latchkey_http_account_create(size_t bytes_max) {
+latchkey_http_account *latchkey_http_account_create(size_t bytes_max, size_t client_bytes_max) {
     latchkey_http_account *account = calloc(1, sizeof(*account));
     if (account != NULL) {
         account->bytes_max = bytes_max;
+        account->client_bytes_max = client_bytes_max;
     }
     return account;
 }
@@ -35,15 +39,59 @@ void latchkey_http_account_destroy(latchkey_http_account *account) {
     free(account);
 }
 
-// The number orders nothing: relaxed in all of them.
+// The numbers order nothing: relaxed in all of them.
 
-bool latchkey_http_account_charge(latchkey_http_account *account, size_t count) {
-    size_t before = atomic_fetch_add_explicit(&account->bytes, count, memory_order_relaxed);
-    if (before > account->bytes_max || count > account->bytes_max - before) {
-        latchkey_http_account_give_back(account, count);
+// Adds to a number, unless that would go beyond the bound.
+static bool charge(atomic_size_t *bytes, size_t bound, size_t count) {
+    size_t before = atomic_fetch_add_explicit(bytes, count, memory_order_relaxed);
+    if (before > bound || count > bound - before) {
+        atomic_fetch_sub_explicit(bytes, count, memory_order_relaxed);
         return false;
     }
     return true;
+}
+
+bool latchkey_http_account_charge(latchkey_http_account *account, size_t count) {
+    return charge(&account->bytes, account->bytes_max, count);
+}
+
+static atomic_size_t *share(latchkey_http_account *account, uint32_t client) {
+    return &account->client_bytes[client % LATCHKEY_HTTP_ACCOUNT_CLIENTS];
+}
+
+latchkey_http_charge latchkey_http_account_charge_client(latchkey_http_account *account,
+                                                         uint32_t client, size_t count) {
+    if (!latchkey_http_account_charge(account, count)) {
+        return LATCHKEY_HTTP_CHARGE_FULL;
+    }
+    if (!charge(share(account, client), account->client_bytes_max, count)) {
+        latchkey_http_account_give_back(account, count);
+        return LATCHKEY_HTTP_CHARGE_SHARE;
+    }
+    return LATCHKEY_HTTP_CHARGED;
+}
+
+void latchkey_http_account_add_client(latchkey_http_account *account, uint32_t client,
+                                      size_t count) {
+    atomic_fetch_add_explicit(share(account, client), count, memory_order_relaxed);
+    latchkey_http_account_add(account, count);
+}
+
+void latchkey_http_account_give_back_client(latchkey_http_account *account, uint32_t client,
+                                            size_t count) {
+    atomic_fetch_sub_explicit(share(account, client), count, memory_order_relaxed);
+    latchkey_http_account_give_back(account, count);
+}
+
+latchkey_http_charge latchkey_http_account_ask(const latchkey_http_account *account,
+                                               uint32_t client) {
+    const atomic_size_t *bytes = &account->client_bytes[client % LATCHKEY_HTTP_ACCOUNT_CLIENTS];
+    if (latchkey_http_account_is_full(account)) {
+        return LATCHKEY_HTTP_CHARGE_FULL;
+    }
+    return atomic_load_explicit(bytes, memory_order_relaxed) >= account->client_bytes_max
+               ? LATCHKEY_HTTP_CHARGE_SHARE
+               : LATCHKEY_HTTP_CHARGED;
 }
 
 void latchkey_http_account_add(latchkey_http_account *account, size_t count) {
@@ -64,7 +112,7 @@ bool latchkey_http_account_is_full(const latchkey_http_account *account) {
 
 // A block without bytes.
 static latchkey_http_block *create(size_t capacity, latchkey_http_account *account, bool forces) {
-    size_t charge = sizeof(latchkey_http_block) + sizeof(piece) + capacity;
+    size_t charge = sizeof(latchkey_http_block) + capacity;
     if (account != NULL && forces) {
         latchkey_http_account_add(account, charge);
     } else if (account != NULL && !latchkey_http_account_charge(account, charge)) {
@@ -117,6 +165,9 @@ static bool append(pieces *queue, latchkey_http_block *block) {
         return false;
     }
     *added = (piece){.next = NULL, .block = block};
+    if (block->account != NULL) {
+        latchkey_http_account_add(block->account, sizeof(*added));
+    }
     if (queue->last == NULL) {
         queue->first = added;
     } else {
@@ -169,6 +220,9 @@ static void drop_first(pieces *queue) {
     if (queue->first == NULL) {
         queue->last = NULL;
         queue->is_growing = false;
+    }
+    if (first->block->account != NULL) {
+        latchkey_http_account_give_back(first->block->account, sizeof(*first));
     }
     latchkey_http_block_release(first->block);
     free(first);

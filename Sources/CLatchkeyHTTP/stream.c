@@ -172,10 +172,12 @@ static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_bl
     pthread_mutex_lock(&s->suspension.lock);
     size_t there = s->unsent.count;
     bool has_space = there == 0 || (there <= bound && count <= bound - there);
-    bool is_short = there == 0 && count <= LATCHKEY_HTTP_SHORT_BYTES_MAX;
+    // Its client has taken all that there was, so it is served on, whatever others hold. Nothing
+    // that is sent would tell when there is room again.
+    bool is_empty = there == 0;
     if (s->has_ended || s->is_over) {
         result = LATCHKEY_HTTP_WRITE_GONE;
-    } else if (count == 0 || (has_space && take(s, block, bytes, count, is_short))) {
+    } else if (count == 0 || (has_space && take(s, block, bytes, count, is_empty))) {
         if (count > 0) {
             wake(s);
         }
@@ -183,7 +185,7 @@ static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_bl
         s->refused_count = count > s->refused_count ? count : s->refused_count;
         result = LATCHKEY_HTTP_WRITE_FULL;
     } else {
-        // Nothing that is sent would tell when there is room; and no piece may be missing.
+        // There was no memory. The client must not miss a piece in the middle.
         s->is_over = true;
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
         result = LATCHKEY_HTTP_WRITE_GONE;

@@ -8,11 +8,20 @@ struct AnswerBudgetTests {
     private static let mebibyte = 1_048_576
     private static let flags = [
         "--answer-bytes", "\(40 * mebibyte)", "--max-connections", "1000",
-        "--max-body-bytes", "\(2 * mebibyte)",
+        "--max-body-bytes", "\(2 * mebibyte)", "--client-share", "1/1",
     ]
     private static let value = Array("\"\(String(repeating: "v", count: mebibyte - 2))\"".utf8)
+    /// Of different values: one that comes several times is held once.
     private static let sixteenGets =
-        #"{"then":["# + repeatElement(#"{"get":"v"}"#, count: 16).joined(separator: ",") + "]}"
+        #"{"then":["# + (0..<16).map { #"{"get":"v\#($0)"}"# }.joined(separator: ",") + "]}"
+
+    private static func fill(_ site: Site) throws {
+        let client = try site.client()
+        for name in ["v"] + (0..<16).map({ "v\($0)" }) {
+            let answer = try client.request("PUT", "/v1/properties/\(name)", body: value)
+            #expect(answer.status == 201)
+        }
+    }
 
     /// Sends a request, and reads nothing.
     private static func ask(
@@ -48,7 +57,7 @@ struct AnswerBudgetTests {
 
     /// Two transactions take 32 MiB of 40, and a third would go beyond.
     private static func useUp(_ site: Site) throws -> [HTTPClient] {
-        #expect(try site.client().request("PUT", "/v1/properties/v", body: value).status == 201)
+        try fill(site)
         let clients = try (0..<2).map { _ in
             try ask(site, "POST", "/v1/transactions", sixteenGets)
         }
@@ -130,10 +139,7 @@ struct AnswerBudgetTests {
         let program = try Program(["serve", "--port", "0"] + Self.flags)
         try await offPool {
             let site = Site(port: try program.awaitPort())
-            #expect(
-                try site.client().request("PUT", "/v1/properties/v", body: Self.value).status
-                    == 201
-            )
+            try Self.fill(site)
             let before = try Self.residentBytes(program)
             let clients = try (0..<40).map { _ in
                 try Self.ask(site, "POST", "/v1/transactions", Self.sixteenGets)
@@ -148,7 +154,9 @@ struct AnswerBudgetTests {
     }
 
     @Test func `one event is there once, however many clients do not read it`() async throws {
-        let program = try Program(["serve", "--port", "0", "--max-connections", "1000"])
+        let program = try Program([
+            "serve", "--port", "0", "--max-connections", "1000", "--client-share", "1/1",
+        ])
         try await offPool {
             let site = Site(port: try program.awaitPort())
             let clients = try (0..<200).map { _ in try Self.ask(site, "GET", "/v1/watch") }
@@ -164,6 +172,85 @@ struct AnswerBudgetTests {
             #expect(try Self.held(site) < 2 * Self.mebibyte)
             withExtendedLifetime(clients) {}
             _ = program.end()
+        }
+    }
+
+    @Test func `a value that comes several times in an answer is held once`() async throws {
+        try await Deployment.program.serve(Self.flags) { site in
+            try Self.fill(site)
+            let gets = repeatElement(#"{"get":"v"}"#, count: 16).joined(separator: ",")
+            let clients = try (0..<18).map { _ in
+                try Self.ask(site, "POST", "/v1/transactions", #"{"then":[\#(gets)]}"#)
+            }
+            try Self.awaitHeld(site) { $0 > 18 * Self.mebibyte }
+            #expect(try Self.held(site) < 20 * Self.mebibyte)
+            withExtendedLifetime(clients) {}
+        }
+    }
+
+    @Test func `an address that does not read takes its share, and others are answered`()
+        async throws
+    {
+        let flags = Self.flags.dropLast(2) + ["--client-share", "1/2"]
+        try await Deployment.program.serve(Array(flags)) { site in
+            try Self.fill(site)
+            let greedy = try Self.ask(site, "POST", "/v1/transactions", Self.sixteenGets)
+            try Self.awaitHeld(site) { $0 > 16 * Self.mebibyte }
+            // Half of 40 MiB: three more values.
+            let more = try (0..<3).map { _ in try Self.ask(site, "GET", "/v1/properties/v") }
+            try Self.awaitHeld(site) { $0 > 19 * Self.mebibyte }
+            #expect(try site.ask("GET", "/v1/properties/v").problem == "client-share-taken")
+            let other = try site.client(from: 2)
+            #expect(try other.request("GET", "/v1/properties/v").body.count == Self.value.count)
+            withExtendedLifetime((greedy, more)) {}
+        }
+    }
+
+    @Test func `repeated answers are counted, and refused beyond the bound`() async throws {
+        try await Deployment.program.serve(Self.flags) { site in
+            try Self.fill(site)
+            let body =
+                #"{"then":["#
+                + (0..<6).map { #"{"get":"v\#($0)"}"# }
+                .joined(separator: ",") + "]}"
+            let key = ["Idempotency-Key: one"]
+            #expect(try site.ask("POST", "/v1/transactions", body, headers: key).status == 200)
+            let clients = try (0..<20).map { _ in
+                let client = try site.client()
+                try client.send(
+                    "POST /v1/transactions HTTP/1.1\r\nHost: 127.0.0.1\r\n\(key[0])\r\n"
+                        + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+                )
+                return client
+            }
+            try Self.awaitHeld(site) { $0 > 36 * Self.mebibyte }
+            let answer = try site.ask("POST", "/v1/transactions", body, headers: key)
+            #expect(answer.problem == "too-many-answers")
+            #expect(try Self.held(site) <= 40 * Self.mebibyte)
+            withExtendedLifetime(clients) {}
+        }
+    }
+
+    @Test(arguments: [[], ["--thread-per-connection"]])
+    func `an answer refers to as many values as it has`(flags: [String]) async throws {
+        try await Deployment.program.serve(flags) { site in
+            let value = "\"" + String(repeating: "v", count: 1100) + "\""
+            let client = try site.client()
+            let lines = (0..<1000).map { #"{"name":"\#($0)","value":\#(value)}"# + "\n" }
+            let imported = try client.request(
+                "POST",
+                "/v1/import?partial=true",
+                headers: ["Content-Type: application/x-ndjson"],
+                body: Array(lines.joined().utf8)
+            )
+            #expect(imported.status == 200)
+            let cookies = (0..<20).map { "Cookie: c\($0)=\(String(repeating: "x", count: 50))" }
+            for target in ["/v1/properties?limit=1000", "/v1/changes?limit=1000"] {
+                let page = try site.ask("GET", target, headers: cookies)
+                #expect(page.status == 200)
+                #expect(page.text.components(separatedBy: value).count == 1001, "\(target)")
+            }
+            try site.isWell()
         }
     }
 

@@ -5,7 +5,7 @@
 
 #include "producer.h"
 
-enum { BLOCK_BYTES = 3000, ACCOUNT_BYTES = 10000 };
+enum { BLOCK_BYTES = 3000, ACCOUNT_BYTES = 10000, LONG_BYTES = 257 };
 
 static void fill_to_the_bound(producer *p) {
     CHECK(latchkey_http_stream_write(p->stream, repeated('f', STREAM_BOUND), STREAM_BOUND) ==
@@ -31,7 +31,7 @@ static void ends_a_full_stream_with_a_piece(void) {
 static void sends_one_block_on_many_streams(void) {
     enum { CLIENTS = 5 };
     stream_start(subject_options(threads));
-    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES);
+    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     latchkey_http_block *block =
         latchkey_http_block_create(repeated('b', BLOCK_BYTES), BLOCK_BYTES, account);
     size_t charge = latchkey_http_account_bytes(account);
@@ -44,7 +44,8 @@ static void sends_one_block_on_many_streams(void) {
         CHECK(latchkey_http_stream_write_block(p->stream, block) == LATCHKEY_HTTP_WRITE_ACCEPTED);
         CHECK(latchkey_http_stream_write(p->stream, "tail", 4) == LATCHKEY_HTTP_WRITE_ACCEPTED);
     }
-    CHECK(latchkey_http_account_bytes(account) == charge);
+    // The block once, and a place in each queue.
+    CHECK(latchkey_http_account_bytes(account) <= charge + CLIENTS * 2 * sizeof(void *));
     latchkey_http_block_release(block);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         bool ends;
@@ -63,7 +64,7 @@ static void sends_one_block_on_many_streams(void) {
 }
 
 static void charges_up_to_the_bound(void) {
-    latchkey_http_account *account = latchkey_http_account_create(100);
+    latchkey_http_account *account = latchkey_http_account_create(100, 100);
     CHECK(!latchkey_http_account_charge(account, 101));
     CHECK(latchkey_http_account_charge(account, 100));
     CHECK(!latchkey_http_account_charge(account, 1));
@@ -77,30 +78,23 @@ static void charges_up_to_the_bound(void) {
 }
 
 // A stream beside others that have used the account up.
-static void refuses_long_pieces_at_the_account_s_bound(void) {
+static void serves_on_who_reads_beyond_the_account_s_bound(void) {
     stream_start(subject_options(threads));
-    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES);
+    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     stream_account = account;
     producer *p = ask_for_stream(&c, 0);
     latchkey_http_account_add(account, ACCOUNT_BYTES);
-    // Short pieces go out, so that a client that reads is served on.
-    CHECK(latchkey_http_stream_write(p->stream, repeated('s', 256), 256) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
-    static char body[257];
+    // A client that reads gets its next piece. Behind that, the stream waits as if it were full.
+    static char body[LONG_BYTES];
     bool ends;
-    CHECK(read_stream(&c, body, 256, &ends) == 256 && !ends);
-    pause_milliseconds(20);
-    CHECK(latchkey_http_stream_write(p->stream, repeated('l', 257), 257) ==
-          LATCHKEY_HTTP_WRITE_GONE);
-    CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_CLIENT));
+    for (int i = 0; i < 2; i++) {
+        CHECK(latchkey_http_stream_write(p->stream, repeated('l', LONG_BYTES), LONG_BYTES) ==
+              LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK(read_stream(&c, body, LONG_BYTES, &ends) == LONG_BYTES && !ends);
+        pause_milliseconds(20);
+    }
     latchkey_http_account_give_back(account, ACCOUNT_BYTES);
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
-    p = ask_for_stream(&c, 1);
-    CHECK(latchkey_http_stream_write(p->stream, repeated('l', 257), 257) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
     latchkey_http_stream_end(p->stream);
-    CHECK(read_stream(&c, body, 257, &ends) == 257);
     CHECK(ends_with(&c, ""));
     CHECK(latchkey_http_account_bytes(account) == 0);
     stream_account = NULL;
@@ -108,10 +102,59 @@ static void refuses_long_pieces_at_the_account_s_bound(void) {
     latchkey_http_account_destroy(account);
 }
 
+static void fill_beyond_the_account(producer *p) {
+    // Nothing is read before this returns.
+    CHECK(latchkey_http_stream_write(p->stream, repeated('f', LONG_BYTES), LONG_BYTES) ==
+          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK(latchkey_http_stream_write(p->stream, repeated('f', LONG_BYTES), LONG_BYTES) ==
+          LATCHKEY_HTTP_WRITE_FULL);
+    latchkey_http_stream_end(p->stream);
+}
+
+static void takes_one_piece_beyond_the_account_s_bound(void) {
+    stream_start(subject_options(threads));
+    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
+    stream_account = account;
+    latchkey_http_account_add(account, ACCOUNT_BYTES);
+    static char body[LONG_BYTES + 100];
+    fill = fill_beyond_the_account;
+    CHECK(client_ask(&c, GET("/filled")) == 200);
+    bool ends;
+    CHECK(read_stream(&c, body, sizeof body, &ends) == LONG_BYTES && ends);
+    CHECK(is_gone(producer_at(0), LATCHKEY_HTTP_STREAM_ENDED));
+    CHECK(latchkey_http_account_bytes(account) == ACCOUNT_BYTES);
+    stream_account = NULL;
+    stream_stop(1000);
+    latchkey_http_account_destroy(account);
+}
+
+static void gives_each_client_its_share(void) {
+    latchkey_http_account *account = latchkey_http_account_create(100, 40);
+    CHECK(latchkey_http_account_charge_client(account, 1, 41) == LATCHKEY_HTTP_CHARGE_SHARE);
+    CHECK(latchkey_http_account_charge_client(account, 1, 40) == LATCHKEY_HTTP_CHARGED);
+    CHECK(latchkey_http_account_ask(account, 1) == LATCHKEY_HTTP_CHARGE_SHARE);
+    CHECK(latchkey_http_account_ask(account, 2) == LATCHKEY_HTTP_CHARGED);
+    CHECK(latchkey_http_account_charge_client(account, 2, 40) == LATCHKEY_HTTP_CHARGED);
+    CHECK(latchkey_http_account_charge_client(account, 3, 21) == LATCHKEY_HTTP_CHARGE_FULL);
+    CHECK(latchkey_http_account_charge_client(account, 3, 20) == LATCHKEY_HTTP_CHARGED);
+    CHECK(latchkey_http_account_ask(account, 3) == LATCHKEY_HTTP_CHARGE_FULL);
+    latchkey_http_account_add_client(account, 1, 5);
+    CHECK(latchkey_http_account_bytes(account) == 105);
+    latchkey_http_account_give_back_client(account, 1, 45);
+    latchkey_http_account_give_back_client(account, 2, 40);
+    latchkey_http_account_give_back_client(account, 3, 20);
+    CHECK(latchkey_http_account_bytes(account) == 0);
+    CHECK(latchkey_http_account_charge_client(account, 1, 40) == LATCHKEY_HTTP_CHARGED);
+    latchkey_http_account_destroy(account);
+}
+
 const test_case pieces_cases[] = {
     {"ends a full stream with a last piece", ends_a_full_stream_with_a_piece},
     {"sends one block on many streams", sends_one_block_on_many_streams},
     {"charges up to the bound of an account", charges_up_to_the_bound},
-    {"refuses long pieces at the account's bound", refuses_long_pieces_at_the_account_s_bound},
+    {"serves on who reads, beyond the account's bound",
+     serves_on_who_reads_beyond_the_account_s_bound},
+    {"takes one piece beyond the account's bound", takes_one_piece_beyond_the_account_s_bound},
+    {"gives each client its share of an account", gives_each_client_its_share},
     {NULL, NULL},
 };

@@ -382,17 +382,18 @@ latchkey_http_response *latchkey_http_response_create(const void *body, size_t b
 // The same with a copy of the bytes.
 latchkey_http_response *latchkey_http_response_create_copy(const void *body, size_t body_count);
 
-// The same with a copy of the bytes, whose number was charged to the account. It is given back when
-// the copy is freed, also if this fails. `account` may be NULL.
+// The same with a copy of the bytes, whose number was charged to the account for this client. It is
+// given back when the copy is freed, also if this fails. `account` may be NULL.
 latchkey_http_response *latchkey_http_response_create_charged(const void *body, size_t body_count,
-                                                              latchkey_http_account *account);
+                                                              latchkey_http_account *account,
+                                                              uint32_t client);
 
-// The same with a body in parts, at least one, that are not copied. They are released together;
-// then `charge` bytes, which were charged to the account, are given back.
+// The same with a body in parts, at least one and as many as there are, that are not copied. They
+// are released together; then `charge` bytes, which were charged to the account, are given back.
 latchkey_http_response *
 latchkey_http_response_create_parts(const latchkey_http_bytes *parts, size_t part_count,
                                     latchkey_http_release release, void *release_context,
-                                    latchkey_http_account *account, size_t charge);
+                                    latchkey_http_account *account, uint32_t client, size_t charge);
 
 // Adds a header line. Both are copied; both end with NUL. Returns false if there is no memory, or
 // if the line is not a header line: an empty name or value, a line feed in either. Content-Length,

@@ -1,4 +1,5 @@
-// What the bodies of unsent answers hold in all, against one bound.
+// What the bodies of unsent answers hold in all, against one bound, and what those of one client
+// hold, against its share.
 //
 // Included by CLatchkeyHTTP.h. All functions may be called on any thread.
 
@@ -7,11 +8,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct latchkey_http_account latchkey_http_account;
 
+// Clients are numbered by their owner. Two whose numbers are equal modulo this have one share.
+enum { LATCHKEY_HTTP_ACCOUNT_CLIENTS = 4096 };
+
+typedef enum latchkey_http_charge {
+    LATCHKEY_HTTP_CHARGED,
+    LATCHKEY_HTTP_CHARGE_FULL,   // all clients together are at the bound
+    LATCHKEY_HTTP_CHARGE_SHARE,  // this one has its share
+} latchkey_http_charge;
+
 // NULL without memory.
-latchkey_http_account *latchkey_http_account_create(size_t bytes_max);
+latchkey_http_account *latchkey_http_account_create(size_t bytes_max, size_t client_bytes_max);
 
 // Nothing is charged any more, and nothing will be.
 void latchkey_http_account_destroy(latchkey_http_account *account);
@@ -24,6 +35,18 @@ void latchkey_http_account_add(latchkey_http_account *account, size_t count);
 
 // Gives back what was charged.
 void latchkey_http_account_give_back(latchkey_http_account *account, size_t count);
+
+// The same for a long answer to a client. A refused charge charges nothing.
+latchkey_http_charge latchkey_http_account_charge_client(latchkey_http_account *account,
+                                                         uint32_t client, size_t count);
+void latchkey_http_account_add_client(latchkey_http_account *account, uint32_t client,
+                                      size_t count);
+void latchkey_http_account_give_back_client(latchkey_http_account *account, uint32_t client,
+                                            size_t count);
+
+// Whether a further byte for this client would be refused, and why.
+latchkey_http_charge latchkey_http_account_ask(const latchkey_http_account *account,
+                                               uint32_t client);
 
 // How many bytes are charged.
 size_t latchkey_http_account_bytes(const latchkey_http_account *account);

@@ -1,6 +1,7 @@
 internal import CLatchkeyHTTP
 
-/// What the bodies of all unsent answers hold, against one bound.
+/// What the bodies of all unsent answers hold, against one bound, and what those of one client
+/// hold, against its share.
 ///
 /// A body is charged when its answer is made, and given back when the library has freed it, however
 /// the answer ended. Bodies of at most ``ResponseBody/copiedBytesMax`` bytes are in the memory of
@@ -13,11 +14,17 @@ internal import CLatchkeyHTTP
 @usableFromInline
 package final class AnswerBudget: @unchecked Sendable {
     package let byteCountMax: Int
+    package let clientByteCountMax: Int
     let account: OpaquePointer
 
-    package init(byteCountMax: Int) {
+    /// - Parameters:
+    ///   - byteCountMax: The bound.
+    ///   - clientByteCountMax: What the answers to one client can hold; nil for all of it.
+    package init(byteCountMax: Int, clientByteCountMax: Int? = nil) {
         self.byteCountMax = byteCountMax
-        guard let account = unsafe latchkey_http_account_create(byteCountMax) else {
+        self.clientByteCountMax = clientByteCountMax ?? byteCountMax
+        let account = unsafe latchkey_http_account_create(byteCountMax, self.clientByteCountMax)
+        guard let account = unsafe account else {
             preconditionFailure("There is memory for an account.")
         }
         unsafe self.account = account
@@ -26,22 +33,47 @@ package final class AnswerBudget: @unchecked Sendable {
     /// How many bytes are charged.
     package var byteCount: Int { unsafe latchkey_http_account_bytes(account) }
 
-    package var isFull: Bool { byteCount >= byteCountMax }
+    /// What became of a charge.
+    package enum Charge: Sendable {
+        case charged
+        /// The answers to all clients are at the bound.
+        case full
+        /// Those to this client are at its share.
+        case shareTaken
 
-    /// Charges so many bytes, unless that would go beyond the bound.
-    package func charge(_ byteCount: Int) -> Bool {
-        unsafe latchkey_http_account_charge(account, byteCount)
+        init(_ charge: latchkey_http_charge) {
+            switch charge {
+            case LATCHKEY_HTTP_CHARGED: self = .charged
+            case LATCHKEY_HTTP_CHARGE_SHARE: self = .shareTaken
+            default: self = .full
+            }
+        }
     }
 
-    /// Charges so many bytes, also beyond the bound.
-    package func add(_ byteCount: Int) {
-        unsafe latchkey_http_account_add(account, byteCount)
+    /// Charges the bytes of an answer to a client, or nothing.
+    package func charge(_ byteCount: Int, to client: ClientKey) -> Charge {
+        Charge(unsafe latchkey_http_account_charge_client(account, client.number, byteCount))
+    }
+
+    /// Charges the bytes of an answer to a client, also beyond the bounds.
+    package func add(_ byteCount: Int, to client: ClientKey) {
+        unsafe latchkey_http_account_add_client(account, client.number, byteCount)
     }
 
     /// Gives charged bytes back.
-    package func giveBack(_ byteCount: Int) {
-        unsafe latchkey_http_account_give_back(account, byteCount)
+    func giveBack(_ byteCount: Int, of client: ClientKey) {
+        unsafe latchkey_http_account_give_back_client(account, client.number, byteCount)
     }
+
+    /// What would become of the charge of one byte.
+    package func ask(_ client: ClientKey) -> Charge {
+        Charge(unsafe latchkey_http_account_ask(account, client.number))
+    }
+}
+
+extension ClientKey {
+    /// Differs from run to run, so that nobody can choose an address with somebody else's number.
+    var number: UInt32 { UInt32(truncatingIfNeeded: hashValue) }
 }
 
 /// Bytes that any number of streams send without a copy of their own.

@@ -51,7 +51,7 @@ extension Exchange {
         case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
             return unsafe beginShort(memory.baseAddress, memory.count)
         case .text(let text):
-            budget?.giveBack(text.utf8CodeUnitCount)
+            budget?.giveBack(text.utf8CodeUnitCount, of: client)
             return unsafe ResponseStart(
                 latchkey_http_response_create(text.utf8Start, text.utf8CodeUnitCount, nil, nil)
             )
@@ -61,17 +61,17 @@ extension Exchange {
                     latchkey_http_response_create_charged(
                         memory.baseAddress,
                         memory.count,
-                        budget?.account
+                        budget?.account,
+                        budget == nil ? 0 : client.number
                     )
                 )
             }
         case .owned(let memory, let owner):
             var part = unsafe latchkey_http_bytes(memory)
             return unsafe begin(&part, 1, memory.count, owner, budget)
-        case .parts(let parts, let owner):
-            let count = unsafe parts.reduce(0) { $0 + $1.count }
+        case .parts(let parts, let owner, let heldByteCount):
             let list = unsafe parts.map { unsafe latchkey_http_bytes($0) }
-            return unsafe begin(list, parts.count, count, owner, budget)
+            return unsafe begin(list, parts.count, heldByteCount, owner, budget)
         }
     }
 
@@ -90,6 +90,7 @@ extension Exchange {
                 { unsafe Unmanaged<AnyObject>.fromOpaque($0.unsafelyUnwrapped).release() },
                 Unmanaged.passRetained(owner).toOpaque(),
                 budget?.account,
+                budget == nil ? 0 : client.number,
                 budget == nil ? 0 : byteCount
             )
         )

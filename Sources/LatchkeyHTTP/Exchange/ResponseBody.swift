@@ -15,8 +15,9 @@ package enum ResponseBody {
 
     /// The bytes of all parts, of which there is at least one, in a row.
     ///
-    /// Not copied, as those of ``owned(_:owner:)``.
-    case parts([UnsafeRawBufferPointer], owner: AnyObject)
+    /// Not copied, as those of ``owned(_:owner:)``. Parts can share memory: the owner keeps
+    /// `heldByteCount` bytes.
+    case parts([UnsafeRawBufferPointer], owner: AnyObject, heldByteCount: Int)
 
     package var count: Int {
         switch self {
@@ -24,8 +25,13 @@ package enum ResponseBody {
         case .text(let text): text.utf8CodeUnitCount
         case .bytes(let bytes): bytes.count
         case .owned(let bytes, _): bytes.count
-        case .parts(let parts, _): unsafe parts.reduce(0) { $0 + $1.count }
+        case .parts(let parts, _, _): unsafe parts.reduce(0) { $0 + $1.count }
         }
+    }
+
+    /// How many bytes the answer keeps until it is out.
+    package var heldByteCount: Int {
+        if case .parts(_, _, let byteCount) = self { byteCount } else { count }
     }
 
     /// Owned bytes are copied after all, if there are no more than this.

@@ -40,7 +40,10 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
-        let answers = AnswerBudget(byteCountMax: configuration.answerByteCountMax)
+        let answers = AnswerBudget(
+            byteCountMax: configuration.answerByteCountMax,
+            clientByteCountMax: configuration.http.share(of: configuration.answerByteCountMax)
+        )
         let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
         let expiries = ExpiryQueue()
         let evictor = Evictor()

@@ -8,7 +8,7 @@ extension JSONWriter {
             return .bytes(bytes)
         }
         let text = ReferringText(self)
-        return unsafe .parts(text.parts, owner: text)
+        return unsafe .parts(text.parts, owner: text, heldByteCount: text.heldByteCount)
     }
 }
 
@@ -21,10 +21,17 @@ private final class ReferringText: @unchecked Sendable {
     private let own: OwnedBytes
     private let properties: [Property]
     let parts: [UnsafeRawBufferPointer]
+    /// The text of its own, and each value once, however often it comes.
+    let heldByteCount: Int
 
     init(_ json: JSONWriter) {
         own = OwnedBytes(json.bytes)
         properties = json.references.map(\.property)
+        var seen = Set<ObjectIdentifier>()
+        heldByteCount = properties.reduce(json.bytes.count) { count, property in
+            let isFirst = seen.insert(ObjectIdentifier(property.owner)).inserted
+            return isFirst ? unsafe count + property.valueBytes.count : count
+        }
         var parts = unsafe [UnsafeRawBufferPointer]()
         var start = 0
         for (offset, property) in json.references {

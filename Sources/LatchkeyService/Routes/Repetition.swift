@@ -127,7 +127,9 @@ final class Repetition: Sendable {
 
     private func repeatAnswer(_ answer: KeptAnswer, to request: ServiceRequest) {
         replays.add()
-        request.respond(HTTPStatus(rawValue: answer.status), body: .bytes(answer.body)) {
+        // A repeat changes nothing, so that it can be refused.
+        let status = HTTPStatus(rawValue: answer.status)
+        request.respond(status, body: .bytes(answer.body), bound: .refuses) {
             for field in answer.fields {
                 $0.add(field.name, field.value)
             }

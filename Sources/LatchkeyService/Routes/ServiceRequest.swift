@@ -33,8 +33,8 @@ struct ServiceRequest: Sendable {
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
         let budget = body.count > ResponseBody.copiedBytesMax ? series.answers : nil
-        if let budget, !charge(body.count, to: budget, status, bound) {
-            fail(.tooManyAnswers)
+        if let budget, let failure = charge(body.heldByteCount, to: budget, status, bound) {
+            fail(failure)
             return
         }
         series.record(
@@ -64,7 +64,7 @@ struct ServiceRequest: Sendable {
         to budget: AnswerBudget,
         _ status: HTTPStatus,
         _ bound: AnswerBound
-    ) -> Bool {
+    ) -> RequestFailure? {
         let isRefusable =
             switch bound {
             case .refuses: true
@@ -72,17 +72,31 @@ struct ServiceRequest: Sendable {
             case .none: false
             }
         guard isRefusable else {
-            budget.add(count)
-            return true
+            budget.add(count, to: exchange.client)
+            return nil
         }
-        return budget.charge(count)
+        return failure(budget.charge(count, to: exchange.client))
+    }
+
+    private func failure(_ charge: AnswerBudget.Charge) -> RequestFailure? {
+        switch charge {
+        case .charged:
+            nil
+        case .full:
+            RequestFailure(.tooManyAnswers)
+        case .shareTaken:
+            .shareTaken(
+                "\(series.answers.clientByteCountMax) bytes of answers that it has not read "
+                    + "(--answer-bytes)"
+            )
+        }
     }
 
     /// Refuses a request, before it changes anything, if its answer could be long and there is no
     /// room for one.
     func checkAnswerRoom() throws(RequestFailure) {
-        if series.answers.isFull {
-            throw RequestFailure(.tooManyAnswers)
+        if let failure = failure(series.answers.ask(exchange.client)) {
+            throw failure
         }
     }
 
@@ -169,7 +183,7 @@ extension ResponseBody {
         case .text(let text): Array(Bytes(text))
         case .bytes(let bytes): bytes
         case .owned(let bytes, _): unsafe Array(bytes)
-        case .parts(let parts, _): unsafe parts.flatMap { unsafe Array($0) }
+        case .parts(let parts, _, _): unsafe parts.flatMap { unsafe Array($0) }
         }
     }
 }
