@@ -130,28 +130,37 @@ def measure_sharing(arguments, count, reads, least):
     bound = str(count + 100)
     name = f"{count:,} {'reading' if reads else 'unread'} watchers"
     rates = {"with": [], "without": []}
+    ended, jumps, gotten = 0, 0, 0
     with Latchkey(arguments.binary, "--max-connections", bound, "--max-watchers", bound,
-                  "--history", str(SHARING_HISTORY),
+                  "--client-share", "1/1", "--history", str(SHARING_HISTORY),
                   "--http-threads", str(os.cpu_count())) as service:
         for turn in range(SHARING_ROUNDS):
             for case in ("with", "without") if turn % 2 else ("without", "with"):
                 progress(f"{name}, round {turn + 1} of {SHARING_ROUNDS}: {case}")
-                watchers = Watchers(arguments, service, count, reads=reads)
-                with watchers if case == "with" else contextlib.nullcontext():
+                watchers = Watchers(arguments, service, count, reads=reads) \
+                    if case == "with" else None
+                with watchers or contextlib.nullcontext():
                     done = write(arguments, service, connections=WRITERS, seconds=SHARING_SECONDS)
+                if watchers:
+                    ended += watchers.report["ended"]
+                    jumps += watchers.report["jumps"]
+                    gotten += watchers.report["puts"]
                 rates[case].append(done["requests"] / done["seconds"])
     ratios = [one / other for one, other in zip(rates["with"], rates["without"])]
     beside, alone = (statistics.median(rates[case]) for case in ("with", "without"))
+    streams = f"; {gotten:,} events, {jumps} gaps, {ended} streams ended" if reads else ""
     return [row(f"PUT beside {name} ÷ without", ratios, "", f"≥ {least}",
-                statistics.median(ratios) >= least, f"{beside:,.0f}/s ÷ {alone:,.0f}/s")]
+                statistics.median(ratios) >= least and ended == 0 and jumps == 0,
+                f"{beside:,.0f}/s ÷ {alone:,.0f}/s{streams}")]
 
 
 def measure_catching_up(arguments):
     """One live watcher beside many that resume over the batches of an import."""
     lines = b"".join(b'{"name":"import/%06d","value":"%s"}\n' % (index, b"v" * 200)
                      for index in range(CATCHING_UP_LINES))
+    lines += b'{"end":true,"count":%d}\n' % CATCHING_UP_LINES
     bound = str(CATCHING_UP_WATCHERS + 100)
-    with Latchkey(arguments.binary, "--max-connections", bound,
+    with Latchkey(arguments.binary, "--max-connections", bound, "--client-share", "1/1",
                   "--http-threads", str(os.cpu_count())) as service:
         progress(f"{CATCHING_UP_WATCHERS} watchers catch up")
         before = service.metrics()["latchkey_store_revision"]

@@ -99,6 +99,50 @@ struct WatchShareTests {
         #expect(rig.counters.events.value == UInt64((streams.count + 1) * commitCount))
     }
 
+    /// The history holds what is committed in 100 ms, and so many watchers are worth longer rests.
+    @Test func `watchers that read keep their places, however fast the history passes`() {
+        let rig = WatchRig(commitCountMax: 100)
+        let streams = (0..<2000).map { _ in rig.open(.now(0)) }
+        rig.run()
+        let commitCount = 1000
+        for _ in 0..<commitCount {
+            rig.commit(increment: ["a"])
+            rig.pump.journalMoved()
+            Self.run(rig, until: rig.now + Self.milliseconds)
+            for stream in streams { _ = stream.take() }
+        }
+        rig.run()
+        #expect(streams.count { $0.isEnded } == 0)
+        #expect(rig.counters.events.value == UInt64(streams.count * commitCount))
+    }
+
+    /// The kernel takes new memory for the first bytes of a stream: that starved the writers.
+    @Test func `the first bytes of many streams are sent within their share`() {
+        let rig = WatchRig()
+        let streams = (0..<1500).map { _ in rig.open(.now(0), capacity: 180_000) }
+        rig.run()
+        let value = "\"\(String(repeating: "v", count: 15_000))\""
+        let start = rig.now
+        for _ in 0..<100 {
+            rig.put("a", value)
+            rig.pump.journalMoved()
+            Self.run(rig, until: rig.now + 10 * Self.milliseconds)
+        }
+        let byteCount = streams.reduce(0) { $0 + UInt64($1.take().bytes.count) }
+        // Rounds and slices have a share each, and the last of each is paid for behind it.
+        let time = rig.now - start + 2 * WatchPace.restNanosecondsMax
+        #expect(byteCount * WatchPace.newByteNanoseconds <= time * 2 * 2 / WatchPace.share)
+        #expect(byteCount > 0)
+    }
+
+    @Test func `bytes of a stream cost more up to a bound`() {
+        var work = WatchPace.Work()
+        work.add(100, behind: WatchPace.newByteCountMax - 1)
+        #expect(work.newByteCount == 100 && work.byteCount == 0)
+        work.add(10, behind: WatchPace.newByteCountMax)
+        #expect(work.newByteCount == 100 && work.byteCount == 10)
+    }
+
     @Test func `a watcher that does not read is not touched until its stream has room`() {
         let rig = WatchRig()
         let stream = rig.open(.now(0), capacity: 200)

@@ -1,3 +1,5 @@
+internal import LatchkeyStore
+
 /// How much of the machine the watches take: when the pump has its next turn.
 ///
 /// **Design.** The pump itself does little: what it writes costs the threads that serve a `send`
@@ -22,6 +24,16 @@ struct WatchPace {
     static let writeNanoseconds: UInt64 = 10_000
     /// What a byte costs them, which they copy to the library, and from there to the kernel.
     static let byteNanoseconds: UInt64 = 2
+    /// What it costs as long as the kernel takes new memory for it.
+    static let newByteNanoseconds: UInt64 = 8
+    /// How many bytes of a stream are in new memory.
+    ///
+    /// A client that does not read is never sent more. That of one which reads is used again.
+    static let newByteCountMax = 256 * 1024
+    /// The time between two looks at the history while the pump rests.
+    static let lookNanoseconds: UInt64 = 20_000_000
+    /// The pump rests for one part in this many of the time until the history passes a place.
+    static let marginDivisor: UInt64 = 4
     /// One part of the processors in this many is for watches.
     static let share: UInt64 = 4
 
@@ -32,19 +44,27 @@ struct WatchPace {
     struct Work: Hashable {
         var writeCount: UInt64 = 0
         var byteCount: UInt64 = 0
+        var newByteCount: UInt64 = 0
 
-        mutating func add(_ count: Int) {
+        /// Adds a write of so many bytes behind those that the stream has taken before.
+        mutating func add(_ count: Int, behind sentCount: Int) {
             writeCount += 1
-            byteCount += UInt64(count)
+            if sentCount < WatchPace.newByteCountMax {
+                newByteCount += UInt64(count)
+            } else {
+                byteCount += UInt64(count)
+            }
         }
 
         /// The processor time that it costs.
         var nanoseconds: UInt64 {
             writeCount * WatchPace.writeNanoseconds + byteCount * WatchPace.byteNanoseconds
+                + newByteCount * WatchPace.newByteNanoseconds
         }
     }
 
     private let processorCount: UInt64
+    private var passing = HistoryPassing()
     /// When live watchers may be sent more.
     private(set) var nextRound: UInt64 = 0
     /// When those that catch up may be.
@@ -59,6 +79,23 @@ struct WatchPace {
     /// Whether a round or a slice has handed out as much as the greatest rest pays for.
     var isExhausted: Bool {
         work.nanoseconds * Self.share / processorCount >= Self.restNanosecondsMax
+    }
+
+    /// Ends a rest before the history passes a place.
+    ///
+    /// - Parameters:
+    ///   - oldest: The lowest revision behind which the history holds all commits.
+    ///   - live: The place of the live watchers.
+    ///   - behind: The place of the next one of those that catch up.
+    ///   - now: The time.
+    mutating func hurry(oldest: Revision, live: Revision, behind: Revision?, _ now: UInt64) {
+        passing.note(oldest, now)
+        if let time = passing.time(until: live) {
+            nextRound = min(nextRound, now + max(time / Self.marginDivisor, Self.roundNanoseconds))
+        }
+        if let behind, let time = passing.time(until: behind) {
+            nextSlice = min(nextSlice, now + time / Self.marginDivisor)
+        }
     }
 
     /// Lets the next round begin at once.

@@ -118,9 +118,10 @@ extension WatchPump {
         guard let bytes = piece.bytes else {
             return .accepted
         }
-        pace.work.add(bytes.count)
         let result = watcher.output.write(bytes)
+        pace.work.add(result == .accepted ? bytes.count : 0, behind: watcher.sentByteCount)
         if result == .accepted {
+            watcher.sentByteCount += bytes.count
             watcher.place = piece.end
             watcher.idPlace = piece.end
             counters.events.add(UInt64(piece.eventCount))
@@ -239,7 +240,8 @@ extension WatchPump {
             at: clock.now()
         ) { eventCount, byteCount in
             counters.events.add(UInt64(eventCount))
-            pace.work.add(byteCount)
+            pace.work.add(byteCount, behind: watcher.sentByteCount)
+            watcher.sentByteCount += byteCount
         }
         watcher.state = state
         if result == nil {

@@ -188,6 +188,14 @@ final class WatchPump {
                 }
             }
         }
+        if isResting(now) {
+            pace.hurry(
+                oldest: journal.oldest,
+                live: position,
+                behind: behind.first?.place.revision,
+                now
+            )
+        }
         if isWatched, now >= pace.nextRound {
             if !deliver(now), !isArmed {
                 isArmed = true
@@ -199,8 +207,14 @@ final class WatchPump {
         }
         let round = isWatched && !isArmed ? pace.nextRound : .max
         let slice = behind.isEmpty ? .max : pace.nextSlice
-        let next = min(round, slice, timers.nextNanoseconds ?? .max)
+        let look = isResting(now) ? now + WatchPace.lookNanoseconds : .max
+        let next = min(round, slice, look, timers.nextNanoseconds ?? .max)
         return next == .max ? nil : next
+    }
+
+    /// Whether there can be work that is put off.
+    private func isResting(_ now: UInt64) -> Bool {
+        isWatched && !isArmed && now < pace.nextRound || !behind.isEmpty && now < pace.nextSlice
     }
 
     private var isWatched: Bool { !watchers.isEmpty || !waits.isEmpty }

@@ -1,26 +1,27 @@
 /// Watchers that wait for their turn, first come, first served.
 struct WatchQueue {
     private var watchers: [Watcher] = []
-    private var first = 0
+    private var start = 0
 
-    var isEmpty: Bool { first == watchers.count }
-    var count: Int { watchers.count - first }
+    var isEmpty: Bool { start == watchers.count }
+    var count: Int { watchers.count - start }
+
+    /// The one whose turn is next.
+    var first: Watcher? { isEmpty ? nil : watchers[start] }
 
     mutating func append(_ watcher: Watcher) {
         watchers.append(watcher)
     }
 
     mutating func popFirst() -> Watcher? {
-        guard first < watchers.count else {
+        guard let watcher = first else {
             return nil
         }
-        defer {
-            first += 1
-            if first * 2 >= watchers.count {
-                watchers.removeFirst(first)
-                first = 0
-            }
+        start += 1
+        if start * 2 >= watchers.count {
+            watchers.removeFirst(start)
+            start = 0
         }
-        return watchers[first]
+        return watcher
     }
 }

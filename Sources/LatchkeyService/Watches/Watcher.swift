@@ -48,6 +48,8 @@ final class Watcher {
     var idPlace: WatchPlace
     /// What is left of the current state to send.
     var state: WatchState?
+    /// How many bytes the stream has taken.
+    var sentByteCount = 0
     /// The stream refused a piece, and has not yet said that it has room.
     var isFull = false
     /// The stream is ended; nothing is sent any more.
