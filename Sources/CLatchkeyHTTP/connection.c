@@ -231,7 +231,8 @@ bool latchkey_http_connection_enter(connection *c, enum phase phase) {
         return false;
     }
     if ((now & PHASE_MASK) >= PHASE_HANDLING) {
-        // Nobody else changes these two.
+        // Who else changes HANDLING has the lock that this caller has, or has abandoned the request
+        // (internal.h).
         atomic_store_explicit(&c->phase, next, memory_order_release);
         return true;
     }

@@ -31,8 +31,14 @@
 //   EXPIRED    | watchdog, or    | a raw answer was sent, or none; the   | closed a second later
 //              | server's thread | rest that comes is thrown away        |
 //
-// Only WAITING and RECEIVING can become EXPIRED, by compare-and-exchange on both sides, so that
-// either the connection is ended or the handler is called, and never both.
+// WAITING and RECEIVING can become EXPIRED by compare-and-exchange on both sides, so that either
+// the connection is ended or the handler is called, and never both. While the body has a reader,
+// two changes come from other threads. Both are made under the lock of `suspension`, while the
+// request is suspended, so that the server's thread, which changes nothing then, sees them when it
+// goes on:
+//
+//  * HANDLING becomes EXPIRED if the request was taken away (latchkey_http_body_cut());
+//  * HANDLING becomes RECEIVING if its reader lets the client go on, or it is answered early.
 //
 // `phase` and `stopping` are a Dekker pair: the server's thread sets HANDLING and then looks at
 // `stopping`, latchkey_http_stop() sets `stopping` and then looks at the phases. All four are

@@ -56,27 +56,29 @@ void latchkey_http_response_discard(latchkey_http_response *response) {
     MHD_destroy_response(mhd_response(response));
 }
 
-// Gives the answer to libmicrohttpd.
-static enum MHD_Result queue(connection *c, struct MHD_Response *response, uint32_t status,
-                             bool closes) {
-    latchkey_http_server *server = c->server;
-    if (UNLIKELY(closes || c->closes ||
-                 atomic_load_explicit(&server->draining, memory_order_relaxed))) {
+// Adds the lines that every answer has, and that the connection is closed. Returns false without
+// memory.
+static bool add_lines(connection *c, struct MHD_Response *response) {
+    if (UNLIKELY(c->answer_close || c->closes ||
+                 atomic_load_explicit(&c->server->draining, memory_order_relaxed))) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     }
-    if (LIKELY(response == c->short_answer.response)) {
-        latchkey_http_short_add_common(c);
-    } else {
-        latchkey_http_lines_add(response, latchkey_http_lines());
-    }
-    latchkey_http_connection_enter(c, PHASE_ANSWERING);
-    return MHD_queue_response(c->mhd, status, response);
+    return LIKELY(response == c->short_answer.response)
+               ? latchkey_http_short_add_common(c)
+               : latchkey_http_lines_add(response, latchkey_http_lines()) != NULL;
 }
 
 static enum MHD_Result queue_answer(connection *c) {
     struct MHD_Response *response = c->answer;
     c->answer = NULL;
     uint32_t status = c->answer_status;
+    if (UNLIKELY(response != NULL && !add_lines(c, response))) {
+        if (c->stream != NULL) {
+            latchkey_http_stream_leave(c);
+        }
+        latchkey_http_short_drop(c, response);
+        response = NULL;
+    }
     if (UNLIKELY(c->stream != NULL)) {
         latchkey_http_stream_prepare(c, response);
     }
@@ -86,8 +88,11 @@ static enum MHD_Result queue_answer(connection *c) {
         if (response == NULL) {
             return MHD_NO;
         }
+        // If there is no memory for them either, the client still learns that it has failed.
+        add_lines(c, response);
     }
-    enum MHD_Result result = queue(c, response, status, c->answer_close);
+    latchkey_http_connection_enter(c, PHASE_ANSWERING);
+    enum MHD_Result result = MHD_queue_response(c->mhd, status, response);
     if (UNLIKELY(c->stream != NULL)) {
         result == MHD_YES ? latchkey_http_stream_begin(c) : latchkey_http_stream_leave(c);
     }

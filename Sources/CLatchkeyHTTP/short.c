@@ -100,7 +100,7 @@ void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status
     latchkey_http_respond(request, status, (latchkey_http_response *)s->response, close);
 }
 
-void latchkey_http_short_add_common(connection *c) {
+bool latchkey_http_short_add_common(connection *c) {
     short_answer *s = &c->short_answer;
     const lines *now = latchkey_http_lines();
     if (UNLIKELY(s->common == NULL)) {
@@ -109,6 +109,7 @@ void latchkey_http_short_add_common(connection *c) {
         memcpy(s->common, now->text, LINES_BYTES);
     }
     s->common_second = now->second;
+    return s->common != NULL;
 }
 
 void latchkey_http_short_drop(connection *c, struct MHD_Response *response) {

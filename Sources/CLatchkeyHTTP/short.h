@@ -34,9 +34,9 @@ typedef struct short_answer {
 
 struct connection;
 
-// Gives the answer of this connection the lines that every answer has. Without memory it gets
-// libmicrohttpd's Date alone.
-void latchkey_http_short_add_common(struct connection *c);
+// Gives the answer of this connection the lines that every answer has. Returns false
+// without memory.
+bool latchkey_http_short_add_common(struct connection *c);
 
 // Gives up an answer of this connection: destroys the response object, unless the connection keeps
 // it.

@@ -264,4 +264,52 @@ struct CrossSiteTests {
             #expect(plain.headers["access-control-allow-origin"] == nil)
         }
     }
+
+    /// Else the page sees a failure of the network, and does not learn that it is to wait.
+    @Test(arguments: [[], ["--thread-per-connection"]])
+    func `a page of an allowed origin can read why its request was refused`(
+        flags: [String]
+    ) async throws {
+        let origin = "https://app.example"
+        let bounds = [
+            "--allow-origin", origin, "--max-target-bytes", "300", "--max-header-bytes", "2000",
+            "--max-body-bytes", "1000", "--max-connections-per-address", "2",
+        ]
+        try await Deployment.inProcess.serve(bounds + flags) { site in
+            let field = "X-Long: " + String(repeating: "a", count: 1000)
+            let target = "/v1/properties?prefix=" + String(repeating: "a", count: 300)
+            let requests: [(Int, String, String, [String])] = [
+                (414, "GET", target, []), (431, "GET", "/v1/properties", [field, field]),
+                (413, "PUT", "/v1/properties/p", ["Content-Length: 2000", "Expect: 100-continue"]),
+                (501, "PUT", "/v1/properties/p", ["Transfer-Encoding: gzip"]),
+            ]
+            func check(_ answer: HTTPAnswer, _ status: Int, _ sender: String) {
+                #expect(answer.status == status)
+                let allowed = answer.headers["access-control-allow-origin"]
+                #expect(allowed == (sender == origin ? origin : nil), "\(status) \(sender)")
+                #expect(answer.headers["vary"] == "Origin", "\(status) \(sender)")
+            }
+            for (number, sender) in [(UInt8(10), origin), (UInt8(20), "https://evil.example")] {
+                let page = ["Host: localhost", "Origin: \(sender)", "Sec-Fetch-Site: cross-site"]
+                for (index, (status, method, target, fields)) in requests.enumerated() {
+                    // Whom the head refuses already.
+                    guard status != 413 || sender == origin else { continue }
+                    let client = try site.client(from: number + 1 + UInt8(index))
+                    let lines = ["\(method) \(target) HTTP/1.1"] + page + fields + ["", ""]
+                    try client.send(lines.joined(separator: "\r\n"))
+                    check(try client.answer(), status, sender)
+                }
+                let others = try (0..<2).map { _ in
+                    let client = try site.client(from: number)
+                    #expect(try client.request("GET", "/v1/strategies").status == 200)
+                    return client
+                }
+                let client = try site.client(from: number)
+                let lines = ["GET /v1/strategies HTTP/1.1"] + page + ["", ""]
+                try client.send(lines.joined(separator: "\r\n"))
+                check(try client.answer(), 429, sender)
+                withExtendedLifetime(others) {}
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE  // timegm, strcasestr
 
+#include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -21,6 +22,21 @@ time_t __wrap_time(time_t *at) {
         *at = now;
     }
     return now;
+}
+
+// Whether there is no memory for a Date: the linker puts this around MHD_add_response_header().
+static atomic_bool lacks_memory;
+
+enum MHD_Result __real_MHD_add_response_header(struct MHD_Response *response, const char *name,
+                                               const char *value);
+enum MHD_Result __wrap_MHD_add_response_header(struct MHD_Response *response, const char *name,
+                                               const char *value);
+
+enum MHD_Result __wrap_MHD_add_response_header(struct MHD_Response *response, const char *name,
+                                               const char *value) {
+    return atomic_load(&lacks_memory) && strcmp(name, MHD_HTTP_HEADER_DATE) == 0
+               ? MHD_NO
+               : __real_MHD_add_response_header(response, name, value);
 }
 
 // How many header lines the head has that begin with this.
@@ -140,10 +156,28 @@ static void follows_the_clock(void) {
     stop();
 }
 
+static void fails_without_memory_for_them(void) {
+    stream_start(subject_options(threads));
+    atomic_store(&lacks_memory, true);
+    static const char *const requests[] = {GET("/now"), GET("/target"), GET("/later"),
+                                           GET("/stream"), GET("/now")};
+    for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+        client_send(&c, requests[i]);
+        reply *r = client_read(&c, false);
+        CHECK(r->status == 500 && r->body_count == 0);
+    }
+    atomic_store(&lacks_memory, false);
+    client_send(&c, GET("/now"));
+    reply *after = client_read(&c, false);
+    CHECK(after->status == 200 && has_all(after));
+    stream_stop(1000);
+}
+
 const test_case lines_cases[] = {
     {"sends the common lines with each answer", sends_them_with_each_answer},
     {"sends the common lines with refusals", sends_them_with_refusals},
     {"sends the common lines with streams", sends_them_with_streams},
     {"follows the clock in Date", follows_the_clock},
+    {"fails without memory for the common lines", fails_without_memory_for_them},
     {NULL, NULL},
 };

@@ -18,7 +18,7 @@ mkdir -p "$build"
 wraps=
 for name in MHD_suspend_connection MHD_resume_connection latchkey_http_connection_notify \
     latchkey_http_body_give latchkey_http_body_is_taken latchkey_http_suspend \
-    latchkey_http_resume time; do
+    latchkey_http_resume MHD_add_response_header time; do
     wraps="$wraps -Wl,--wrap=$name"
 done
 

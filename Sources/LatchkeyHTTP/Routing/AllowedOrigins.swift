@@ -52,17 +52,22 @@ package struct AllowedOrigins: Sendable {
         return admitsPage(exchange)
     }
 
-    private func admitsPage(_ exchange: Exchange) -> Bool {
+    /// Notes in a request who may read the answer, and returns whether that is a page of an allowed
+    /// origin. For an answer that does not depend on the page.
+    @discardableResult
+    func noteSharing(of exchange: Exchange) -> Bool {
+        guard !origins.isEmpty else { return false }
         let origin = exchange.header(named: .origin)
-        if let origin, origins.contains(where: { origin.elementsEqual($0) }),
-            !exchange.repeatsHeader(named: .origin)
-        {
-            exchange.share(with: .origin)
-            return true
-        }
-        if !origins.isEmpty {
-            exchange.share(with: .otherOrigins)
-        }
+        let isAllowed =
+            (origin.map { origin in origins.contains { origin.elementsEqual($0) } } ?? false)
+            && !exchange.repeatsHeader(named: .origin)
+        exchange.share(with: isAllowed ? .origin : .otherOrigins)
+        return isAllowed
+    }
+
+    private func admitsPage(_ exchange: Exchange) -> Bool {
+        guard !noteSharing(of: exchange) else { return true }
+        let origin = exchange.header(named: .origin)
         switch exchange.header(named: .fetchSite) {
         case Bytes("same-origin"): return true
         case nil, Bytes("none"): return origin.map { exchange.isOwn($0) } ?? true

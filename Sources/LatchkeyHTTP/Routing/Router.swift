@@ -121,6 +121,8 @@ package final class Router: Sendable {
     }
 
     private func refuse(_ exchange: Exchange, _ rejection: Rejection) {
+        // Else an allowed page sees a failure of the network, and not that it must wait.
+        origins.noteSharing(of: exchange)
         let method = exchange.method
         switch rejection {
         case .connections, .connectionsOfAddress:
