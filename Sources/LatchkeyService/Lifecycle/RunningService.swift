@@ -40,10 +40,7 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters(Fingerprint.Context(configuration))
-        let answers = AnswerBudget(
-            byteCountMax: configuration.answerByteCountMax,
-            clientByteCountMax: configuration.http.share(of: configuration.answerByteCountMax)
-        )
+        let answers = configuration.answerBudget
         let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
         let expiries = ExpiryQueue()
         let evictor = Evictor()
@@ -239,6 +236,13 @@ private struct StoreRouteMaker: StrategyVisitor {
 }
 
 extension ServiceConfiguration {
+    fileprivate var answerBudget: AnswerBudget {
+        AnswerBudget(
+            byteCountMax: answerByteCountMax,
+            clientByteCountMax: http.share(of: answerByteCountMax)
+        )
+    }
+
     fileprivate var chosenStart: Revision {
         startRevision ?? .start(at: StoreClock.system.now())
     }
