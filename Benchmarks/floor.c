@@ -42,8 +42,11 @@ static struct MHD_Response *make_response(bool is_get) {
     if (is_get) {
         MHD_add_response_header(response, "Content-Type", "application/json");
         MHD_add_response_header(response, "Cache-Control", "no-cache");
+        MHD_add_response_header(response, "Latchkey-Created", "1882609082977747");
     }
-    MHD_add_response_header(response, "ETag", "\"1\"");
+    MHD_add_response_header(response, "ETag", "\"1882609082977747\"");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin");
     return response;
 }
 

@@ -109,7 +109,8 @@ extension HTTPServerConfiguration: Configurable {
             .share(1...1024),
             \.clientShare,
             "The share of one client in what all clients use: connections, watches and long polls, "
-                + "exports, idempotency keys and their memory. Beyond it a client gets status 429. "
+                + "exports, idempotency keys and their memory, and unsent answers. Beyond it a "
+                + "client gets status 429. "
                 + "A client is an address of IPv4, or the first 64 bits of one of IPv6. 1/1 is no "
                 + "bound.",
             text: { "1/\($0)" },

@@ -163,7 +163,7 @@ extension ServiceConfiguration: Configurable {
             unit: .bytes,
             "The maximum number of bytes that unsent answers hold: of clients that read slowly or "
                 + "not at all. Beyond it, requests with long answers get status 503, and streams "
-                + "are cut. Answers of up to 256 bytes do not count."
+                + "wait until their client has read. Answers of up to 256 bytes do not count."
         ),
         Setting(
             "allowed-host",
