@@ -52,8 +52,10 @@ package struct AllowedOrigins: Sendable {
         return admitsPage(exchange)
     }
 
-    /// Notes in a request who may read the answer, and returns whether that is a page of an allowed
-    /// origin. For an answer that does not depend on the page.
+    /// Notes in a request who may read its answer, which does not depend on the page.
+    ///
+    /// - Parameter exchange: The request.
+    /// - Returns: Whether a page of an allowed origin may.
     @discardableResult
     func noteSharing(of exchange: Exchange) -> Bool {
         guard !origins.isEmpty else { return false }
