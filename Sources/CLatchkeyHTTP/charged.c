@@ -34,7 +34,7 @@ static void release_charged(void *context) {
     free(kept);
 }
 
-// Takes over `charge` bytes that were charged for this client, and adds those of the object itself.
+// Takes over `charge` bytes that were charged for this client: gives them back without memory.
 static charged *keep(latchkey_http_account *account, uint32_t client, size_t charge,
                      size_t own_count) {
     charged *kept = malloc(sizeof(*kept) + own_count);

@@ -61,9 +61,8 @@ typedef struct latchkey_http_stream_options {
     // How many bytes are buffered at most; at least 1. A longer piece is taken, too, but only into
     // an empty buffer.
     size_t buffer_bytes_max;
-    // What is buffered is charged to it. At its bound, pieces of more than
-    // LATCHKEY_HTTP_SHORT_BYTES_MAX bytes are refused: FULL while there are others to send; else
-    // the stream is cut. May be NULL. It must live longer than all streams.
+    // What is buffered is charged to it. At its bound a stream with something to send is FULL; one
+    // with nothing to send takes its next piece. May be NULL. It must live longer than all streams.
     latchkey_http_account *account;
     // Whether a part of the body is of no use. Then the server never ends the stream in order,
     // which would make the part look complete: a stop waits for its end as it waits for requests,
