@@ -164,6 +164,9 @@ struct CompareTests {
             // What was measured beside so many other tests may be nothing at all.
             let rates = [0.99e6, 1e6, 1.01e6]
             refused.cases[index].summary.operationsPerSecond = .init(rates, seed: 1)
+            refused.cases[index].summary.jainIndex = nil
+            refused.cases[index].summary.wait = nil
+            refused.cases[index].summary.isBistable = false
         }
         refused.conclude(isForced: false)
         try Data(refused.json()).write(to: URL(filePath: folder.path + "/b.json"))
