@@ -9,22 +9,28 @@ struct TableSelection: Sendable {
     /// - Parameter propertyStripes: The stripe of each property.
     @usableFromInline
     init(_ propertyStripes: [Int]) {
-        var stripes = propertyStripes
-        if Self.isAscending(stripes) {
+        guard !Self.isAscending(propertyStripes) else {
             // A commit without effects takes a revision under some table, whichever it is.
-            self.stripes = stripes.isEmpty ? [0] : stripes
+            stripes = propertyStripes.isEmpty ? [0] : propertyStripes
             positions = Array(stripes.indices)
             return
         }
+        var stripes = propertyStripes
         stripes.sort()
         var count = 1
         for index in 1..<stripes.count where stripes[index] != stripes[count - 1] {
             stripes[count] = stripes[index]
             count += 1
         }
-        stripes.removeLast(stripes.count - count)
-        positions = propertyStripes.map { Self.position(of: $0, in: stripes) }
+        if count < stripes.count {
+            stripes.removeLast(stripes.count - count)
+        }
+        var positions = propertyStripes
+        for index in positions.indices {
+            positions[index] = Self.position(of: positions[index], in: stripes)
+        }
         self.stripes = stripes
+        self.positions = positions
     }
 
     private static func isAscending(_ stripes: [Int]) -> Bool {
@@ -78,14 +84,34 @@ struct PreparedTransaction: Sendable {
             capacity: transaction.conditions.count + transaction.steps.count
                 + transaction.otherwise.count
         )
-        conditions = transaction.conditions.map { ($0.test, names.position(of: $0.name)) }
-        func prepare(_ step: Change.Step) -> Step {
-            Step(step: step, prepared: step.prepare(), position: names.position(of: step.name))
+        var conditions: [(test: Transaction.Test, position: Int)] = []
+        conditions.reserveCapacity(transaction.conditions.count)
+        for condition in transaction.conditions {
+            conditions.append((condition.test, names.position(of: condition.name)))
         }
-        steps = transaction.steps.map(prepare)
-        otherwise = transaction.otherwise.map(prepare)
+        self.conditions = conditions
+        steps = Self.prepare(transaction.steps, &names)
+        otherwise = Self.prepare(transaction.otherwise, &names)
         self.names = names.names
-        tables = TableSelection(names.names.map(stripe))
+        var stripes: [Int] = []
+        stripes.reserveCapacity(names.names.count)
+        for name in names.names {
+            stripes.append(stripe(name))
+        }
+        tables = TableSelection(stripes)
+    }
+
+    private static func prepare(
+        _ steps: [Change.Step],
+        _ names: inout DistinctNames
+    ) -> [Step] {
+        var prepared: [Step] = []
+        prepared.reserveCapacity(steps.count)
+        for step in steps {
+            let position = names.position(of: step.name)
+            prepared.append(Step(step: step, prepared: step.prepare(), position: position))
+        }
+        return prepared
     }
 }
 

@@ -232,6 +232,7 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
 
     /// Submits a write to several stripes, which it takes in ascending order.
     @inlinable
+    @inline(__always)
     func submitWrite<Result: Sendable>(
         _ tables: TableSelection,
         observer: some EntryObserver,

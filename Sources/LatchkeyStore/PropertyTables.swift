@@ -21,8 +21,11 @@ extension [PropertyTable] {
     ) throws(Refusal) -> Commit {
         let context = self[0].context
         let positions = transaction.tables.positions
-        var drafts = zip(transaction.names, positions).map { name, position in
-            Draft(self[position].stored(name), at: time)
+        var drafts: [Draft] = []
+        drafts.reserveCapacity(positions.count)
+        for index in positions.indices {
+            let former = self[positions[index]].stored(transaction.names[index])
+            drafts.append(Draft(former, at: time))
         }
         var work = TransactionWork(context.limits)
         var succeeded = true
@@ -31,35 +34,38 @@ extension [PropertyTable] {
             try work.take(test.readByteCount(property))
             succeeded = test.holds(property)
         }
-        let results = try drafts.take(
+        var results = try drafts.take(
             succeeded ? transaction.steps : transaction.otherwise,
             of: succeeded ? .then : .otherwise,
             at: time,
             context.limits,
             &work
         )
-        var (former, new) = (StoreSize(), StoreSize())
-        for draft in drafts where draft.isChanged {
-            former += StoreSize(draft.former)
-            new += StoreSize(draft.property)
-        }
+        let (former, new) = drafts.changedSizes
         try context.takeRoom(for: new, beyond: former)
-        let changed = drafts.indices.filter { drafts[$0].isChanged }
-        for index in changed {
-            let draft = drafts[index]
-            self[positions[index]].install(transaction.names[index], draft.former, draft.property)
+        var first: Commit.Effect?
+        var others: [Commit.Effect] = []
+        for index in drafts.indices where drafts[index].isChanged {
+            let (former, property) = (drafts[index].former, drafts[index].property)
+            self[positions[index]].install(transaction.names[index], former, property)
+            guard let effect = drafts[index].effect else {
+                continue
+            }
+            if first == nil {
+                first = effect
+            } else {
+                others.append(effect)
+            }
         }
-        let effects = changed.compactMap { drafts[$0].effect }
         let revision =
-            effects.isEmpty
+            first == nil
             ? context.revisions.last : context.nextRevision(givingBack: former, beyond: new)
-        for index in changed {
-            let draft = drafts[index]
+        for index in drafts.indices where drafts[index].isChanged {
             self[positions[index]].stamp(
                 transaction.names[index],
-                draft.property,
-                created: draft.created ?? revision,
-                expiry: draft.expiry,
+                drafts[index].property,
+                created: drafts[index].created ?? revision,
+                expiry: drafts[index].expiry,
                 revision
             )
             self[positions[index]].noteShared(revision)
@@ -67,15 +73,15 @@ extension [PropertyTable] {
         for draft in drafts where !draft.isChanged {
             draft.property.map(context.noteUse)
         }
+        for index in results.indices {
+            results[index].settle(first == nil ? 0 : revision)
+        }
         return Commit(
             revision: revision,
             time: time,
-            first: effects.first,
-            others: [Commit.Effect](effects.dropFirst()),
-            outcome: Transaction.Outcome(
-                succeeded: succeeded,
-                results: results.map { $0.result(effects.isEmpty ? 0 : revision) }
-            )
+            first: first,
+            others: others,
+            outcome: Transaction.Outcome(succeeded: succeeded, results: results)
         )
     }
 
@@ -173,38 +179,43 @@ private struct Draft {
         isChanged = true
     }
 
-    /// The property as it is now, when the commit has got its revision.
-    ///
-    /// 0 if it took none: then a property that was made is gone, and was in no revision.
-    func result(_ revision: Revision) -> Transaction.Result {
-        Transaction.Result(
-            property: property,
-            revision: property.map { isChanged ? revision : $0.revision } ?? 0,
-            created: created ?? revision,
-            expiry: expiry
-        )
+    /// The property as it is now, to be settled when the commit has got its revision.
+    var result: Transaction.Result {
+        let revision = property == nil ? 0 : isChanged ? nil : property?.revision
+        return Transaction.Result(property, revision: revision, created: created, expiry: expiry)
     }
 }
 
 extension [Draft] {
+    /// The sizes of what the steps change, before and after them.
+    fileprivate var changedSizes: (former: StoreSize, new: StoreSize) {
+        var (former, new) = (StoreSize(), StoreSize())
+        for draft in self where draft.isChanged {
+            former += StoreSize(draft.former)
+            new += StoreSize(draft.property)
+        }
+        return (former, new)
+    }
+
     /// Takes the steps one after the other.
     ///
-    /// - Returns: for each step its draft behind it.
+    /// - Returns: for each step its result, to be settled.
     fileprivate mutating func take(
         _ steps: [PreparedTransaction.Step],
         of branch: Transaction.Branch,
         at time: Timestamp,
         _ limits: StoreLimits,
         _ work: inout TransactionWork
-    ) throws(Refusal) -> [Draft] {
-        for (index, step) in steps.enumerated() {
+    ) throws(Refusal) -> [Transaction.Result] {
+        for index in steps.indices {
             do throws(Refusal) {
+                let step = steps[index]
                 try step.step.check(self[step.position].property)
             } catch {
                 throw .step(index, branch, error)
             }
         }
-        var results: [Draft] = []
+        var results: [Transaction.Result] = []
         results.reserveCapacity(steps.count)
         var shownByteCount = 0
         for (index, step) in steps.enumerated() {
@@ -220,7 +231,7 @@ extension [Draft] {
             } catch {
                 throw .step(index, branch, error)
             }
-            results.append(self[step.position])
+            results.append(self[step.position].result)
         }
         return results
     }

@@ -91,9 +91,35 @@ package struct Transaction: Sendable {
         /// The property, whose value this is; nil if there is none.
         package let property: Property?
         /// Its revision; 0 if there is none, or if the property was in no revision.
-        package let revision: Revision
+        package private(set) var revision: Revision
         /// 0 if the property was in no revision.
-        package let created: Revision
+        package private(set) var created: Revision
         package let expiry: Timestamp
+
+        /// Stands for the revision of the commit, which is taken behind the last step.
+        private static let pending = Revision.max
+
+        /// Without a revision, it is that of the commit.
+        init(
+            _ property: Property?,
+            revision: Revision?,
+            created: Revision?,
+            expiry: Timestamp
+        ) {
+            self.property = property
+            self.revision = revision ?? Self.pending
+            self.created = created ?? Self.pending
+            self.expiry = expiry
+        }
+
+        /// Sets the revision of the commit; 0 if it took none.
+        mutating func settle(_ commit: Revision) {
+            if revision == Self.pending {
+                revision = commit
+            }
+            if created == Self.pending {
+                created = commit
+            }
+        }
     }
 }

@@ -185,6 +185,7 @@ extension Striped {
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
     @inlinable
+    @inline(__always)
     public func submitWrite<Observer: EntryObserver, Result: Sendable>(
         several stripes: [Int],
         observer: Observer = NoObserver(),
@@ -193,9 +194,9 @@ extension Striped {
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let (strategies, guarded) = several(stripes)
         #if DEBUG || LATCHKEY_CHECKED
         let caller = CallSite(fileID, line)
+        let (_, guarded) = several(stripes)
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
             Reentry.checking(ChosenStrategy.self, guarded, .submitWriteSeveral, caller) {}
         }
@@ -205,22 +206,34 @@ extension Striped {
             }
         }
         #endif
+        let observer = observer.here(fileID, line)
+        if ChosenStrategy.traits.writesInPlaceAtOnce && stripes.count <= StripeCount.nestedMax {
+            completion(try writeNested(stripes, observer, body))
+            return
+        }
+        let (strategies, values) = several(stripes)
         try ChosenStrategy.submitWriteAll(
             strategies,
-            guarded,
-            observers: Array(repeating: observer.here(fileID, line), count: guarded.count),
+            values,
+            observers: Array(repeating: observer, count: values.count),
             body,
             completion: completion
         )
     }
 
+    @inlinable
+    func checkOrder(_ stripes: [Int]) {
+        var isAscending = !stripes.isEmpty
+        for index in stripes.indices.dropFirst() where stripes[index - 1] >= stripes[index] {
+            isAscending = false
+        }
+        precondition(isAscending, "Several stripes are named once each, in ascending order.")
+    }
+
     /// The strategies and values of some stripes.
     @inlinable
     func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
-        precondition(
-            !stripes.isEmpty && zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 },
-            "Several stripes are named once each, in ascending order."
-        )
+        checkOrder(stripes)
         return (stripes.map { strategies[$0] }, stripes.map { guarded[$0] })
     }
 

@@ -214,29 +214,23 @@ package struct ResponseFields: ~Copyable {
         addNumber(name, value, isQuoted: true)
     }
 
-    /// Writes the digits from the end of a buffer that is long enough for the largest number, two
-    /// quotes and a NUL.
     @usableFromInline
     mutating func addNumber(_ name: StaticString, _ value: UInt64, isQuoted: Bool) {
-        var text = InlineArray<24, UInt8>(repeating: 0)
-        var index = 23
-        if isQuoted {
-            index -= 1
-            text[index] = 0x22
-        }
-        var rest = value
-        repeat {
-            index -= 1
-            text[index] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        } while rest > 0
-        if isQuoted {
-            index -= 1
-            text[index] = 0x22
-        }
-        unsafe text.span.withUnsafeBytes { memory in
-            // The span is not empty.
-            unsafe addTerminated(name, memory.baseAddress.unsafelyUnwrapped + index)
+        let byteCountMax = Int(LATCHKEY_HTTP_DECIMAL_BYTES_MAX) + 3
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: byteCountMax) { text in
+            let quote = CChar(0x22)
+            var end = 0
+            if isQuoted {
+                unsafe text[0] = quote
+                end = 1
+            }
+            unsafe end += latchkey_http_decimal(value, text.baseAddress.unsafelyUnwrapped + end)
+            if isQuoted {
+                unsafe text[end] = quote
+                end += 1
+            }
+            unsafe text[end] = 0
+            unsafe addTerminated(name, UnsafeRawPointer(text.baseAddress.unsafelyUnwrapped))
         }
     }
 

@@ -66,16 +66,6 @@ package enum ExportLine {
     }
 
     private static func append(_ number: UInt64, _ bytes: inout [UInt8]) {
-        var digits = InlineArray<20, UInt8>(repeating: 0)
-        var first = 20
-        var rest = number
-        repeat {
-            first -= 1
-            digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        } while rest > 0
-        for index in first..<20 {
-            bytes.append(digits[index])
-        }
+        DecimalText.append(number, to: &bytes)
     }
 }

@@ -41,18 +41,21 @@ package struct JSONView: @unchecked Sendable {
         case number
         case boolean
         case null
-    }
 
-    package var kind: Kind {
-        switch unsafe bytes[0] {
-        case UInt8(ascii: "{"): .object
-        case UInt8(ascii: "["): .array
-        case UInt8(ascii: "\""): .string
-        case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean
-        case UInt8(ascii: "n"): .null
-        default: .number
+        /// The first byte of a value tells.
+        init(firstByte byte: UInt8) {
+            switch byte {
+            case UInt8(ascii: "{"): self = .object
+            case UInt8(ascii: "["): self = .array
+            case UInt8(ascii: "\""): self = .string
+            case UInt8(ascii: "t"), UInt8(ascii: "f"): self = .boolean
+            case UInt8(ascii: "n"): self = .null
+            default: self = .number
+            }
         }
     }
+
+    package var kind: Kind { Kind(firstByte: unsafe bytes[0]) }
 
     /// True or false, or nil if the value is something else.
     package var boolean: Bool? {

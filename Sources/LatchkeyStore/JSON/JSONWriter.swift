@@ -79,6 +79,25 @@ package struct JSONWriter {
         unsafe string(value)
     }
 
+    /// Writes short parts in one piece: each append would look whether the bytes are shared, and
+    /// whether they have room.
+    ///
+    /// These are one or more members of an object, with commas between them.
+    mutating func members(_ write: (inout JSONPiece) -> Void) {
+        separate()
+        unsafe withUnsafeTemporaryAllocation(byteCount: JSONPiece.byteCountMax, alignment: 1) {
+            var piece = unsafe JSONPiece($0)
+            write(&piece)
+            unsafe bytes.append(contentsOf: piece.written)
+        }
+        needsComma = true
+    }
+
+    /// Whether a piece has room for the string.
+    static func fitsIntoPiece(_ text: UnsafeRawBufferPointer) -> Bool {
+        unsafe text.count <= JSONPiece.stringByteCountMax && !text.contains(where: isEscaped)
+    }
+
     package mutating func integer(_ value: UInt64) {
         number(value, isNegative: false)
     }
@@ -87,23 +106,12 @@ package struct JSONWriter {
         number(UInt64(value.magnitude), isNegative: value < 0)
     }
 
-    /// Writes the digits from the end of a buffer that is long enough for the longest number.
     private mutating func number(_ magnitude: UInt64, isNegative: Bool) {
         separate()
-        var text = InlineArray<20, UInt8>(repeating: 0)
-        var index = 20
-        var rest = magnitude
-        repeat {
-            index -= 1
-            text[index] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        } while rest > 0
         if isNegative {
             bytes.append(UInt8(ascii: "-"))
         }
-        unsafe text.span.withUnsafeBytes { text in
-            unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[index...]))
-        }
+        DecimalText.append(magnitude, to: &bytes)
         needsComma = true
     }
 

@@ -11,48 +11,67 @@ package struct InvalidTransaction: Error, Hashable {
 }
 
 extension Transaction {
+    private static let memberNames: [StaticString] = ["if", "then", "else"]
+    private static let subject = "A transaction"
+
     /// Reads `{"if":[…],"then":[…],"else":[…]}`, whose members may be left out.
     ///
     /// Names and values borrow the text.
     package init(_ json: JSONView) throws(InvalidTransaction) {
-        let members = try json.members(of: ["if", "then", "else"], "A transaction")
-        self.init(
-            if: try Self.list(members[0], "if") { (json) throws(InvalidTransaction) in
-                try Condition(json)
-            },
-            try Self.list(members[1], "then") { (json) throws(InvalidTransaction) in
-                try Change.Step(json)
-            },
-            else: try Self.list(members[2], "else") { (json) throws(InvalidTransaction) in
-                try Change.Step(json)
+        var conditions: [Condition]?
+        var steps: [Change.Step]?
+        var otherwise: [Change.Step]?
+        var cursor = JSONCursor(json)
+        try cursor.enterObject(Self.subject)
+        while let name = cursor.nextName() {
+            switch try name.place(in: Self.memberNames, Self.subject) {
+            case 0:
+                try cursor.read("if", &conditions) { (cursor) throws(InvalidTransaction) in
+                    try Condition(&cursor)
+                }
+            case 1:
+                try cursor.read("then", &steps) { (cursor) throws(InvalidTransaction) in
+                    try Change.Step(&cursor)
+                }
+            default:
+                try cursor.read("else", &otherwise) { (cursor) throws(InvalidTransaction) in
+                    try Change.Step(&cursor)
+                }
             }
-        )
-    }
-
-    private static func list<Element>(
-        _ json: JSONView?,
-        _ name: String,
-        _ element: (JSONView) throws(InvalidTransaction) -> Element
-    ) throws(InvalidTransaction) -> [Element] {
-        guard let json else {
-            return []
         }
-        guard json.kind == .array else {
+        self.init(if: conditions ?? [], steps ?? [], else: otherwise ?? [])
+    }
+}
+
+extension JSONCursor {
+    /// Reads a list of a transaction, which comes once.
+    fileprivate mutating func read<Element>(
+        _ name: String,
+        _ result: inout [Element]?,
+        _ element: (inout JSONCursor) throws(InvalidTransaction) -> Element
+    ) throws(InvalidTransaction) {
+        guard result == nil else {
+            throw InvalidTransaction("A transaction has the member \(name) twice.")
+        }
+        guard kind == .array else {
             throw InvalidTransaction("\(name) must be an array.")
         }
+        enter()
         var list: [Element] = []
-        list.reserveCapacity(4)
-        for item in json.elements {
+        while nextElement() {
             guard list.count < Change.stepCountMax else {
                 throw InvalidTransaction("\(name) can have at most \(Change.stepCountMax) items.")
             }
+            if list.isEmpty {
+                list.reserveCapacity(4)
+            }
             do throws(InvalidTransaction) {
-                list.append(try element(item))
+                list.append(try element(&self))
             } catch {
                 throw InvalidTransaction("Item \(list.count + 1) of \(name): \(error.message)")
             }
         }
-        return list
+        result = list
     }
 }
 
@@ -60,7 +79,7 @@ extension Transaction.Condition {
     private static let memberNames: [StaticString] = ["name", "revision", "exists", "equals"]
 
     /// Reads a name and one test, such as `{"name":"a","revision":7}`.
-    fileprivate init(_ json: JSONView) throws(InvalidTransaction) {
+    fileprivate init(_ json: inout JSONCursor) throws(InvalidTransaction) {
         let members = try json.members(of: Self.memberNames, "A condition")
         guard let name = members[0], members.count(in: 1..<4) == 1 else {
             throw InvalidTransaction(
@@ -103,6 +122,15 @@ extension Change.Step {
     /// - Throws: ``InvalidTransaction`` for what is not a step.
     package init(
         _ json: JSONView,
+        previous: JSONView? = nil
+    ) throws(InvalidTransaction) {
+        var cursor = JSONCursor(json)
+        try self.init(&cursor, previous: previous)
+    }
+
+    /// Reads the step at the cursor.
+    fileprivate init(
+        _ json: inout JSONCursor,
         previous: JSONView? = nil
     ) throws(InvalidTransaction) {
         let names = Self.memberNames
@@ -198,20 +226,47 @@ extension JSONView {
         of names: [StaticString],
         _ subject: String
     ) throws(InvalidTransaction) -> JSONMembers {
+        var cursor = JSONCursor(self)
+        return try cursor.members(of: names, subject)
+    }
+
+    /// The place of the name of a member in the list of those that the object can have.
+    fileprivate func place(
+        in names: [StaticString],
+        _ subject: String
+    ) throws(InvalidTransaction) -> Int {
+        for index in names.indices where isString(names[index]) {
+            return index
+        }
+        let list = names.map { "\($0)" }.joined(separator: ", ")
+        throw InvalidTransaction("\(subject) has only the members \(list).")
+    }
+}
+
+extension JSONCursor {
+    fileprivate mutating func enterObject(
+        _ subject: String
+    ) throws(InvalidTransaction) {
         guard kind == .object else {
             throw InvalidTransaction("\(subject) must be an object.")
         }
+        enter()
+    }
+
+    /// The members of the object at the cursor, which has only these, each at most once.
+    fileprivate mutating func members(
+        of names: [StaticString],
+        _ subject: String
+    ) throws(InvalidTransaction) -> JSONMembers {
         precondition(names.count <= JSONMembers.countMax, "The names fit into JSONMembers.")
+        try enterObject(subject)
         var values = JSONMembers()
-        for (name, value) in members {
-            guard let index = names.firstIndex(where: { name.isString($0) }) else {
-                let list = names.map { "\($0)" }.joined(separator: ", ")
-                throw InvalidTransaction("\(subject) has only the members \(list).")
+        while let name = nextName() {
+            let place = try name.place(in: names, subject)
+            guard values[place] == nil else {
+                throw InvalidTransaction("\(subject) has the member \(names[place]) twice.")
             }
-            guard values[index] == nil else {
-                throw InvalidTransaction("\(subject) has the member \(names[index]) twice.")
-            }
-            values[index] = value
+            values[place] = value()
         }
         return values
     }
@@ -230,11 +285,15 @@ extension JSONWriter {
         let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
         reserve(64 + 128 * steps.count)
         object { json in
-            json.member("succeeded", outcome.succeeded)
-            json.member("revision", commit.revision)
+            json.members { piece in
+                piece.raw(outcome.succeeded ? "\"succeeded\":true" : "\"succeeded\":false")
+                piece.raw(",\"revision\":")
+                piece.integer(commit.revision)
+            }
             json.array("results") { json in
-                for (step, result) in zip(steps, outcome.results) {
-                    json.object { $0.result(step, result, at: commit.time) }
+                let results = outcome.results
+                for index in steps.indices {
+                    json.object { $0.result(steps[index], results[index], at: commit.time) }
                 }
             }
         }
@@ -245,13 +304,25 @@ extension JSONWriter {
         _ result: Transaction.Result,
         at time: Timestamp
     ) {
-        unsafe member("name", utf8: step.name.bytes)
-        member("revision", result.revision)
+        let isShort = unsafe Self.fitsIntoPiece(step.name.bytes)
+        if !isShort {
+            unsafe member("name", utf8: step.name.bytes)
+        }
+        members { piece in
+            if isShort {
+                piece.raw("\"name\":")
+                unsafe piece.string(step.name.bytes)
+                piece.raw(",")
+            }
+            piece.raw("\"revision\":")
+            piece.integer(result.revision)
+            if result.property != nil && result.created > 0 {
+                piece.raw(",\"created\":")
+                piece.integer(result.created)
+            }
+        }
         guard let property = result.property else {
             return
-        }
-        if result.created > 0 {
-            member("created", result.created)
         }
         ttl(until: result.expiry, at: time)
         if step.showsValue {

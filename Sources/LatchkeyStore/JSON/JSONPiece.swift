@@ -1,0 +1,58 @@
+/// Short parts of a JSON text, in memory on the stack.
+///
+/// SAFETY: `@safe` because every part is checked against the memory's length; whoever lends the
+/// memory keeps it until the piece is gone.
+@safe
+struct JSONPiece {
+    /// The length of the memory.
+    static let byteCountMax = 256
+    /// The longest string that is written as a part.
+    static let stringByteCountMax = 64
+
+    private let memory: UnsafeMutableRawBufferPointer
+    private var end = 0
+
+    init(_ memory: UnsafeMutableRawBufferPointer) {
+        unsafe self.memory = memory
+    }
+
+    /// The parts so far.
+    var written: UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: memory[..<end])
+    }
+
+    /// Writes JSON as it stands there.
+    @inline(__always)
+    mutating func raw(_ text: StaticString) {
+        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Writes a string that needs no escape.
+    mutating func string(_ text: UnsafeRawBufferPointer) {
+        raw("\"")
+        unsafe append(text)
+        raw("\"")
+    }
+
+    mutating func integer(_ number: UInt64) {
+        let place = unsafe room(DecimalText.byteCountMax)
+        end += unsafe DecimalText.write(number, to: place)
+    }
+
+    @inline(__always)
+    private mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        if let start = bytes.baseAddress {
+            unsafe room(bytes.count).copyMemory(from: start, byteCount: bytes.count)
+            end += bytes.count
+        }
+    }
+
+    /// Where so many bytes have room.
+    @inline(__always)
+    private func room(_ byteCount: Int) -> UnsafeMutableRawPointer {
+        guard unsafe end + byteCount <= memory.count, let start = unsafe memory.baseAddress else {
+            preconditionFailure("The parts of a piece of JSON are short.")
+        }
+        return unsafe start + end
+    }
+}

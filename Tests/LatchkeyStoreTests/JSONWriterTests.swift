@@ -1,0 +1,71 @@
+import Testing
+
+@testable import LatchkeyStore
+
+/// Numbers, members that are written in one piece, and what is too long for one.
+@Suite struct JSONWriterTests {
+    @Test func `numbers of every length`() {
+        var numbers: [UInt64] = [0, UInt64.max]
+        var power: UInt64 = 1
+        for _ in 0..<20 {
+            numbers += [power - 1, power, power + 1, power &* 7 &+ 3]
+            power = power.multipliedReportingOverflow(by: 10).partialValue
+        }
+        for number in numbers {
+            #expect(written { $0.members { $0.integer(number) } } == "{\(number)}")
+            var json = JSONWriter()
+            json.integer(number)
+            #expect(String(decoding: json.bytes, as: UTF8.self) == "\(number)")
+        }
+    }
+
+    @Test(arguments: [0, -1, 7, Int.max, Int.min])
+    func `numbers with a sign`(number: Int) {
+        #expect(written { $0.member("a", number) } == #"{"a":\#(number)}"#)
+    }
+
+    @Test(arguments: [0, 1, 63, 64, 65, 256])
+    func `strings of 64 bytes are written in one piece, longer ones alone`(count: Int) {
+        let bytes = Array(repeating: UInt8(ascii: "x"), count: count)
+        unsafe bytes.withUnsafeBytes {
+            #expect(unsafe JSONWriter.fitsIntoPiece($0) == (count <= 64))
+        }
+    }
+
+    @Test(arguments: ["\"", "\\", "\u{1}", "\u{1F}"])
+    func `strings with escapes are written alone`(text: String) {
+        unsafe Array(text.utf8).withUnsafeBytes {
+            #expect(unsafe !JSONWriter.fitsIntoPiece($0))
+        }
+    }
+
+    @Test func `members have commas between them`() {
+        let text = written {
+            $0.members { $0.raw(#""a":1"#) }
+            $0.member("b", "2")
+            $0.members { piece in
+                piece.raw(#""c":"#)
+                unsafe Array("é".utf8).withUnsafeBytes { unsafe piece.string($0) }
+            }
+            $0.member("d", true)
+        }
+        #expect(text == #"{"a":1,"b":"2","c":"é","d":true}"#)
+    }
+
+    @Test func `a piece that is full stops`() async {
+        await #expect(processExitsWith: .failure) {
+            var json = JSONWriter()
+            json.members { piece in
+                for _ in 0...JSONPiece.byteCountMax {
+                    piece.raw("x")
+                }
+            }
+        }
+    }
+
+    private func written(_ members: (inout JSONWriter) -> Void) -> String {
+        var json = JSONWriter()
+        json.object(members)
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+}
