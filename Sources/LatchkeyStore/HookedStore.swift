@@ -64,6 +64,15 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         try execute(change, at: nil, observer: observer, completion: completion)
     }
 
+    @usableFromInline
+    package func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        try execute(change, at: nil, observer: observer) { receiver.receive($0) }
+    }
+
     /// As ``PropertyStore/execute(_:at:observer:completion:)``.
     package func execute(
         _ change: Change,

@@ -44,16 +44,14 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     package func commit(
         _ change: Change,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         guard let evictor else {
-            try base.commit(change, observer: observer) { [journal, expiries] decision in
-                journal.record(decision, expiries)
-                completion(decision)
-            }
+            let receiver = JournalingReceiver(journal, expiries, next: receiver)
+            try base.commit(change, observer: observer, receiver: receiver)
             return
         }
-        try commit(change, evictor, attempt: 0, observer: observer, completion: completion)
+        try commit(change, evictor, attempt: 0, observer: observer) { receiver.receive($0) }
     }
 
     /// Commits a change, and makes room for it where there is too little.
@@ -103,6 +101,27 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     @usableFromInline
     package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
         base.snapshot(completion: completion)
+    }
+}
+
+/// Records the decision before the next one receives it.
+@usableFromInline
+struct JournalingReceiver<Next: DecisionReceiver>: DecisionReceiver {
+    @usableFromInline let journal: Journal
+    @usableFromInline let expiries: ExpiryQueue
+    @usableFromInline let next: Next
+
+    @inlinable
+    init(_ journal: Journal, _ expiries: ExpiryQueue, next: Next) {
+        self.journal = journal
+        self.expiries = expiries
+        self.next = next
+    }
+
+    @inlinable
+    func receive(_ decision: Decision) {
+        journal.record(decision, expiries)
+        next.receive(decision)
     }
 }
 

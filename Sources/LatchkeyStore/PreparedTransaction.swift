@@ -12,7 +12,7 @@ struct TableSelection: Sendable {
         guard !Self.isAscending(propertyStripes) else {
             // A commit without effects takes a revision under some table, whichever it is.
             stripes = propertyStripes.isEmpty ? [0] : propertyStripes
-            positions = Array(stripes.indices)
+            positions = Array(propertyStripes.indices)
             return
         }
         var stripes = propertyStripes

@@ -21,14 +21,14 @@ package protocol CommittingStore: Sendable {
 
     /// Decides a change and makes it, or refuses it.
     ///
-    /// The change's bytes stay in place until the completion has been called.
+    /// The change's bytes stay in place until the receiver has the decision.
     ///
     /// - Throws: ``BacklogFull`` if as many changes wait as the strategy accepts. Nothing was
     ///   submitted then.
     func commit(
         _ change: Change,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull)
 
     /// Lists properties in the order of their names, as of one revision.
@@ -130,7 +130,16 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        try execute(change, at: nil, observer: observer, completion: completion)
+        try commit(change, observer: observer, receiver: DecisionClosure(completion))
+    }
+
+    @inlinable
+    package func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        try execute(change, at: nil, observer: observer, receiver: receiver)
     }
 
     /// Decides a change as if it were this time, and makes it or refuses it.
@@ -147,6 +156,16 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
+        try execute(change, at: time, observer: observer, receiver: DecisionClosure(completion))
+    }
+
+    @inlinable
+    func execute(
+        _ change: Change,
+        at time: Timestamp?,
+        observer: some EntryObserver,
+        receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
         switch change {
         case .step(let step):
             let property = step.prepare()
@@ -154,7 +173,7 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
                 index(step.name),
                 observer: observer,
                 { $0.execute(step, property, at: time) },
-                completion: completion
+                completion: { receiver.receive($0) }
             )
         case .transaction(let transaction):
             let prepared = prepare(transaction)
@@ -162,7 +181,7 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
                 prepared.tables,
                 observer: observer,
                 { $0.execute(prepared, at: time) },
-                completion: completion
+                completion: { receiver.receive($0) }
             )
         }
     }

@@ -219,13 +219,13 @@ private struct FullAt<Base: CommittingStore>: CommittingStore {
     func commit(
         _ change: Change,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         commits.arrive()
         guard commits.value != refused else {
             throw BacklogFull()
         }
-        try base.commit(change, observer: observer, completion: completion)
+        try base.commit(change, observer: observer, receiver: receiver)
     }
 
     func list(

@@ -175,14 +175,14 @@ private final class FullStore<Base: CommittingStore>: CommittingStore {
     func commit(
         _ change: Change,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         tries.arrive()
         guard tries.value > refusals else {
             throw BacklogFull()
         }
         try base.commit(change, observer: observer) { [removals] decision in
-            completion(decision)
+            receiver.receive(decision)
             if case .success = decision {
                 removals.arrive()
             }

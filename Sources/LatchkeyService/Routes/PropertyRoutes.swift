@@ -73,13 +73,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let change = unsafe request.exchange.body.withUnsafeBytes { value in
             unsafe Change.put(name, value: value, ttl: ttl, conditions: conditions)
         }
-        try request.commit(change, to: store) { decision in
-            if let commit = request.committed(decision) {
-                request.respond(commit.first?.isCreation == true ? .created : .noContent) {
-                    $0.add("ETag", quoted: commit.revision)
-                }
-            }
-        }
+        try request.commit(change, to: store, receiver: PutAnswer(request: request))
     }
 
     private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -123,6 +117,20 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
     }
 }
 
+/// Answers a `PUT`.
+private struct PutAnswer: DecisionReceiver {
+    let request: ServiceRequest
+
+    func receive(_ decision: Decision) {
+        guard let commit = request.committed(decision) else {
+            return
+        }
+        request.respond(commit.first?.isCreation == true ? .created : .noContent) {
+            $0.add("ETag", quoted: commit.revision)
+        }
+    }
+}
+
 extension ServiceRequest {
     /// Commits a change and calls `completion` with the decision.
     ///
@@ -134,11 +142,23 @@ extension ServiceRequest {
         line: UInt = #line,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(RequestFailure) {
+        let receiver = DecisionClosure(completion)
+        try commit(change, to: store, fileID: fileID, line: line, receiver: receiver)
+    }
+
+    /// Commits a change and gives the decision to `receiver`.
+    func commit(
+        _ change: Change,
+        to store: some CommittingStore,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        receiver: some DecisionReceiver
+    ) throws(RequestFailure) {
         do {
             try store.commit(
                 change,
                 observer: TimingObserver(timing: timing).here(fileID, line),
-                completion: completion
+                receiver: receiver
             )
         } catch {
             throw RequestFailure(.backlogFull)

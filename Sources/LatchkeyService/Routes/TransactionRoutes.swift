@@ -21,13 +21,8 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
         try request.noQuery()
         try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
-        try request.commit(.transaction(transaction), to: store) { decision in
-            if let commit = request.committed(decision) {
-                var json = JSONWriter(refersToValues: true)
-                json.transaction(transaction, commit)
-                request.respond(json: json, bound: commit.isEmpty ? .refuses : .none)
-            }
-        }
+        let answer = TransactionAnswer(request: request, transaction: transaction)
+        try request.commit(.transaction(transaction), to: store, receiver: answer)
     }
 
     /// The transaction of the body, whose bytes it borrows: they are valid until the answer.
@@ -41,5 +36,20 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
         } catch {
             throw RequestFailure(.invalidBody, error.message)
         }
+    }
+}
+
+/// Answers a transaction.
+private struct TransactionAnswer: DecisionReceiver {
+    let request: ServiceRequest
+    let transaction: Transaction
+
+    func receive(_ decision: Decision) {
+        guard let commit = request.committed(decision) else {
+            return
+        }
+        var json = JSONWriter(refersToValues: true)
+        json.transaction(transaction, commit)
+        request.respond(json: json, bound: commit.isEmpty ? .refuses : .none)
     }
 }

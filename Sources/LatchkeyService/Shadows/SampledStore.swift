@@ -26,7 +26,7 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
     func commit(
         _ change: Change,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         let record = recorder?.record(change)
         let apply = shadows?.sample {
@@ -36,10 +36,10 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
         if let record {
             try base.commit(change, observer: observer) { decision in
                 record(decision)
-                completion(decision)
+                receiver.receive(decision)
             }
         } else {
-            try base.commit(change, observer: observer, completion: completion)
+            try base.commit(change, observer: observer, receiver: receiver)
         }
         apply?()
     }

@@ -1,0 +1,41 @@
+public import LatchkeySync
+
+/// Takes the decision about a change.
+///
+/// A value instead of a closure: it is allocated only where it has to be kept, such as in a store
+/// that makes room first, and not for each change.
+@usableFromInline
+package protocol DecisionReceiver: Sendable {
+    /// Called exactly once, outside the guarded section.
+    func receive(_ decision: Decision)
+}
+
+/// A closure that takes the decision.
+@usableFromInline
+package struct DecisionClosure: DecisionReceiver {
+    @usableFromInline let closure: @Sendable (Decision) -> Void
+
+    @inlinable
+    package init(_ closure: @escaping @Sendable (Decision) -> Void) {
+        self.closure = closure
+    }
+
+    @inlinable
+    package func receive(_ decision: Decision) {
+        closure(decision)
+    }
+}
+
+extension CommittingStore {
+    /// Decides a change and calls `completion` with the decision.
+    @_disfavoredOverload
+    @inlinable
+    @inline(__always)
+    package func commit(
+        _ change: Change,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        try commit(change, observer: observer, receiver: DecisionClosure(completion))
+    }
+}
