@@ -58,7 +58,7 @@ struct TableSelection: Sendable {
 
 /// A transaction, ready to be executed.
 @usableFromInline
-struct PreparedTransaction: Sendable {
+final class PreparedTransaction: Sendable {
     /// A step, the property that it puts, and the position of its name.
     struct Step: Sendable {
         let step: Change.Step

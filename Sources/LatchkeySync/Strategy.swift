@@ -73,6 +73,9 @@ public protocol Strategy: AwaitableStrategy {
     /// The parameters are those of ``submitReadAll(_:_:observers:_:completion:)``. `body` keeps the
     /// number of the values.
     ///
+    /// ``Striped`` does not call it for a few values of a strategy that applies a submitted write
+    /// in place before the call returns: it then writes to each from inside the one before.
+    ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the values wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
     static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(

@@ -15,9 +15,9 @@ extension StripeCount {
 }
 
 extension Striped {
-    /// Writes to each stripe, in ascending order, and from inside to the next one. The last write
-    /// runs `body`, so all of them are held meanwhile.
+    /// Writes to each stripe, in ascending order, and from inside to the next one.
     ///
+    /// The last write runs `body`, so all of them are held meanwhile.
     /// The lists of strategies and observers that ``Strategy`` takes for several values cost more
     /// than two locks.
     ///

@@ -47,7 +47,9 @@ private struct OverlappingWrites: StrategyVisitor {
                 }
             }
         }
-        threads.forEach { $0.join() }
+        for thread in threads {
+            thread.join()
+        }
         let count = 2 * Self.threadCount * Self.writeCount
         guard refused.value == 0, ended.wait(for: count) else {
             return ["\(ended.value) of \(count) accesses ended, \(refused.value) were refused"]

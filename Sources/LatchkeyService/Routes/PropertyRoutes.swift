@@ -85,11 +85,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let change = unsafe request.exchange.body.withUnsafeBytes { patch in
             unsafe Change.merge(name, patch: patch, ttl: ttl, conditions: conditions)
         }
-        try request.commit(change, to: store) { decision in
-            if let property = request.committed(decision)?.first?.property {
-                request.respond(value: property)
-            }
-        }
+        try request.commit(change, to: store, receiver: ValueAnswer(request: request))
     }
 
     private func delete(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -109,11 +105,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let conditions = try request.conditions()
         let step = try request.incrementStep(depthMax: depthMax)
         let change = Change.increment(name, by: step, ttl: ttl, conditions: conditions)
-        try request.commit(change, to: store) { decision in
-            if let property = request.committed(decision)?.first?.property {
-                request.respond(value: property)
-            }
-        }
+        try request.commit(change, to: store, receiver: ValueAnswer(request: request))
     }
 }
 
@@ -127,6 +119,17 @@ private struct PutAnswer: DecisionReceiver {
         }
         request.respond(commit.first?.isCreation == true ? .created : .noContent) {
             $0.add("ETag", quoted: commit.revision)
+        }
+    }
+}
+
+/// Answers with the value that a change leaves.
+private struct ValueAnswer: DecisionReceiver {
+    let request: ServiceRequest
+
+    func receive(_ decision: Decision) {
+        if let property = request.committed(decision)?.first?.property {
+            request.respond(value: property)
         }
     }
 }

@@ -21,7 +21,7 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
         try request.noQuery()
         try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
-        let answer = TransactionAnswer(request: request, transaction: transaction)
+        let answer = TransactionAnswer(request, transaction)
         try request.commit(.transaction(transaction), to: store, receiver: answer)
     }
 
@@ -40,9 +40,16 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
 }
 
 /// Answers a transaction.
-private struct TransactionAnswer: DecisionReceiver {
-    let request: ServiceRequest
-    let transaction: Transaction
+///
+/// An object, because a transaction and a request are more references than one that is handed on.
+private final class TransactionAnswer: DecisionReceiver {
+    private let request: ServiceRequest
+    private let transaction: Transaction
+
+    init(_ request: ServiceRequest, _ transaction: Transaction) {
+        self.request = request
+        self.transaction = transaction
+    }
 
     func receive(_ decision: Decision) {
         guard let commit = request.committed(decision) else {
