@@ -61,6 +61,7 @@ extension Striped {
         }
         // SAFETY: the strategy calls both closures before it returns, as its traits say.
         nonisolated(unsafe) var result: Swift.Result<Result, BacklogFull>?
+        // SAFETY: only the thread that is inside all stripes before uses the list.
         nonisolated(unsafe) let values = unsafe values
         try with(stripes[index]) { (stripe) throws(BacklogFull) -> Void in
             try stripe.strategy.submitWrite(
