@@ -69,7 +69,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     }
 
     func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {
-        switch piece.withUnsafeBytes({ unsafe inbox.receive($0) }) {
+        switch unsafe piece.withUnsafeBytes({ unsafe inbox.receive($0) }) {
         case .readsOn:
             return .more
         case .waits:

@@ -21,6 +21,9 @@ struct ImportLimits: Sendable {
 @safe
 final class ImportBatch: @unchecked Sendable {
     /// A line, and its number in the body, counted from 1.
+    ///
+    /// SAFETY: `@safe` because it does not leave the batch, which keeps the bytes.
+    @safe
     private struct Line {
         let bytes: UnsafeRawBufferPointer
         let number: Int
@@ -47,7 +50,7 @@ final class ImportBatch: @unchecked Sendable {
 
     /// Keeps the beginning of a line, or more of it, whose end comes with a later buffer.
     func keepOpen(_ bytes: UnsafeRawBufferPointer) {
-        guard !bytes.isEmpty else { return }
+        guard unsafe !bytes.isEmpty else { return }
         let open = open ?? ImportBuffer(capacity: bytes.count)
         unsafe open.append(bytes)
         self.open = open

@@ -62,6 +62,8 @@ final class ImportBuffer: @unchecked Sendable {
 /// The bytes of bodies that wait in all imports, beyond one piece of each.
 ///
 /// At the bound an import takes one piece after the other.
+///
+/// **Design.** A counter, which any thread changes. It orders nothing.
 final class ImportMemory: Sendable {
     static let standardByteCountMax = 32 << 20
 

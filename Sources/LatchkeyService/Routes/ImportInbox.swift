@@ -12,11 +12,11 @@ internal import LatchkeyStrategies
 /// the end of the body and the answer. So the import goes on with the client, and answers, only in
 /// these two states; a failure in any other one is kept for the thread that serves.
 ///
-/// | state | a piece comes | the import has used up its buffer |
+/// | state | a piece comes | the buffer is used up |
 /// |---|---|---|
-/// | idle | works: on the piece | |
-/// | works | the piece is added; if there is no more room, the client waits | works on what was added; nothing: idle, or the end |
-/// | failed | answers | |
+/// | idle | the import works on it | |
+/// | works | it is added; without more room the client waits | works on what was added, or idle |
+/// | failed | the thread that serves answers | |
 ///
 /// One lock guards all of it; to add a piece copies it under the lock.
 struct ImportInbox<Failure: Sendable>: Sendable {
