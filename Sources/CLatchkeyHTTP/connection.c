@@ -136,6 +136,7 @@ void latchkey_http_connection_release(connection *c) {
     if (c->gone.release != NULL) {
         latchkey_http_gone_release(c);
     }
+    latchkey_http_own_unshare(c);
     if (c->fields != c->fields_inline) {
         free(c->fields);
     }

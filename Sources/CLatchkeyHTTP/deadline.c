@@ -196,8 +196,8 @@ static bool has_left(connection *c) {
 }
 
 // Takes a request away from a handler that has returned without an answer, at its deadline or, if
-// it waits on purpose, when the client has gone. The kernel is asked, because libmicrohttpd does
-// not look at a suspended connection.
+// it waits on purpose or its owner wants to know, when the client has gone. The kernel is asked,
+// because libmicrohttpd does not look at a suspended connection.
 static void watch_handling(connection *c, uint64_t elapsed) {
     uint32_t own = atomic_load_explicit(&c->answer_milliseconds, memory_order_relaxed);
     uint32_t bound = own == UINT32_MAX ? 0 : own > 0 ? own : c->server->options.answer_milliseconds;
@@ -205,7 +205,8 @@ static void watch_handling(connection *c, uint64_t elapsed) {
         return;
     }
     bool is_late = bound > 0 && elapsed >= bound;
-    if ((is_late || (own > 0 && has_left(c))) && latchkey_http_response_take_away(c) && is_late) {
+    bool notices = own > 0 || latchkey_http_gone_is_awaited(c);
+    if ((is_late || (notices && has_left(c))) && latchkey_http_response_take_away(c) && is_late) {
         count_timeout(c);
     }
 }

@@ -56,6 +56,13 @@ void latchkey_http_gone_tell_all(latchkey_http_server *server) {
     }
 }
 
+bool latchkey_http_gone_is_awaited(connection *c) {
+    pthread_mutex_lock(&c->suspension.lock);
+    bool is_awaited = c->gone.release != NULL;
+    pthread_mutex_unlock(&c->suspension.lock);
+    return is_awaited;
+}
+
 void latchkey_http_gone_release(connection *c) {
     latchkey_http_gone gone = c->gone;
     c->gone = (latchkey_http_gone){NULL, NULL, NULL};

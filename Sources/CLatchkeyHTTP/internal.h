@@ -211,6 +211,7 @@ struct connection {
     atomic_uint reference_count;
 
     atomic_uint phase;
+    _Atomic(const char *) sharing_lines;  // of answers past the library, or NULL (own.c)
 
     // (lock) from here on.
     links all;
@@ -372,6 +373,32 @@ bool latchkey_http_raw_is_read(connection *c, uint64_t *count);
 bool latchkey_http_raw_has_ended(connection *c, const struct tcp_info *info,
                                  uint64_t elapsed_milliseconds);
 
+// own.c
+
+enum {
+    OWN_ORIGIN_BYTES_MAX = 270,  // that of an allowed origin
+    OWN_SHARING_BYTES_MAX = OWN_ORIGIN_BYTES_MAX + 128,
+};
+
+// Makes the header lines of answers past libmicrohttpd that say who may read them, if the request
+// says so while its body is still to come. The server's thread.
+void latchkey_http_own_share(connection *c);
+void latchkey_http_own_unshare(connection *c);
+
+// These lines, each with its line end. (lock, or the server's thread)
+const char *latchkey_http_own_sharing_lines(connection *c);
+
+// Adds the same lines to an answer that only this request gets. The server's thread.
+void latchkey_http_own_add_sharing(connection *c, struct MHD_Response *response);
+
+// An answer that any number of connections can be given, or NULL without memory.
+struct MHD_Response *latchkey_http_own_create(char *body, bool may_retry);
+
+// Hands an answer to libmicrohttpd: the shared one, or its like for this request. The server's
+// thread.
+enum MHD_Result latchkey_http_own_queue(connection *c, unsigned status, struct MHD_Response *shared,
+                                        char *body);
+
 // response.c
 
 // Calls the handler, and hands its answer to libmicrohttpd if it is there. `is_early` if the
@@ -410,6 +437,9 @@ void latchkey_http_gone_tell_all(latchkey_http_server *server);
 
 // Tells the owner of a request that was taken away, once. The caller holds the connection.
 void latchkey_http_gone_tell(connection *c);
+
+// Whether the owner of a request wants to know.
+bool latchkey_http_gone_is_awaited(connection *c);
 
 // Gives up the callbacks of a request that is over.
 void latchkey_http_gone_release(connection *c);

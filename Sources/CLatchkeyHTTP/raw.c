@@ -31,7 +31,7 @@
 
 enum {
     // The rest of the head of a raw answer is well below 256 bytes.
-    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + LINES_BYTES + 256,
+    RAW_BYTES_MAX = LATCHKEY_HTTP_RAW_BODY_BYTES_MAX + LINES_BYTES + OWN_SHARING_BYTES_MAX + 256,
     // How long the end of an encrypted connection must last before the connection is ended.
     DOUBT_MILLISECONDS = 1000,
     // TCP_CLOSE_WAIT of <netinet/tcp.h>, which cannot be included together with <linux/tcp.h>,
@@ -48,9 +48,10 @@ static void send_answer(connection *c, const char *status, const char *problem) 
     char text[RAW_BYTES_MAX];
     int count = snprintf(text, sizeof(text),
                          "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\n"
-                         "Content-Type: application/problem+json\r\n"
+                         "Content-Type: application/problem+json\r\n%s"
                          "Content-Length: %zu\r\n\r\n%s",
-                         status, latchkey_http_lines()->text, strlen(problem), problem);
+                         status, latchkey_http_lines()->text, latchkey_http_own_sharing_lines(c),
+                         strlen(problem), problem);
     if (count > 0 && (size_t)count < sizeof(text)) {
         send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
     }

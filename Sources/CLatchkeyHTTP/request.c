@@ -241,6 +241,7 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
     if (UNLIKELY(c->gone.release != NULL)) {
         latchkey_http_gone_release(c);
     }
+    latchkey_http_own_unshare(c);
     atomic_store_explicit(&c->answer_state, ANSWER_IDLE, memory_order_relaxed);
     if (c->body_capacity > LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX) {
         free(c->body);

@@ -90,6 +90,7 @@ static enum MHD_Result queue_answer(connection *c) {
         }
         // If there is no memory for them either, the client still learns that it has failed.
         add_lines(c, response);
+        latchkey_http_own_add_sharing(c, response);
     }
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
     enum MHD_Result result = MHD_queue_response(c->mhd, status, response);
@@ -102,8 +103,8 @@ static enum MHD_Result queue_answer(connection *c) {
 
 // Answers a request that no handler has seen, or that has no effect, when the server stops.
 static enum MHD_Result queue_draining(connection *c) {
-    latchkey_http_connection_enter(c, PHASE_ANSWERING);
-    return MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->draining_answer);
+    return latchkey_http_own_queue(c, MHD_HTTP_SERVICE_UNAVAILABLE, c->server->draining_answer,
+                                   c->server->draining_body);
 }
 
 static bool has_effect(latchkey_http_bytes method) {
@@ -123,10 +124,10 @@ static enum MHD_Result queue_abandoned(connection *c) {
     if (!may_apply && atomic_load(&server->stopping)) {
         return queue_draining(c);
     }
-    latchkey_http_connection_enter(c, PHASE_ANSWERING);
-    return may_apply
-               ? MHD_queue_response(c->mhd, MHD_HTTP_INTERNAL_SERVER_ERROR, server->unknown_answer)
-               : MHD_queue_response(c->mhd, MHD_HTTP_SERVICE_UNAVAILABLE, server->late_answer);
+    return may_apply ? latchkey_http_own_queue(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                                               server->unknown_answer, server->unknown_body)
+                     : latchkey_http_own_queue(c, MHD_HTTP_SERVICE_UNAVAILABLE, server->late_answer,
+                                               server->late_body);
 }
 
 enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
@@ -284,6 +285,7 @@ void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
 
 void latchkey_http_request_share(latchkey_http_request *request, latchkey_http_sharing sharing) {
     request->sharing = sharing;
+    latchkey_http_own_share((connection *)(void *)request);
 }
 
 void latchkey_http_request_keep_authority(latchkey_http_request *request) {

@@ -153,21 +153,6 @@ static bool copy_bodies(latchkey_http_server *server) {
     return has_memory;
 }
 
-// An answer that any number of connections can be given, or NULL without memory.
-static struct MHD_Response *shared_answer(char *body, bool may_retry) {
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_PERSISTENT);
-    if (response != NULL &&
-        (MHD_add_response_header(response, "Content-Type", "application/problem+json") != MHD_YES ||
-         MHD_add_response_header(response, "Connection", "close") != MHD_YES ||
-         (may_retry && MHD_add_response_header(response, "Retry-After", "1") != MHD_YES) ||
-         !latchkey_http_lines_add_constant(response))) {
-        MHD_destroy_response(response);
-        return NULL;
-    }
-    return response;
-}
-
 // Copies the list of proxies. Returns false without memory.
 static bool copy_proxies(latchkey_http_server *server) {
     latchkey_http_options *options = &server->options;
@@ -204,9 +189,9 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
         copy_proxies(server) && copy_bodies(server) &&
         (options->connections_per_address_max == 0 || latchkey_http_address_create(server));
     if (has_memory) {
-        server->draining_answer = shared_answer(server->draining_body, true);
-        server->unknown_answer = shared_answer(server->unknown_body, false);
-        server->late_answer = shared_answer(server->late_body, true);
+        server->draining_answer = latchkey_http_own_create(server->draining_body, true);
+        server->unknown_answer = latchkey_http_own_create(server->unknown_body, false);
+        server->late_answer = latchkey_http_own_create(server->late_body, true);
     }
     if (server->draining_answer == NULL || server->unknown_answer == NULL ||
         server->late_answer == NULL) {

@@ -56,6 +56,22 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     }
 
     @usableFromInline
+    package func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try base.stripes.submitRead(
+            base.index(name),
+            observer: observer,
+            { $0.findStored(name) },
+            completion: { answer in
+                hook.whenReleased(answer.revision) { completion(answer.value) }
+            }
+        )
+    }
+
+    @usableFromInline
     package func commit(
         _ change: Change,
         observer: some EntryObserver = NoObserver(),

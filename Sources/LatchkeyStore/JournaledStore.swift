@@ -39,6 +39,15 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         try base.look(name, observer: observer, completion: completion)
     }
 
+    @usableFromInline
+    package func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try base.lookStored(name, observer: observer, completion: completion)
+    }
+
     @inlinable
     @inline(__always)
     package func commit(

@@ -19,6 +19,15 @@ package protocol CommittingStore: Sendable {
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull)
 
+    /// Finds a property, also one whose time is over: until a commit removes it, it is there.
+    ///
+    /// That is no use of the property. The rest is as for ``look(_:observer:completion:)``.
+    func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull)
+
     /// Decides a change and makes it, or refuses it.
     ///
     /// The change's bytes stay in place until the receiver has the decision.
@@ -120,6 +129,20 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
             index(name),
             observer: observer,
             { ChosenStrategy.traits.readsDuringWrites ? $0.getPublished(name) : $0.get(name) },
+            completion: completion
+        )
+    }
+
+    @usableFromInline
+    package func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try stripes.submitRead(
+            index(name),
+            observer: observer,
+            { $0.storedPublished(name) },
             completion: completion
         )
     }

@@ -51,6 +51,12 @@ package struct PropertyTable: Sendable {
         return get(name)
     }
 
+    /// As ``stored(_:)``, for the same reader.
+    func storedPublished(_ name: PropertyName) -> Property? {
+        context.revisions.waitUntilPublished(sharedRevision)
+        return stored(name)
+    }
+
     /// Decides a change of one step and makes it, or refuses it.
     ///
     /// `prepared` is the property of a put. Without a time it is that of the store's clock.
@@ -217,6 +223,11 @@ extension PropertyTable {
     @usableFromInline
     func find(_ name: PropertyName) -> Withheld<Property?> {
         Withheld(value: getPublished(name), revision: revision(of: name))
+    }
+
+    /// The same of a read that finds what is over, too.
+    func findStored(_ name: PropertyName) -> Withheld<Property?> {
+        Withheld(value: storedPublished(name), revision: revision(of: name))
     }
 
     /// Executes a change of one step, and says which revision the answer depends on.

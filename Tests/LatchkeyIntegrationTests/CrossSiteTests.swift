@@ -193,6 +193,50 @@ struct CrossSiteTests {
         }
     }
 
+    /// Answers that the HTTP server makes by itself, also past its library.
+    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    func `a page of an allowed origin reads why a body was not taken`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        let flags =
+            flags + [
+                "--allow-origin", "https://app.example", "--request-timeout-seconds", "1",
+                "--max-body-bytes", "1000",
+            ]
+        try await deployment.serve(flags) { site in
+            for (method, target) in [("PUT", "/v1/properties/p"), ("POST", "/v1/import")] {
+                for origin in ["https://app.example", "https://other.example", nil] {
+                    func answer(_ fields: String, _ body: String) throws -> HTTPAnswer {
+                        let client = try site.client()
+                        let line = origin.map { "Origin: \($0)\r\n" } ?? ""
+                        try client.send(
+                            "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n\(line)\(fields)"
+                                + "\r\n\r\n\(body)"
+                        )
+                        return try client.answer()
+                    }
+                    var answers = [(408, try answer("Content-Length: 900", "[1"))]
+                    if method == "PUT" {
+                        let length = 1 << 30
+                        answers.append((413, try answer("Content-Length: \(length)", "[1")))
+                        let chunk = "10000\r\n\(String(repeating: " ", count: 65536))\r\n"
+                        let body = String(repeating: chunk, count: 40)
+                        answers.append((413, try answer("Transfer-Encoding: chunked", body)))
+                    }
+                    for (status, answer) in answers {
+                        #expect(answer.status == status)
+                        #expect(
+                            answer.headers["access-control-allow-origin"]
+                                == (origin == "https://app.example" ? origin : nil)
+                        )
+                        #expect(answer.headers["vary"] == "Origin")
+                    }
+                }
+            }
+        }
+    }
+
     @Test(arguments: Deployment.allCases)
     func `a page of an allowed origin reads, writes and watches`(
         deployment: Deployment

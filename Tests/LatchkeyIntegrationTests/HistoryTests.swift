@@ -34,6 +34,36 @@ struct HistoryTests {
         }
     }
 
+    /// A snapshot would enter all stripes.
+    @Test(arguments: ["lock", "snapshot", "actor"])
+    func `the past of a name that is not there is a read of one name`(
+        kind: String
+    ) async throws {
+        try await Deployment.inProcess.serve(["--strategy", kind]) { site in
+            let client = try site.client()
+            _ = try client.request("PUT", "/v1/properties/gone", body: [0x31])
+            _ = try client.request("DELETE", "/v1/properties/gone")
+            _ = try client.request("PUT", "/v1/properties/brief?ttl=0.05", body: [0x32])
+            func entries() throws -> Int {
+                let metrics = try client.request("GET", "/metrics").text
+                let lines = metrics.split(separator: "\n").filter {
+                    $0.hasPrefix("latchkey_lock_acquisitions_total{")
+                }
+                return lines.compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+                    .reduce(0, +)
+            }
+            let before = try entries()
+            for _ in 0..<10 {
+                #expect(try client.request("GET", "/v1/properties/none?revision=1").status == 404)
+                #expect(try client.request("GET", "/v1/properties/gone?revision=1").text == "1")
+                #expect(try client.request("GET", "/v1/properties/gone?revision=2").status == 404)
+                #expect(try client.request("GET", "/v1/properties/brief?revision=3").text == "2")
+            }
+            let count = try entries() - before
+            #expect(count < 100, "\(count) acquisitions")
+        }
+    }
+
     @Test(arguments: Deployment.allCases)
     func `a poll answers at once, or when its time is up`(deployment: Deployment) async throws {
         try await deployment.serve { site in

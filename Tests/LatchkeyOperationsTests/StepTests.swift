@@ -87,6 +87,40 @@ struct StepTests {
         #expect(bench.store.usage.revision == 1)
     }
 
+    @Test(arguments: [true, false])
+    func `the end of an export need not be there, and is checked if it is`(
+        isText: Bool
+    ) async throws {
+        let bench = Bench()
+        func end(_ lines: [String]) async throws -> OperationSnapshot {
+            guard isText else {
+                return try await Self.end(
+                    of: bench,
+                    .put("list", "[\(lines.joined(separator: ","))]"),
+                    .lines(nil)
+                )
+            }
+            let text = lines.joined(separator: "\\n").replacing("\"", with: "\\\"")
+            return try await Self.end(of: bench, .lines("\"\(text)\""))
+        }
+        let lines = (1...200).map { #"{"name":"n\#($0)","value":\#($0)}"# }
+        let last = #"{"end":true,"count":200,"revision":7}"#
+        for whole in [lines, lines + [last]] {
+            let value = try await end(whole).value?.text
+            #expect(value?.hasPrefix(#"{"imported":200,"#) == true)
+        }
+        #expect(bench.value("n200") == "200")
+        for (bad, line) in [
+            (lines.dropLast() + [last], 200), (lines + [last, last], 202),
+            (lines + [last] + lines, 202), ([last], 1),
+        ] {
+            guard case .line(line, _, _) = try await end(Array(bad)).failure else {
+                Issue.record("line \(line) of \(bad.count) is taken")
+                continue
+            }
+        }
+    }
+
     @Test(arguments: ["1", "{}", "null"])
     func `what is neither a text nor an array is not imported`(value: String) async throws {
         let end = try await Self.end(of: Bench(), .put("a", value), .lines(nil))

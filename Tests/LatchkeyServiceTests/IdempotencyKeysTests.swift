@@ -105,6 +105,39 @@ struct IdempotencyKeysTests {
         }
     }
 
+    @Test func `a wait that is given up gives its place back, once`() {
+        let keys = Keys { $0.keyCountMax = 3 }
+        #expect(keys.take("k", waiting: 1) == .run)
+        #expect(keys.giveUp("k", waiting: 1) == nil, "it runs")
+        #expect(keys.take("k", waiting: 2, byteCount: 8) == .wait)
+        #expect(keys.take("k", waiting: 3) == .wait)
+        #expect(keys.take("k", waiting: 4) == .full)
+        #expect(keys.giveUp("k", waiting: 2) == 2)
+        #expect(keys.giveUp("k", waiting: 2) == nil)
+        #expect(keys.giveUp("other", waiting: 2) == nil)
+        #expect(keys.byteCount == 321 + 1024 + 4096)
+        #expect(keys.take("k", waiting: 5) == .wait)
+        #expect(keys.finish("k", "done") == .answered([3, 5]))
+        #expect(keys.giveUp("k", waiting: 5) == nil, "it is answered")
+        #expect(keys.byteCount == 321 + 4)
+    }
+
+    @Test func `a long answer has its room before it is put together`() {
+        let keys = Keys { $0.byteCountMax = 20000 }
+        #expect(keys.take("a", waiting: 1) == .run)
+        #expect(keys.take("b", waiting: 2) == .run)
+        #expect(keys.reserve("a", byteCount: 1024))
+        #expect(keys.byteCount == 2 * (321 + 1024))
+        #expect(!keys.reserve("a", byteCount: 1024 + 10001), "half of all bytes are for long ones")
+        #expect(keys.reserve("a", byteCount: 1024 + 10000))
+        #expect(keys.byteCount == 2 * (321 + 1024) + 10000)
+        #expect(!keys.reserve("b", byteCount: 1025))
+        #expect(keys.finish("a", String(repeating: "x", count: 11024)) == .answered([]))
+        #expect(keys.byteCount == 2 * (321 + 1024) + 10000)
+        #expect(keys.finish("b", "short") == .answered([]))
+        #expect(keys.byteCount == 2 * 321 + 11024 + 5)
+    }
+
     @Test func `a key needs room for a short answer before its request runs`() {
         let needed = 321 + 1024
         #expect(Keys { $0.byteCountMax = needed }.take("k", waiting: 1) == .run)
@@ -281,21 +314,34 @@ private final class Keys: Sendable {
         from client: String = "10.0.0.1"
     ) -> Turn {
         guard let address = NetworkAddress(client) else { return .full }
-        let turn = keys.take(
-            Array(key.utf8),
-            ClientKey(address),
-            Self.print(request),
-            waiting,
-            byteCount: byteCount
-        )
+        let (key, client) = (Array(key.utf8), ClientKey(address))
+        var turn = keys.take(key, client, Self.print(request))
+        if case .busy = turn {
+            turn = keys.wait(
+                key,
+                client,
+                Self.print(request),
+                waiting,
+                number: UInt64(waiting),
+                byteCount: byteCount
+            )
+        }
         return switch turn {
         case .run: .run
-        case .wait: .wait
+        case .busy, .wait: .wait
         case .reused: .reused
         case .full: .full
         case .shareTaken: .shareTaken
         case .answer(let answer): .answer(String(decoding: answer.body, as: UTF8.self))
         }
+    }
+
+    func giveUp(_ key: String, waiting: Int) -> Int? {
+        keys.giveUp(Array(key.utf8), UInt64(waiting))
+    }
+
+    func reserve(_ key: String, byteCount: Int) -> Bool {
+        keys.reserve(Array(key.utf8), byteCount: byteCount)
     }
 
     func finish(_ key: String, _ body: String?) -> Continuation {

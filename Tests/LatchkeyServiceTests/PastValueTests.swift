@@ -118,6 +118,9 @@ private final class PastBench: Sendable {
             look: { (name, completion) throws(BacklogFull) in
                 try store.look(name, observer: NoObserver(), completion: completion)
             },
+            lookStored: { (name, completion) throws(BacklogFull) in
+                try store.lookStored(name, observer: NoObserver(), completion: completion)
+            },
             snapshot: { store.snapshot(completion: $0) }
         )
         let hub = WatchHub(

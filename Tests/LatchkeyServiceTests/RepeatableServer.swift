@@ -112,13 +112,22 @@ final class RepeatableServer: Sendable {
     }
 
     /// Waits until this many requests have no answer yet, and their handlers have returned.
-    func awaitSuspended(_ count: Int) -> Bool {
+    func awaitSuspended(_ count: Int, within limit: Duration = .seconds(60)) -> Bool {
         let clock = ContinuousClock()
-        let end = clock.now + .seconds(60)
+        let end = clock.now + limit
         while server.statistics.suspended != count, clock.now < end {
             Yield.now()
         }
         return server.statistics.suspended == count
+    }
+
+    /// Waits until a metric has this value.
+    func awaitMetric(_ name: String, _ value: String) -> Bool {
+        let end = ContinuousClock.now + .seconds(10)
+        while metric(name) != value, ContinuousClock.now < end {
+            Yield.now()
+        }
+        return metric(name) == value
     }
 
     func metric(_ name: String) -> String? {
@@ -164,6 +173,9 @@ private struct RouteMaker: StrategyVisitor {
             usage: { store.usage },
             look: { (name, completion) throws(BacklogFull) in
                 try store.look(name, completion: completion)
+            },
+            lookStored: { (name, completion) throws(BacklogFull) in
+                try store.lookStored(name, completion: completion)
             },
             snapshot: { store.snapshot(completion: $0) }
         )

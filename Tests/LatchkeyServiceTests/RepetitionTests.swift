@@ -204,6 +204,62 @@ struct RepetitionTests {
         }
     }
 
+    @Test(arguments: RepeatableServer.Threads.allCases, [true, false])
+    func `a request that waits for a key gives its place back when its client has gone`(
+        threads: RepeatableServer.Threads,
+        isReset: Bool
+    ) async throws {
+        var limits = IdempotencyLimits()
+        limits.keyCountMax = 2
+        try await serving(RepeatableServer(.lock, threads, limits: limits)) { server in
+            let first = server.askAside("POST", "/scripted", key: "k")
+            #expect(server.runs.wait(for: 1))
+            for _ in 0..<3 {
+                let waiting = try LoopbackConnection(port: server.server.port, timeoutSeconds: 20)
+                let request =
+                    "POST /scripted HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\n\r\n"
+                #expect(waiting.send(request.utf8))
+                #expect(server.awaitSuspended(2))
+                #expect(
+                    try server.ask("POST", "/scripted", key: "k").problem
+                        == "too-many-idempotency-keys"
+                )
+                isReset ? waiting.reset() : waiting.close()
+                #expect(server.awaitSuspended(1, within: .seconds(10)))
+                #expect(server.awaitMetric("latchkey_idempotency_bytes", "1345"))
+            }
+            let second = server.askAside("POST", "/scripted", key: "k")
+            #expect(server.awaitSuspended(2))
+            server.answer([200])
+            #expect(try first.get()?.text == "done")
+            #expect(try second.get()?.headers["idempotency-replayed"] == "true")
+            #expect(server.runs.value == 1)
+        }
+    }
+
+    /// The first request is answered when the waiting one is taken away, a little earlier or later.
+    @Test func `a request is taken away amid the answer that it waits for`() async throws {
+        try await serving(RepeatableServer(answerTimeout: .milliseconds(60))) { server in
+            for round in 0..<20 {
+                let key = "k\(round)"
+                let first = server.askAside("POST", "/scripted", key: key)
+                #expect(server.runs.wait(for: round + 1))
+                let second = server.askAside("POST", "/scripted", key: key)
+                #expect(server.awaitSuspended(2))
+                let end = ContinuousClock.now + .milliseconds(50 + 4 * round)
+                while ContinuousClock.now < end {
+                    Yield.now()
+                }
+                server.answer([200])
+                for answer in try [first.get(), second.get()] {
+                    #expect(answer?.text == "done" || answer?.problem == "outcome-unknown")
+                }
+                let repeated = try server.ask("POST", "/scripted", key: key)
+                #expect(repeated.headers["idempotency-replayed"] == "true")
+            }
+        }
+    }
+
     @Test func `at the bound a new key is refused until an old one expires`() async throws {
         var limits = IdempotencyLimits()
         limits.keyCountMax = 2

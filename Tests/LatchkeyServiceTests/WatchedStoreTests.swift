@@ -13,6 +13,7 @@ struct WatchedStoreTests {
             journal: journal,
             usage: { StoreUsage(revision: shown, propertyCount: 0, byteCount: 0) },
             look: { _, completion in completion(nil) },
+            lookStored: { _, completion in completion(nil) },
             snapshot: { _ in }
         )
     }

@@ -216,6 +216,14 @@ private struct FullAt<Base: CommittingStore>: CommittingStore {
         try base.look(name, observer: observer, completion: completion)
     }
 
+    func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try base.lookStored(name, observer: observer, completion: completion)
+    }
+
     func commit(
         _ change: Change,
         observer: some EntryObserver,

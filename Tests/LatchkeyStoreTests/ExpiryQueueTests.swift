@@ -172,6 +172,14 @@ private final class FullStore<Base: CommittingStore>: CommittingStore {
         self.refusals = refusals
     }
 
+    func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try base.lookStored(name, observer: observer, completion: completion)
+    }
+
     func commit(
         _ change: Change,
         observer: some EntryObserver,

@@ -53,6 +53,9 @@ static void handle(void *context, latchkey_http_request *request) {
     if (!path_is(request, "/unasked")) {
         want_to_know(o);
     }
+    if (latchkey_http_find(request, "origin", 6, 0) < request->field_count) {
+        latchkey_http_request_share(request, LATCHKEY_HTTP_SHARED_WITH_ORIGIN);
+    }
     bool is_now = path_is(request, "/now");
     atomic_fetch_add(&owner_count, 1);
     if (is_now) {
@@ -129,6 +132,38 @@ static void tells_of_deadlines_and_stop(void) {
     client_close(&c);
 }
 
+// Without a deadline of its own.
+static void tells_of_clients_before_the_deadline(void) {
+    latchkey_http_options options = subject_options(threads);
+    options.answer_milliseconds = 60000;
+    start_owning(options);
+    client_send(&c, GET("/late"));
+    owner *o = owner_at(0);
+    CHECK(subject_await_suspended(&s, 1));
+    client_close(&c);
+    CHECK(await_count(&o->gones, 1) && o->releases == 0);
+    respond_text(o->request, 200, "in vain");
+    CHECK(await_count(&o->releases, 1));
+    subject_stop(&s, 1000);
+}
+
+// An answer that no handler makes can be read by the page that asks, as the handler said.
+static void says_who_may_read(void) {
+    latchkey_http_options options = subject_options(threads);
+    options.answer_milliseconds = 100;
+    start_owning(options);
+    client_send(&c, "GET /late HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n");
+    owner *late = owner_at(0);
+    reply *r = client_read(&c, false);
+    CHECK(r->status == 503);
+    CHECK(strstr(r->head, "Access-Control-Allow-Origin: https://a.example\r\n") != NULL);
+    CHECK(strstr(r->head, "Vary: Origin\r\n") != NULL);
+    CHECK(strstr(r->head, "Retry-After: 1\r\n") != NULL);
+    respond_text(late->request, 200, "in vain");
+    client_close(&c);
+    subject_stop(&s, 1000);
+}
+
 static void tells_nobody_of_answers(void) {
     start_owning(subject_options(threads));
     CHECK(client_ask(&c, GET("/now")) == 200);
@@ -192,6 +227,8 @@ static void tells_amid_answers(void) {
 const test_case gone_cases[] = {
     {"tells owners of clients that left", tells_of_clients_that_left},
     {"tells owners of deadlines and of stop", tells_of_deadlines_and_stop},
+    {"tells owners of clients before the deadline", tells_of_clients_before_the_deadline},
+    {"says who may read an answer of its own", says_who_may_read},
     {"tells no owner of answers", tells_nobody_of_answers},
     {"tells owners amid answers", tells_amid_answers},
     {NULL, NULL},

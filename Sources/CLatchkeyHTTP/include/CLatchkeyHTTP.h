@@ -77,7 +77,8 @@ typedef enum latchkey_http_known {
 } latchkey_http_known;
 
 // Whether the pages of an origin may read the answer to a request. The handler decides and adds the
-// header lines; the request only carries it from the one place to the other.
+// header lines; the request carries it from the one place to the other. Answers that are made here
+// get the lines here.
 typedef enum latchkey_http_sharing {
     LATCHKEY_HTTP_SHARED_WITH_NONE = 0,
     // Another origin would get another answer.
@@ -467,8 +468,9 @@ typedef struct latchkey_http_gone {
 } latchkey_http_gone;
 
 // Has the owner of a request told if it is taken away, or was already: for one that holds something
-// as long as its request waits. Once for a request; the structure is copied. Any thread, until the
-// answer.
+// as long as its request waits. The end of the client, or of its half of the connection, is noticed
+// within about two ticks, as after latchkey_http_request_wait(). Once for a request; the structure
+// is copied. Any thread, until the answer.
 void latchkey_http_request_when_gone(latchkey_http_request *request,
                                      const latchkey_http_gone *gone);
 

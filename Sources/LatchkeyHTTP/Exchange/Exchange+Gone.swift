@@ -1,4 +1,5 @@
 import CLatchkeyHTTP
+internal import Synchronization
 
 extension Exchange {
     /// Has the owner of this request told if it is taken away: its client has gone, it is late, or
@@ -8,8 +9,8 @@ extension Exchange {
     /// bounded number. A request that was taken away already is told at once. It must be answered
     /// all the same, in vain. Once for an exchange, on any thread, until it is answered.
     ///
-    /// A client that has gone is noticed within half a second, if ``awaitAnswer(for:)`` was called:
-    /// without it the request keeps its deadline, which is short.
+    /// A client that has gone, or has closed its half of the connection, is noticed within half a
+    /// second. The request keeps its deadline.
     ///
     /// **Design.** The C side owns a box with the closure until the request is over, and lets it go
     /// by a callback on whatever thread that happens.
@@ -27,6 +28,33 @@ extension Exchange {
             unsafe Unmanaged<ClosureBox>.fromOpaque(context.unsafelyUnwrapped).release()
         }
         unsafe latchkey_http_request_when_gone(request, &callbacks)
+    }
+}
+
+extension Exchange {
+    /// Begins to notice that this request is taken away, as ``whenGone(_:)`` does, once for an
+    /// exchange.
+    ///
+    /// - Returns: what says so, also when the exchange must not be used any more.
+    package func presence() -> Presence {
+        let presence = Presence()
+        whenGone { presence.end() }
+        return presence
+    }
+}
+
+/// Whether somebody still waits for the answer to a request.
+///
+/// For an owner who works for it piece by piece. Ends once, on any thread.
+package final class Presence: Sendable {
+    private let hasEnded = Atomic(false)
+
+    package init() {}
+
+    package var isOver: Bool { hasEnded.load(ordering: .sequentiallyConsistent) }
+
+    package func end() {
+        hasEnded.store(true, ordering: .sequentiallyConsistent)
     }
 }
 

@@ -62,6 +62,9 @@ extension StepExecution {
 
 /// The lines of an import step, batch after batch.
 ///
+/// The line at the end of an export need not be there: an array of properties is no export. It is
+/// checked if it is.
+///
 /// SAFETY: `@unchecked Sendable` because one thread after the other uses it: a batch is taken when
 /// the one before it is committed.
 private final class ImportedLines: @unchecked Sendable {
@@ -82,6 +85,8 @@ private final class ImportedLines: @unchecked Sendable {
     private var readByteCount = 0
     private var importedCount = 0
     private var batchCount = 0
+    /// Whether the line came that says the end.
+    private var isWhole = false
     private var revision: Revision = 0
 
     /// Nil if the value is neither a text nor an array.
@@ -124,8 +129,19 @@ private final class ImportedLines: @unchecked Sendable {
     func nextBatch() throws(OperationFailure) -> [Change.Step] {
         var steps: [Change.Step] = []
         do throws(InvalidImportLine) {
-            while steps.count < Self.batchLinesMax, let step = try nextStep() {
-                steps.append(step)
+            while steps.count < Self.batchLinesMax, let entry = try nextEntry() {
+                guard !isWhole else {
+                    throw .behindEnd
+                }
+                switch entry {
+                case .put(let step):
+                    steps.append(step)
+                case .end(let count):
+                    guard count == importedCount + steps.count else {
+                        throw .badCount
+                    }
+                    isWhole = true
+                }
             }
         } catch {
             throw .line(line, imported: importedCount, error.detail)
@@ -134,14 +150,7 @@ private final class ImportedLines: @unchecked Sendable {
         return steps
     }
 
-    /// The step of the next line that is not empty and not the end of an export.
-    private func nextStep() throws(InvalidImportLine) -> Change.Step? {
-        while let entry = try nextEntry() {
-            if case .put(let step) = entry { return step }
-        }
-        return nil
-    }
-
+    /// The next line that is not empty.
     private func nextEntry() throws(InvalidImportLine) -> ImportEntry? {
         switch source {
         case .array(var elements):

@@ -194,6 +194,13 @@ private struct StoreRouteMaker: StrategyVisitor {
             look: { (name, completion) throws(BacklogFull) in
                 try journaled.look(name, observer: NoObserver().here(), completion: completion)
             },
+            lookStored: { (name, completion) throws(BacklogFull) in
+                try journaled.lookStored(
+                    name,
+                    observer: NoObserver().here(),
+                    completion: completion
+                )
+            },
             snapshot: { journaled.snapshot(completion: $0) }
         )
         let depthMax = configuration.storeLimits.depthMax

@@ -13,7 +13,14 @@ extension IdempotencyKeys {
         /// the answer, also if its client has gone.
         static var waitingByteCount: Int { 4096 }
 
-        typealias WaitingRequest = (request: Waiting, client: ClientKey, byteCount: Int)
+        struct WaitingRequest {
+            let request: Waiting
+            let client: ClientKey
+            let number: UInt64
+            let byteCount: Int
+
+            var use: Use { Use(count: 1, byteCount: byteCount) }
+        }
 
         struct Entry {
             enum State {
@@ -23,6 +30,8 @@ extension IdempotencyKeys {
 
             let client: ClientKey
             let fingerprint: RequestFingerprint
+            /// What its answer can take.
+            var reserved = Use.ofReservedAnswer
             var state = State.running([])
         }
 
@@ -57,11 +66,10 @@ extension IdempotencyKeys {
             }
 
             /// What an answer takes.
-            static func of(_ answer: KeptAnswer) -> Use {
-                Use(
-                    byteCount: answer.byteCount,
-                    longByteCount: max(0, answer.byteCount - answerByteCount)
-                )
+            static func of(_ answer: KeptAnswer) -> Use { ofAnswer(answer.byteCount) }
+
+            static func ofAnswer(_ byteCount: Int) -> Use {
+                Use(byteCount: byteCount, longByteCount: max(0, byteCount - answerByteCount))
             }
 
             static func ofKey(_ key: [UInt8]) -> Use {
@@ -136,18 +144,42 @@ extension IdempotencyKeys {
 
         mutating func wait(
             _ key: [UInt8],
-            _ client: ClientKey,
-            _ request: Waiting,
-            _ requestByteCount: Int,
+            _ waiting: WaitingRequest,
             _ now: UInt64
         ) -> Room {
-            let use = Use(count: 1, byteCount: Self.waitingByteCount + requestByteCount)
-            let room = room(for: use, of: client, now)
+            let room = room(for: waiting.use, of: waiting.client, now)
             if room == .free {
-                add(use, of: client)
-                withWaiting(of: key) { $0.append((request, client, use.byteCount)) }
+                add(waiting.use, of: waiting.client)
+                withWaiting(of: key) { $0.append(waiting) }
             }
             return room
+        }
+
+        mutating func giveUp(_ key: [UInt8], _ number: UInt64) -> Waiting? {
+            guard case .running = entries[key]?.state else {
+                return nil
+            }
+            let waiting = withWaiting(of: key) { list in
+                list.firstIndex { $0.number == number }.map { list.remove(at: $0) }
+            }
+            if let waiting {
+                leave(waiting)
+            }
+            return waiting?.request
+        }
+
+        /// Makes room for the part of a body that the room of each answer does not hold.
+        mutating func reserve(_ key: [UInt8], _ byteCount: Int, now: UInt64) -> Bool {
+            guard let entry = entries[key] else {
+                preconditionFailure("Only a key whose request runs is finished.")
+            }
+            let more = Use.ofAnswer(byteCount) + -entry.reserved
+            guard room(for: more, of: entry.client, now) == .free else {
+                return false
+            }
+            add(more, of: entry.client)
+            entries[key]?.reserved = entry.reserved + more
+            return true
         }
 
         mutating func keep(
@@ -160,10 +192,11 @@ extension IdempotencyKeys {
             for one in waiting {
                 leave(one)
             }
-            guard let client = entries[key]?.client else {
+            guard let entry = entries[key] else {
                 preconditionFailure("Only a key whose request runs is finished.")
             }
-            add(-.ofReservedAnswer, of: client)
+            let client = entry.client
+            add(-entry.reserved, of: client)
             // A short one has its room already.
             let isKept =
                 answer.byteCount <= Self.answerByteCount
@@ -176,7 +209,7 @@ extension IdempotencyKeys {
         }
 
         private mutating func leave(_ waiting: WaitingRequest) {
-            add(-Use(count: 1, byteCount: waiting.byteCount), of: waiting.client)
+            add(-waiting.use, of: waiting.client)
         }
 
         /// Frees a key, or leaves it to the request that has waited longest.
@@ -184,7 +217,7 @@ extension IdempotencyKeys {
             let next = withWaiting(of: key) { $0.isEmpty ? nil : $0.removeFirst() }
             guard let next else {
                 if let entry = entries.removeValue(forKey: key) {
-                    add(-(.ofKey(key) + .ofReservedAnswer), of: entry.client)
+                    add(-(.ofKey(key) + entry.reserved), of: entry.client)
                 }
                 return nil
             }

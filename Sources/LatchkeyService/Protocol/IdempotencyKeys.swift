@@ -1,6 +1,7 @@
 internal import LatchkeyHTTP
 internal import LatchkeySettings
 internal import LatchkeyStrategies
+internal import Synchronization
 
 /// The keys of requests that are safe to repeat: which ones run, and the answers of the others.
 ///
@@ -25,6 +26,8 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     enum Turn {
         /// Run, and call ``IdempotencyKeys/finish(_:_:)``.
         case run
+        /// Call ``IdempotencyKeys/wait(_:_:_:_:number:byteCount:)``: another one runs.
+        case busy
         /// Nothing: it is answered when the request that runs has finished.
         case wait
         /// Give this answer again.
@@ -47,6 +50,7 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     private let lifetimeNanoseconds: UInt64
     private let clock: @Sendable () -> UInt64
     private let table: Guarded<Table>
+    private let waitCount = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - limits: The bounds; the time is not zero.
@@ -68,15 +72,64 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     ///   - key: What the client has sent.
     ///   - client: Who has sent it.
     ///   - fingerprint: Of the request.
-    ///   - waiting: The request, kept if it has to wait.
-    ///   - byteCount: How much memory the request takes while it waits.
     /// - Returns: What the request is to do.
     func take(
         _ key: [UInt8],
         _ client: ClientKey,
+        _ fingerprint: RequestFingerprint
+    ) -> Turn {
+        turn(key, client, fingerprint) { _, _ in .busy }
+    }
+
+    /// The number of a wait that begins, which is that of no other one.
+    func nextWait() -> UInt64 {
+        waitCount.wrappingAdd(1, ordering: .relaxed).newValue
+    }
+
+    /// Takes the key as ``take(_:_:_:)`` does, or waits for it.
+    ///
+    /// - Parameters:
+    ///   - key: What the client has sent.
+    ///   - client: Who has sent it.
+    ///   - fingerprint: Of the request.
+    ///   - waiting: The request, kept if it has to wait.
+    ///   - number: Of the wait, from ``nextWait()``.
+    ///   - byteCount: How much memory the request takes while it waits.
+    /// - Returns: What the request is to do.
+    func wait(
+        _ key: [UInt8],
+        _ client: ClientKey,
         _ fingerprint: RequestFingerprint,
         _ waiting: Waiting,
+        number: UInt64,
         byteCount: Int
+    ) -> Turn {
+        turn(key, client, fingerprint) { table, now in
+            let waiting = Table.WaitingRequest(
+                request: waiting,
+                client: client,
+                number: number,
+                byteCount: Table.waitingByteCount + byteCount
+            )
+            return Turn(table.wait(key, waiting, now), .wait)
+        }
+    }
+
+    /// Ends a wait whose client has gone, and gives its place back.
+    ///
+    /// - Parameters:
+    ///   - key: What the request waits for.
+    ///   - number: Of the wait.
+    /// - Returns: The request; nil if it does not wait any more, or not yet.
+    func giveUp(_ key: [UInt8], _ number: UInt64) -> Waiting? {
+        table.write { $0.giveUp(key, number) }
+    }
+
+    private func turn(
+        _ key: [UInt8],
+        _ client: ClientKey,
+        _ fingerprint: RequestFingerprint,
+        whileItRuns wait: (inout Table, UInt64) -> Turn
     ) -> Turn {
         table.write { table in
             let now = clock()
@@ -91,8 +144,19 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
             if case .finished(let answer, _) = entry.state {
                 return .answer(answer)
             }
-            return Turn(table.wait(key, client, waiting, byteCount, now), .wait)
+            return wait(&table, now)
         }
+    }
+
+    /// Asks for the room that a long answer takes, before it is put together.
+    ///
+    /// - Parameters:
+    ///   - key: That of the request that runs.
+    ///   - byteCount: The length of the body.
+    /// - Returns: Whether there is room, which ``finish(_:_:)`` gives back.
+    func reserve(_ key: [UInt8], byteCount: Int) -> Bool {
+        byteCount <= Table.answerByteCount
+            || table.write { $0.reserve(key, byteCount, now: clock()) }
     }
 
     /// Says that the request that ran has been answered.

@@ -24,16 +24,24 @@ extension KeptAnswer {
     ///   - status: Of the answer.
     ///   - fields: Its header fields; nil if the answer could not be made. Its request has had its
     ///     effect then.
-    ///   - body: Its body.
-    init?(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]) {
-        switch (status.rawValue, fields) {
-        case (429, _), (501..., _):
+    ///   - body: Its body; nil if there is no room for it.
+    init?(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]?) {
+        guard Self.keeps(status) else {
             return nil
-        case (_, nil):
-            self = .outcomeUnknown
-        case (let status, let fields?):
-            self.init(status: status, fields: fields, body: body)
         }
+        switch (fields, body) {
+        case (nil, _):
+            self = .outcomeUnknown
+        case (_, nil):
+            self = .notKept
+        case (let fields?, let body?):
+            self.init(status: status.rawValue, fields: fields, body: body)
+        }
+    }
+
+    /// Whether answers with this status are kept.
+    static func keeps(_ status: HTTPStatus) -> Bool {
+        status.rawValue != 429 && status.rawValue < 501
     }
 
     private static let outcomeUnknown = KeptAnswer(.outcomeUnknown)

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import Glibc
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -71,6 +72,8 @@ final class Export: @unchecked Sendable {
             case .accepted:
                 sent(piece.count)
                 piece.removeAll(keepingCapacity: true)
+                // Threads that serve go first where there are fewer processors.
+                sched_yield()
             case .full:
                 return
             case .gone:

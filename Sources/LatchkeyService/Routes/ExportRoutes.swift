@@ -35,42 +35,36 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
                 exports.start(permit, StateWalk(snapshot, prefix: prefix), for: request)
                 return
             }
+            guard revision <= snapshot.revision else {
+                request.fail(.gone)
+                return
+            }
+            let presence = request.exchange.presence()
             // Snapshots do not wait for the journal.
             journal.whenReached(snapshot.revision) {
-                exports.queue.async {
-                    guard let walk = past(revision, prefix, snapshot) else {
-                        request.fail(.gone)
-                        return
-                    }
-                    exports.start(permit, walk, for: request)
-                }
+                let past = PastState(snapshot, of: revision, prefix)
+                exports.queue.async { goOn(request, permit, past, presence) }
             }
         }
     }
 
-    /// The state of a revision; nil if the journal does not hold what changed since.
-    private func past(
-        _ revision: Revision,
-        _ prefix: OwnedBytes,
-        _ snapshot: StoreSnapshot
-    ) -> StateWalk? {
-        guard revision <= snapshot.revision else {
-            return nil
+    /// Reads a piece of what changed since a past revision, unless the client has gone. Other
+    /// exports have their turns in between.
+    private func goOn(
+        _ request: ServiceRequest,
+        _ permit: ExportQueue.Permit,
+        _ past: PastState,
+        _ presence: Presence
+    ) {
+        guard !presence.isOver else {
+            request.answerInVain()
+            return
         }
-        var commits: [Commit] = []
-        var place = revision
-        // In pieces, because writers wait for the journal while it is read.
-        while place < snapshot.revision {
-            let count = min(Int(snapshot.revision - place), 256)
-            guard case .commits(let piece) = journal.commits(after: place, countMax: count),
-                let last = piece.last
-            else {
-                return nil
-            }
-            commits += piece
-            place = last.revision
+        switch past.read(journal) {
+        case .whole(let walk): exports.start(permit, walk, for: request)
+        case .gone: request.fail(.gone)
+        case .more: exports.queue.async { goOn(request, permit, past, presence) }
         }
-        return StateWalk(snapshot, undoing: commits, to: revision, prefix: prefix)
     }
 
     private static func revision(_ text: String) throws(RequestFailure) -> Revision {

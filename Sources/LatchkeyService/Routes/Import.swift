@@ -10,36 +10,30 @@ internal import LatchkeyStrategies
 /// what was cut off on its way would look like less, not like an error. So the batch in which the
 /// end is missing is not put.
 ///
-/// **Design.** What changes is used only on a serial queue of the import's own. A piece of the body
-/// is copied and handed to the queue; the client waits until its lines are in batches, and all
-/// batches but the last one are committed. So an import holds one piece and one batch, and no
-/// thread that serves is blocked. One batch is on its way to the store at any time, so that the
-/// lines take effect in their order. Its completion comes back to the queue, on which a strategy
-/// that blocks does no harm either.
+/// **Design.** What changes is used only on a serial queue of the import's own. The pieces of the
+/// body are copied into buffers, which the queue takes one after the other (``ImportInbox``). So an
+/// import holds two buffers and one batch, and no thread that serves is blocked. One batch is on
+/// its way to the store at any time, so that the lines take effect in their order. Its completion
+/// comes back to the queue, on which a strategy that blocks does no harm either.
 ///
-/// The request is used until the body is lost, or it is answered.
+/// The inbox says when the queue may use the request.
 ///
 /// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
 final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
-    private enum Goal {
-        /// Let the client send the next piece.
-        case readOn
-        /// Commit what is left, and answer.
-        case answer
-    }
-
     private let request: ServiceRequest
     private let store: Store
     private let isPartial: Bool
     private let limits: ImportLimits
     private let queue = DispatchQueue(label: "latchkey.import")
 
-    /// The piece that is divided into lines, and how much of it is.
-    private var piece: OwnedBytes?
+    private let inbox: ImportInbox<Failed>
+
+    /// The buffer that is divided into lines, and how much of it is.
+    private var buffer: ImportBuffer?
     private var readByteCount = 0
-    /// What to do when the piece is used up.
-    private var goal = Goal.readOn
-    private var batch: ImportBatch
+    /// Whether the body has ended, and all of it is divided.
+    private var isAtEnd = false
+    private var batch = ImportBatch()
     /// How many lines have ended.
     private var lineNumber = 0
     /// Whether the body ended in the middle of the last line, or just before its line feed.
@@ -53,61 +47,108 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private var revision: Revision?
     private var receivedByteCount = 0
 
-    init(_ request: ServiceRequest, store: Store, isPartial: Bool, limits: ImportLimits) {
+    /// What an import that has failed is answered with.
+    private struct Failed: Sendable {
+        let failure: ImportFailure
+        let importedCount: Int
+        let receivedByteCount: Int
+    }
+
+    init(
+        _ request: ServiceRequest,
+        store: Store,
+        isPartial: Bool,
+        limits: ImportLimits,
+        memory: ImportMemory
+    ) {
         self.request = request
         self.store = store
         self.isPartial = isPartial
         self.limits = limits
-        batch = ImportBatch(capacity: 0)
+        inbox = ImportInbox(memory)
     }
 
     func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {
-        let copy = unsafe piece.withUnsafeBytes { unsafe OwnedBytes(copying: $0) }
-        queue.async { [self] in
-            receivedByteCount += unsafe copy.bytes.count
-            self.piece = copy
-            readByteCount = 0
-            goOn()
+        switch unsafe piece.withUnsafeBytes({ unsafe inbox.receive($0) }) {
+        case .readsOn:
+            return .more
+        case .waits:
+            return .wait
+        case .works(let buffer):
+            queue.async { self.work(on: buffer) }
+            return .more
+        case .fails(let failed):
+            answer(failed)
+            return .more
         }
-        return .wait
     }
 
-    /// Nothing is to be done: nobody calls this object any more, and it goes with its memory.
-    func lose(_ reason: BodyLoss) {}
+    func lose(_ reason: BodyLoss) {
+        inbox.lose()
+    }
 
     /// Puts the lines that are left, and answers.
     func finish() {
-        queue.async { [self] in
-            goal = .answer
-            goOn()
+        switch inbox.complete() {
+        case .readsOn, .waits: break
+        case .works(let buffer): queue.async { self.work(on: buffer) }
+        case .fails(let failed): answer(failed)
         }
     }
 
-    /// Divides the piece into lines until a batch is full or the piece is used up.
+    private func work(on buffer: ImportBuffer) {
+        begin(buffer)
+        goOn()
+    }
+
+    private func begin(_ buffer: ImportBuffer) {
+        unsafe receivedByteCount += buffer.bytes.count
+        self.buffer = buffer
+        readByteCount = 0
+    }
+
+    /// Divides buffers into lines until a batch is full or there is nothing to do.
     private func goOn() {
-        do throws(ImportFailure) {
-            if try fillBatch() {
-                commit()
+        while true {
+            do throws(ImportFailure) {
+                if try fillBatch() {
+                    commit()
+                    return
+                }
+            } catch {
+                fail(error)
                 return
             }
-            switch goal {
-            case .readOn:
-                piece = nil
-                request.exchange.readOn()
-            case .answer:
+            if isAtEnd {
                 end()
+                return
             }
-        } catch {
-            fail(error)
+            buffer = nil
+            switch inbox.next() {
+            case .work(let buffer, let isWaiting):
+                begin(buffer)
+                if isWaiting {
+                    request.exchange.readOn()
+                }
+            case .end:
+                isAtEnd = true
+            case .idle(let isWaiting):
+                if isWaiting {
+                    request.exchange.readOn()
+                }
+                return
+            case .stop:
+                return
+            }
         }
     }
 
-    /// Whether the batch is full; else the piece is used up.
+    /// Whether the batch is full; else the buffer is used up.
     private func fillBatch() throws(ImportFailure) -> Bool {
-        guard let piece else {
+        guard let buffer else {
             return false
         }
-        let bytes = unsafe piece.bytes
+        let bytes = unsafe buffer.bytes
         while !batch.isFull(limits) {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[readByteCount...])
             guard let start = rest.baseAddress, unsafe !rest.isEmpty else {
@@ -124,26 +165,28 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
                     line: lineNumber + 1
                 )
             }
-            unsafe batch.append(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            let part = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
             readByteCount += count
             if unsafe end != nil {
                 readByteCount += 1
-                endLine()
+                unsafe endLine(part, in: buffer)
+            } else {
+                unsafe batch.keepOpen(part)
             }
         }
         return true
     }
 
-    private func endLine() {
+    private func endLine(_ bytes: UnsafeRawBufferPointer, in buffer: ImportBuffer?) {
         lineNumber += 1
-        batch.endLine(lineNumber)
+        unsafe batch.endLine(bytes, in: buffer, lineNumber)
     }
 
     /// Puts what is left behind the last piece, and answers when nothing is.
     private func end() {
         if batch.openByteCount > 0 {
             lastLineIsOpen = true
-            endLine()
+            unsafe endLine(UnsafeRawBufferPointer(start: nil, count: 0), in: nil)
         }
         guard batch.lineCount == 0, isWhole || isPartial, let revision else {
             // Without lines, that tells the latest revision.
@@ -161,11 +204,23 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     /// Answers, also in the middle of the body; the rest of it is thrown away.
     private func fail(_ failure: ImportFailure) {
-        request.series.recordReceived(receivedByteCount)
+        let failed = Failed(
+            failure: failure,
+            importedCount: importedCount,
+            receivedByteCount: receivedByteCount
+        )
+        buffer = nil
+        if inbox.fail(failed) == .answers {
+            answer(failed)
+        }
+    }
+
+    private func answer(_ failed: Failed) {
+        request.series.recordReceived(failed.receivedByteCount)
         request.fail(
-            failure.reason.problem,
-            detail: failure.reason.detail,
-            extensions: ["line": failure.line, "imported": importedCount]
+            failed.failure.reason.problem,
+            detail: failed.failure.reason.detail,
+            extensions: ["line": failed.failure.line, "imported": failed.importedCount]
         )
     }
 
@@ -175,6 +230,9 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private static var pause: DispatchTimeInterval { .milliseconds(2) }
 
     private func commit() {
+        guard !inbox.isLost else {
+            return
+        }
         let contents: ImportBatch.Contents
         do throws(ImportFailure) {
             contents = try checkedContents()
@@ -225,7 +283,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
                 )
             }
             isWhole = true
-        } else if goal == .answer, !isWhole, !isPartial {
+        } else if isAtEnd, !isWhole, !isPartial {
             throw ImportFailure(
                 RequestFailure(
                     .incompleteImport,
@@ -266,7 +324,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     }
 
     private func startBatch() {
-        batch = ImportBatch(capacity: batch.capacity)
+        batch = ImportBatch()
     }
 }
 

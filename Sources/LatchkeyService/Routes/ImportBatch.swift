@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LatchkeyStore
 
 /// The bounds of an import.
@@ -12,86 +11,78 @@ struct ImportLimits: Sendable {
     let depthMax: Int
 }
 
-/// The lines of one commit, in one piece of memory.
+/// The lines of one commit, where they were received.
 ///
 /// Names and values of the change borrow that memory. The names retain the batch, and so keep it.
 ///
-/// SAFETY: `@safe` because the memory lives as long as the batch, and every access is inside it.
+/// SAFETY: `@safe` because the buffers live as long as the batch, and the lines are in them.
 /// `@unchecked Sendable` because only one thread after the other adds lines, and nobody
 /// does once the change is made.
 @safe
 final class ImportBatch: @unchecked Sendable {
-    /// A line, by its place in the memory and its number in the body, counted from 1.
+    /// A line, and its number in the body, counted from 1.
+    ///
+    /// SAFETY: `@safe` because it does not leave the batch, which keeps the bytes.
+    @safe
     private struct Line {
-        let start: Int
-        let end: Int
+        let bytes: UnsafeRawBufferPointer
         let number: Int
     }
 
-    private var memory: UnsafeMutableRawBufferPointer
-    private var byteCount = 0
     private var lines: [Line] = []
-    /// Where the line begins that is not complete yet.
-    private var lineStart = 0
-
-    /// - Parameter capacity: How many bytes there is room for at first.
-    init(capacity: Int) {
-        unsafe memory = .allocate(byteCount: capacity, alignment: 1)
-    }
-
-    deinit {
-        unsafe memory.deallocate()
-    }
+    private var byteCount = 0
+    /// What holds the lines.
+    private var buffers: [ImportBuffer] = []
+    /// The line that is not complete yet, if it began in an earlier buffer.
+    private var open: ImportBuffer?
 
     var lineCount: Int { lines.count }
-    var capacity: Int { unsafe memory.count }
 
     /// The bytes of the line that is not complete yet.
-    var openByteCount: Int { byteCount - lineStart }
+    var openByteCount: Int { unsafe open?.bytes.count ?? 0 }
 
     /// The number of the first line.
     var firstNumber: Int { lines.first?.number ?? 0 }
 
     func isFull(_ limits: ImportLimits) -> Bool {
-        lines.count >= limits.batchLineCount || lineStart >= limits.lineByteCountMax
+        lines.count >= limits.batchLineCount || byteCount >= limits.lineByteCountMax
     }
 
-    func append(_ bytes: UnsafeRawBufferPointer) {
-        let needed = byteCount + bytes.count
-        if unsafe needed > memory.count {
-            let larger = UnsafeMutableRawBufferPointer.allocate(
-                byteCount: unsafe max(needed, 2 * memory.count),
-                alignment: 1
-            )
-            unsafe larger.copyMemory(
-                from: UnsafeRawBufferPointer(rebasing: memory[..<byteCount])
-            )
-            unsafe memory.deallocate()
-            unsafe memory = larger
-        }
-        unsafe UnsafeMutableRawBufferPointer(rebasing: memory[byteCount...])
-            .copyMemory(from: bytes)
-        byteCount = needed
+    /// Keeps the beginning of a line, or more of it, whose end comes with a later buffer.
+    func keepOpen(_ bytes: UnsafeRawBufferPointer) {
+        guard unsafe !bytes.isEmpty else { return }
+        let open = open ?? ImportBuffer(capacity: bytes.count)
+        unsafe open.append(bytes)
+        self.open = open
     }
 
-    /// Ends the line that is not complete yet.
+    /// Ends a line with these bytes of a buffer.
     ///
     /// One of only white space does not count.
-    func endLine(_ number: Int) {
-        if !isBlank(lineStart, byteCount) {
-            lines.append(Line(start: lineStart, end: byteCount, number: number))
+    func endLine(_ bytes: UnsafeRawBufferPointer, in buffer: ImportBuffer?, _ number: Int) {
+        let (bytes, owner) = unsafe whole(bytes, buffer)
+        guard unsafe !Self.isBlank(bytes) else { return }
+        if let owner, buffers.last !== owner {
+            buffers.append(owner)
         }
-        lineStart = byteCount
+        unsafe lines.append(Line(bytes: bytes, number: number))
+        byteCount += bytes.count
     }
 
-    private func isBlank(_ start: Int, _ end: Int) -> Bool {
-        for index in start..<end {
-            let byte = unsafe memory[index]
-            guard byte == 0x20 || byte == 0x09 || byte == 0x0D else {
-                return false
-            }
+    private func whole(
+        _ bytes: UnsafeRawBufferPointer,
+        _ buffer: ImportBuffer?
+    ) -> (UnsafeRawBufferPointer, ImportBuffer?) {
+        guard let open else {
+            return unsafe (bytes, buffer)
         }
-        return true
+        unsafe open.append(bytes)
+        self.open = nil
+        return unsafe (open.bytes, open)
+    }
+
+    private static func isBlank(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        unsafe bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
     }
 
     /// What the lines stand for.
@@ -106,8 +97,7 @@ final class ImportBatch: @unchecked Sendable {
                 guard contents.end == nil else {
                     throw .behindEnd
                 }
-                let bytes = unsafe UnsafeRawBufferPointer(rebasing: memory[line.start..<line.end])
-                switch try unsafe ImportEntry(bytes, depthMax: depthMax, owner: self) {
+                switch try unsafe ImportEntry(line.bytes, depthMax: depthMax, owner: self) {
                 case .put(let step): contents.steps.append(step)
                 case .end(let count) where !isPartial: contents.end = (count, line.number)
                 case .end: break

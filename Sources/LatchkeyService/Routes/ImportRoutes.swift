@@ -9,6 +9,13 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
     let store: Store
     let depthMax: Int
     let lineByteCountMax: Int
+    private let memory = ImportMemory()
+
+    init(store: Store, depthMax: Int, lineByteCountMax: Int) {
+        self.store = store
+        self.depthMax = depthMax
+        self.lineByteCountMax = lineByteCountMax
+    }
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -41,7 +48,8 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
                 batchLineCount: try Self.batchLineCount(query["batch"]),
                 lineByteCountMax: lineByteCountMax,
                 depthMax: depthMax
-            )
+            ),
+            memory: memory
         )
     }
 

@@ -90,17 +90,51 @@ final class Repetition: Sendable {
             return
         }
         let key = Array(field)
-        let turn = keys.take(
+        let fingerprint = RequestFingerprint(request.exchange)
+        let turn = keys.take(key, request.exchange.client, fingerprint)
+        if case .busy = turn {
+            wait(waiting, key, fingerprint)
+        } else {
+            act(turn, waiting, key)
+        }
+    }
+
+    /// Waits for the key, and gives its place back if the client goes.
+    ///
+    /// Once the request waits, another thread can answer it. So the owner is named before that, and
+    /// a client that has gone in between is looked for behind it.
+    private func wait(_ waiting: Waiting, _ key: [UInt8], _ fingerprint: RequestFingerprint) {
+        let exchange = waiting.request.exchange
+        let number = keys.nextWait()
+        let presence = Presence()
+        exchange.whenGone {
+            presence.end()
+            self.giveUp(key, number)
+        }
+        let turn = keys.wait(
             key,
-            request.exchange.client,
-            RequestFingerprint(request.exchange),
+            exchange.client,
+            fingerprint,
             waiting,
+            number: number,
             // Its buffer has doubled as it grew.
-            byteCount: 2 * request.exchange.body.count
+            byteCount: 2 * exchange.body.count
         )
+        act(turn, waiting, key)
+        if presence.isOver {
+            giveUp(key, number)
+        }
+    }
+
+    private func giveUp(_ key: [UInt8], _ number: UInt64) {
+        keys.giveUp(key, number)?.request.answerInVain()
+    }
+
+    private func act(_ turn: IdempotencyKeys<Waiting>.Turn, _ waiting: Waiting, _ key: [UInt8]) {
+        let request = waiting.request
         switch turn {
         case .run: run(waiting, key)
-        case .wait: break
+        case .busy, .wait: break
         case .answer(let answer): repeatAnswer(answer, to: request)
         case .reused: request.fail(.idempotencyKeyReused)
         case .full: request.fail(.tooManyIdempotencyKeys)
@@ -137,6 +171,10 @@ final class Repetition: Sendable {
         }
     }
 
+    fileprivate func hasRoom(_ key: [UInt8], _ byteCount: Int) -> Bool {
+        keys.reserve(key, byteCount: byteCount)
+    }
+
     /// Says how the request that ran with this key was answered.
     fileprivate func finish(_ key: [UInt8], _ answer: KeptAnswer?) {
         switch keys.finish(key, answer) {
@@ -163,13 +201,23 @@ final class AnswerKeeper: Sendable {
         self.repetition = repetition
     }
 
+    /// Whether an answer is one to keep, and there is room for its body.
+    ///
+    /// - Parameters:
+    ///   - status: Of the answer.
+    ///   - byteCount: The length of its body.
+    /// - Returns: Whether ``keep(_:fields:body:)`` needs the body.
+    func keeps(_ status: HTTPStatus, _ byteCount: Int) -> Bool {
+        KeptAnswer.keeps(status) && repetition.hasRoom(key, byteCount)
+    }
+
     /// Keeps the answer, if it is one to keep.
     ///
     /// - Parameters:
     ///   - status: Of the answer.
     ///   - fields: Its header fields; nil if it could not be made.
-    ///   - body: Its body.
-    func keep(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]) {
+    ///   - body: Its body; nil if there is no room for it.
+    func keep(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]?) {
         repetition.finish(key, KeptAnswer(status, fields: fields, body: body))
     }
 }

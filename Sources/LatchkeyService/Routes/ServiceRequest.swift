@@ -44,7 +44,7 @@ struct ServiceRequest: Sendable {
             sentByteCount: exchange.method == .head ? 0 : body.count
         )
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
-        let keptBody = keeper == nil ? [] : body.copied
+        let keptBody = keeper.flatMap { $0.keeps(status, body.count) ? body.copied : nil }
         var keptFields: [ResponseField]?
         exchange.respond(status, body: body, budget: budget) { answer in
             if keeper == nil {
@@ -57,6 +57,11 @@ struct ServiceRequest: Sendable {
             }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
+    }
+
+    /// Answers a request that was taken away: nobody gets the answer, so it is not counted.
+    func answerInVain() {
+        exchange.respond(.unavailable)
     }
 
     private func charge(

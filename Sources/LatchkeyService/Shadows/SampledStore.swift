@@ -23,6 +23,15 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
         apply?()
     }
 
+    /// Not sampled: only reads of the past do that.
+    func lookStored(
+        _ name: PropertyName,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try base.lookStored(name, observer: observer, completion: completion)
+    }
+
     func commit(
         _ change: Change,
         observer: some EntryObserver,

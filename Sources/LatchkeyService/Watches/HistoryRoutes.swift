@@ -61,18 +61,10 @@ struct HistoryRoutes: Sendable {
         _ conditions: Conditions,
         _ search: PastValue
     ) {
-        let begin = { @Sendable (current: Property?) in
-            store.whenCaughtUp { latest in
-                goOn(request, conditions, search.from(current, latest: latest))
-            }
-        }
         do throws(BacklogFull) {
-            try store.look(search.name) { current in
-                if let current {
-                    begin(current)
-                } else {
-                    // Until a commit removes it, a property is there, also if its time is over.
-                    store.snapshot { begin($0.stored(search.name)) }
+            try store.lookStored(search.name) { current in
+                store.whenCaughtUp { latest in
+                    goOn(request, conditions, search.from(current, latest: latest))
                 }
             }
         } catch {
@@ -83,13 +75,29 @@ struct HistoryRoutes: Sendable {
     private func goOn(
         _ request: ServiceRequest,
         _ conditions: Conditions,
-        _ search: PastValue
+        _ search: PastValue,
+        _ presence: Presence? = nil
     ) {
         var search = search
         switch search.read(store.journal) {
         case .found(let property): request.answer(property, conditions)
         case .gone: request.fail(.gone)
-        case .more: store.later { [search] in goOn(request, conditions, search) }
+        case .more:
+            later(request, presence) { [search] in goOn(request, conditions, search, $0) }
+        }
+    }
+
+    /// Continues a long read, unless its client has gone by then.
+    ///
+    /// Most reads need one piece, and no such look.
+    private func later(
+        _ request: ServiceRequest,
+        _ presence: Presence?,
+        _ proceed: @escaping @Sendable (Presence) -> Void
+    ) {
+        let presence = presence ?? request.exchange.presence()
+        store.later {
+            presence.isOver ? request.answerInVain() : proceed(presence)
         }
     }
 
@@ -105,12 +113,17 @@ struct HistoryRoutes: Sendable {
         }
     }
 
-    private func goOn(_ request: ServiceRequest, _ page: ChangePage, _ filter: WatchFilter) {
+    private func goOn(
+        _ request: ServiceRequest,
+        _ page: ChangePage,
+        _ filter: WatchFilter,
+        _ presence: Presence? = nil
+    ) {
         var page = page
         switch page.read(store.journal, filter) {
         case .done: request.respond(json: page.json)
         case .gone: request.fail(.gone)
-        case .more: store.later { [page] in goOn(request, page, filter) }
+        case .more: later(request, presence) { [page] in goOn(request, page, filter, $0) }
         }
     }
 

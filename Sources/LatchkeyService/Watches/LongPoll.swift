@@ -2,7 +2,6 @@ internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
-internal import Synchronization
 
 /// A read of one property that waits until the property's revision is above `after`.
 ///
@@ -11,7 +10,7 @@ internal import Synchronization
 /// that the wait is for. The answer is always that of a look.
 ///
 /// A poll that its client has given up ends its wait, and so gives its place back. That may happen
-/// between two rounds, so `isGone` is looked at behind each wait that is added.
+/// between two rounds, so `presence` is looked at behind each wait that is added.
 struct LongPoll: Sendable {
     let request: ServiceRequest
     let client: ClientKey
@@ -23,7 +22,7 @@ struct LongPoll: Sendable {
     let hub: WatchHub
     /// Of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
-    private let isGone = Flag()
+    private let presence = Presence()
 
     /// Looks at the property, and answers or waits.
     func begin() {
@@ -60,9 +59,9 @@ struct LongPoll: Sendable {
         do throws(RequestFailure) {
             if !isWaiting {
                 try hub.enter(client)
-                let (hub, id, isGone) = (hub, id, isGone)
+                let (hub, id, presence) = (hub, id, presence)
                 request.exchange.whenGone {
-                    isGone.value.store(true, ordering: .sequentiallyConsistent)
+                    presence.end()
                     hub.giveUp(id)
                 }
             }
@@ -83,7 +82,7 @@ struct LongPoll: Sendable {
             },
             id
         )
-        if isGone.value.load(ordering: .sequentiallyConsistent) {
+        if presence.isOver {
             hub.giveUp(id)
         }
     }
@@ -95,11 +94,4 @@ struct LongPoll: Sendable {
         }
         request.respond(notModified: property)
     }
-}
-
-/// Whether a poll was given up.
-///
-/// Set once; read behind each wait that was added.
-private final class Flag: Sendable {
-    let value = Atomic(false)
 }

@@ -11,11 +11,16 @@ internal import LatchkeyStrategies
 struct WatchedStore: Sendable {
     let journal: Journal
     let usage: @Sendable () -> StoreUsage
-    let look:
+    let look: Look
+    /// Finds also a property whose time is over.
+    let lookStored: Look
+    let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
+
+    typealias Look =
         @Sendable (
             PropertyName, @escaping @Sendable (Property?) -> Void
         ) throws(BacklogFull) -> Void
-    let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
+
     private let queue = DispatchQueue(label: "latchkey.histories")
 
     /// Calls `read` with the latest revision that anybody may have been shown, once the journal has

@@ -147,6 +147,8 @@ package enum InvalidImportLine: Error, Hashable {
     case repeatedMember
     /// There is `end`, but the line is not the last one of an export.
     case badEnd
+    /// The end counts other properties than those that came before it.
+    case badCount
     /// The line comes behind the end.
     case behindEnd
 }
@@ -167,6 +169,7 @@ extension InvalidImportLine {
         case .unknownMember: "The members are name, value, ttl, revision and created."
         case .repeatedMember: "A member comes twice."
         case .badEnd: "The members of the last line are \"end\":true, count, and maybe revision."
+        case .badCount: "The last line counts other properties than those before it."
         case .behindEnd: "Nothing can follow the line that says \"end\":true."
         }
     }

@@ -1,0 +1,148 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStrategies
+
+/// What an import has received and not yet worked on, and who goes on.
+///
+/// **Design.** The thread that serves adds pieces to one buffer while the import works on another:
+/// so the two meet once for many pieces, and both have something to do. If the import has nothing
+/// to do, it gets each piece at once: nothing waits for more to come. If the buffer is full, the
+/// client waits until the import takes it.
+///
+/// The request must not be used when it is lost. It cannot be while the client waits, nor between
+/// the end of the body and the answer. So the import goes on with the client, and answers, only in
+/// these two states; a failure in any other one is kept for the thread that serves.
+///
+/// | state | a piece comes | the buffer is used up |
+/// |---|---|---|
+/// | idle | the import works on it | |
+/// | works | it is added; without more room the client waits | works on what was added, or idle |
+/// | failed | the thread that serves answers | |
+///
+/// One lock guards all of it; to add a piece copies it under the lock.
+struct ImportInbox<Failure: Sendable>: Sendable {
+    /// How long a buffer gets.
+    static var bufferByteCountMax: Int { 256 << 10 }
+
+    /// What the thread that serves does with a piece.
+    enum Reception {
+        case readsOn
+        /// Has the client wait.
+        case waits
+        /// Has the import work on this.
+        case works(ImportBuffer)
+        /// Answers.
+        case fails(Failure)
+    }
+
+    /// What the import does next.
+    enum Next {
+        /// Lets the client go on if it waits, and works on this.
+        case work(ImportBuffer, isWaiting: Bool)
+        /// Puts what is left, and answers.
+        case end
+        /// Lets the client go on if it waits.
+        case idle(isWaiting: Bool)
+        /// Nothing: the request was lost.
+        case stop
+    }
+
+    /// Whether an import that has failed answers, or leaves that to the thread that serves.
+    enum Ending {
+        case answers, leaves
+    }
+
+    private struct State: Sendable {
+        var buffer: ImportBuffer?
+        var isWorking = false
+        var isClientWaiting = false
+        var isComplete = false
+        var isLost = false
+        var failure: Failure?
+    }
+
+    private let memory: ImportMemory
+    private let state = Guarded<State>(State())
+
+    init(_ memory: ImportMemory) {
+        self.memory = memory
+    }
+
+    /// Takes a piece of the body.
+    func receive(_ piece: UnsafeRawBufferPointer) -> Reception {
+        state.write { state in
+            if let failure = state.failure {
+                return .fails(failure)
+            }
+            let buffer = state.buffer ?? ImportBuffer(capacity: piece.count)
+            unsafe buffer.append(piece)
+            guard state.isWorking else {
+                state.isWorking = true
+                return .works(buffer)
+            }
+            state.buffer = buffer
+            if buffer.roomByteCount < piece.count {
+                buffer.grow(to: Self.bufferByteCountMax, from: memory)
+            }
+            state.isClientWaiting = buffer.roomByteCount < piece.count
+            return state.isClientWaiting ? .waits : .readsOn
+        }
+    }
+
+    /// Notes the end of the body.
+    ///
+    /// - Returns: Whether the import is to be told, or what it has failed with.
+    func complete() -> Reception {
+        state.write { state in
+            if let failure = state.failure {
+                return .fails(failure)
+            }
+            state.isComplete = true
+            guard !state.isWorking else {
+                return .readsOn
+            }
+            state.isWorking = true
+            return .works(ImportBuffer(capacity: 0))
+        }
+    }
+
+    func lose() {
+        state.write { state in
+            state.isLost = true
+            state.buffer = nil
+        }
+    }
+
+    var isLost: Bool { state.read { $0.isLost } }
+
+    /// The import has used up its buffer.
+    func next() -> Next {
+        state.write { state in
+            guard !state.isLost else {
+                return .stop
+            }
+            let isWaiting = state.isClientWaiting
+            state.isClientWaiting = false
+            if let buffer = state.buffer {
+                state.buffer = nil
+                return .work(buffer, isWaiting: isWaiting)
+            }
+            if state.isComplete {
+                return .end
+            }
+            state.isWorking = false
+            return .idle(isWaiting: isWaiting)
+        }
+    }
+
+    /// The import has failed, and works on nothing any more.
+    func fail(_ failure: Failure) -> Ending {
+        state.write { state in
+            state.buffer = nil
+            guard !state.isComplete, !state.isClientWaiting, !state.isLost else {
+                return state.isLost ? .leaves : .answers
+            }
+            state.failure = failure
+            return .leaves
+        }
+    }
+}

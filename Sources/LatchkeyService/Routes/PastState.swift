@@ -1,0 +1,48 @@
+internal import LatchkeyStore
+
+/// A search for the state of the store as of a revision, piece by piece.
+///
+/// The state is that of a snapshot without what changed since.
+///
+/// SAFETY: `@unchecked Sendable` because one piece after the other is read, on the queue of all
+/// exports.
+final class PastState: @unchecked Sendable {
+    enum Progress {
+        /// The state.
+        case whole(StateWalk)
+        /// The journal does not hold what changed since.
+        case gone
+        /// There is more to read.
+        case more
+    }
+
+    private let snapshot: StoreSnapshot
+    private let revision: Revision
+    private let prefix: OwnedBytes
+    private var commits: [Commit] = []
+    /// All commits up to here were read.
+    private var place: Revision
+
+    init(_ snapshot: StoreSnapshot, of revision: Revision, _ prefix: OwnedBytes) {
+        self.snapshot = snapshot
+        self.revision = revision
+        self.prefix = prefix
+        place = revision
+    }
+
+    /// Reads a piece of the journal, for which writers wait meanwhile.
+    func read(_ journal: Journal) -> Progress {
+        guard place < snapshot.revision else {
+            return .whole(StateWalk(snapshot, undoing: commits, to: revision, prefix: prefix))
+        }
+        let count = min(Int(snapshot.revision - place), 256)
+        guard case .commits(let piece) = journal.commits(after: place, countMax: count),
+            let last = piece.last
+        else {
+            return .gone
+        }
+        commits += piece
+        place = last.revision
+        return .more
+    }
+}

@@ -1,0 +1,172 @@
+import Dispatch
+import LatchkeyHTTP
+import LatchkeyMetrics
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyService
+@testable import LatchkeyStore
+
+/// Long reads of the history whose clients have gone.
+@Suite(.timeLimit(.minutes(3)))
+struct GivenUpHistoryTests {
+    /// A server of a history of 2,000 commits, whose queue the test holds up.
+    private final class Rig: Sendable {
+        static let commitCount: Revision = 2000
+
+        let server: HTTPServer
+        let watched: WatchedStore
+        let journal: Journal
+        let places = SharedPlaces(countMax: 1, clientCountMax: 1, refusals: ShareRefusals())
+        private let registry = MetricRegistry()
+        private let last: Commit
+
+        init(_ threads: RepeatableServer.Threads) throws {
+            let store = PropertyStore<LockStrategy>(
+                limits: StoreLimits(),
+                stripeCount: 1,
+                strategy: { LockStrategy() }
+            )
+            let journal = Journal(HistoryLimits())
+            last = try Self.fill(store, journal)
+            self.journal = journal
+            let watched = WatchedStore(
+                journal: journal,
+                // What nobody was shown need not be waited for.
+                usage: { StoreUsage(revision: journal.last, propertyCount: 0, byteCount: 0) },
+                look: { (name, completion) throws(BacklogFull) in
+                    try store.look(name, completion: completion)
+                },
+                lookStored: { (name, completion) throws(BacklogFull) in
+                    try store.lookStored(name, completion: completion)
+                },
+                snapshot: { store.snapshot(completion: $0) }
+            )
+            self.watched = watched
+            let answers = AnswerBudget(byteCountMax: 1 << 30)
+            var table = RouteTable(
+                metrics: RequestMetrics(registry, sendsServerTiming: false, answers: answers)
+            )
+            let hub = WatchHub(
+                journal: journal,
+                limits: WatchLimits(),
+                places: places,
+                counters: WatchCounters(MetricRegistry()),
+                answers: answers
+            )
+            let history = HistoryRoutes(store: watched, hub: hub)
+            PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &table)
+            history.add(to: &table)
+            ExportRoutes(store: store, journal: journal, places: places).add(to: &table)
+            let router = table.router(hosts: nil)
+            var configuration = HTTPServerConfiguration()
+            configuration.port = 0
+            configuration.usesThreadPerConnection = threads == .perConnection
+            configuration.answerTimeout = .seconds(600)
+            server = try HTTPServer(configuration) { router.handle($0) }
+        }
+
+        /// Commits puts of one property; the journal gets all but the last one, which is returned.
+        private static func fill(
+            _ store: PropertyStore<LockStrategy>,
+            _ journal: Journal
+        ) throws -> Commit {
+            let owner = OwnedBytes([0x6E])
+            let name = try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
+            let commits = Synchronized<[Commit], LockStrategy>([])
+            for _ in 0..<commitCount {
+                try store.commit(.increment(name, by: 1)) { decision in
+                    if case .success(let commit) = decision {
+                        commits.write { $0.append(commit) }
+                    }
+                }
+            }
+            let all = commits.read { $0 }
+            for commit in all.dropLast() {
+                journal.append(commit)
+            }
+            return try #require(all.last)
+        }
+
+        func appendLast() {
+            journal.append(last)
+        }
+
+        /// How often a route has answered with this status.
+        func count(_ route: String, _ status: Int) -> Int {
+            let text = String(decoding: registry.text(.text), as: UTF8.self)
+            let line = text.split(separator: "\n").first {
+                $0.hasPrefix("latchkey_http_requests_total{") && $0.contains("method=\"GET\"")
+                    && $0.contains("route=\"\(route)\"") && $0.contains("status=\"\(status)\"")
+            }
+            return line.flatMap { Int($0.split(separator: " ")[1]) } ?? -1
+        }
+
+        /// Sends a request, waits until it is suspended, and closes the connection.
+        func giveUp(_ target: String) throws -> Bool {
+            let client = try LoopbackConnection(port: server.port, timeoutSeconds: 20)
+            #expect(client.send("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
+            #expect(awaitSuspended(1))
+            client.close()
+            return awaitSuspended(0)
+        }
+
+        private func awaitSuspended(_ count: Int) -> Bool {
+            let end = ContinuousClock.now + .seconds(10)
+            while server.statistics.suspended != count, ContinuousClock.now < end {
+                Yield.now()
+            }
+            return server.statistics.suspended == count
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("/v1/properties/none?revision=1", "/v1/properties/{name}", 404),
+            ("/v1/changes?prefix=zzz", "/v1/changes", 200),
+        ],
+        RepeatableServer.Threads.allCases
+    )
+    func `a read of the history ends with its client`(
+        read: (target: String, route: String, status: Int),
+        threads: RepeatableServer.Threads
+    ) async throws {
+        try await offPool {
+            let rig = try Rig(threads)
+            defer { rig.server.stop(within: .seconds(5)) }
+            let isHeld = DispatchSemaphore(value: 0)
+            rig.watched.later { isHeld.wait() }
+            #expect(try rig.giveUp(read.target))
+            isHeld.signal()
+            // Each turn lets the read make one piece.
+            for _ in 0..<Rig.commitCount {
+                let turn = DispatchSemaphore(value: 0)
+                rig.watched.later { turn.signal() }
+                turn.wait()
+            }
+            #expect(rig.count(read.route, read.status) == 0, "it went on to its end")
+            #expect(rig.count(read.route, 503) == 0, "nobody got an answer")
+        }
+    }
+
+    @Test(arguments: RepeatableServer.Threads.allCases)
+    func `an export of the past ends with its client`(
+        threads: RepeatableServer.Threads
+    ) async throws {
+        try await offPool {
+            let rig = try Rig(threads)
+            defer { rig.server.stop(within: .seconds(5)) }
+            // It waits for the last commit.
+            #expect(try rig.giveUp("/v1/export?revision=1"))
+            #expect(rig.places.count == 1)
+            rig.appendLast()
+            let end = ContinuousClock.now + .seconds(10)
+            while rig.places.count > 0, ContinuousClock.now < end {
+                Yield.now()
+            }
+            #expect(rig.places.count == 0)
+            #expect(rig.count("/v1/export", 200) == 0, "it was made")
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Testing
+
+@testable import LatchkeyService
+
+/// Who goes on with the pieces of an import's body, and how many of them are held.
+struct ImportInboxTests {
+    private typealias Inbox = ImportInbox<String>
+
+    private static let pieceByteCount = 8192
+    /// How many pieces a buffer holds.
+    private static var pieceCountMax: Int { Inbox.bufferByteCountMax / pieceByteCount }
+
+    /// What a piece led to, in one word, and the bytes that are worked on.
+    private func receive(_ inbox: Inbox, _ byte: UInt8 = 0x20) -> String {
+        let piece = [UInt8](repeating: byte, count: Self.pieceByteCount)
+        let reception = unsafe piece.withUnsafeBytes { unsafe inbox.receive($0) }
+        return switch reception {
+        case .readsOn: "reads on"
+        case .waits: "waits"
+        case .works(let buffer): unsafe "works on \(buffer.bytes.count)"
+        case .fails(let failure): "fails: \(failure)"
+        }
+    }
+
+    private func complete(_ inbox: Inbox) -> String {
+        switch inbox.complete() {
+        case .readsOn: "reads on"
+        case .waits: "waits"
+        case .works(let buffer): unsafe "works on \(buffer.bytes.count)"
+        case .fails(let failure): "fails: \(failure)"
+        }
+    }
+
+    private func next(_ inbox: Inbox) -> String {
+        switch inbox.next() {
+        case .work(let buffer, let isWaiting):
+            unsafe "works on \(buffer.bytes.count)\(isWaiting ? ", lets go on" : "")"
+        case .end: "ends"
+        case .idle(let isWaiting): isWaiting ? "idle, lets go on" : "idle"
+        case .stop: "stops"
+        }
+    }
+
+    @Test func `an import without work gets each piece at once`() {
+        let inbox = Inbox(ImportMemory())
+        for _ in 0..<3 {
+            #expect(receive(inbox) == "works on 8192")
+            #expect(next(inbox) == "idle")
+        }
+        #expect(complete(inbox) == "works on 0")
+        #expect(next(inbox) == "ends")
+    }
+
+    @Test func `pieces are collected while the import works, until the buffer is full`() {
+        let memory = ImportMemory()
+        let inbox = Inbox(memory)
+        #expect(receive(inbox) == "works on 8192")
+        for _ in 0..<2 {
+            for _ in 1..<Self.pieceCountMax {
+                #expect(receive(inbox) == "reads on")
+            }
+            #expect(receive(inbox) == "waits")
+            #expect(memory.byteCount == Inbox.bufferByteCountMax)
+            #expect(next(inbox) == "works on \(Inbox.bufferByteCountMax), lets go on")
+            #expect(memory.byteCount == 0)
+        }
+        #expect(receive(inbox) == "reads on")
+        #expect(complete(inbox) == "reads on")
+        #expect(next(inbox) == "works on 8192")
+        #expect(next(inbox) == "ends")
+    }
+
+    @Test func `all imports together hold no more than the bound`() {
+        let memory = ImportMemory(byteCountMax: 2 * Inbox.bufferByteCountMax)
+        let inboxes = (0..<3).map { _ in Inbox(memory) }
+        for inbox in inboxes {
+            #expect(receive(inbox) == "works on 8192")
+        }
+        #expect(receive(inboxes[0]) == "reads on")
+        #expect(receive(inboxes[1]) == "reads on")
+        #expect(memory.byteCount == 2 * Inbox.bufferByteCountMax)
+        #expect(receive(inboxes[2]) == "waits", "one piece, as if there were no buffer")
+        #expect(next(inboxes[2]) == "works on 8192, lets go on")
+        inboxes[0].lose()
+        #expect(memory.byteCount == Inbox.bufferByteCountMax)
+        #expect(receive(inboxes[2]) == "reads on")
+        #expect(memory.byteCount == 2 * Inbox.bufferByteCountMax)
+    }
+
+    @Test func `the request is used only while it cannot be lost`() {
+        let reads = Inbox(ImportMemory())
+        #expect(receive(reads) == "works on 8192")
+        #expect(reads.fail("bad") == .leaves)
+        #expect(receive(reads) == "fails: bad")
+
+        let ends = Inbox(ImportMemory())
+        #expect(receive(ends) == "works on 8192")
+        #expect(ends.fail("bad") == .leaves)
+        #expect(complete(ends) == "fails: bad")
+
+        let ended = Inbox(ImportMemory())
+        #expect(receive(ended) == "works on 8192")
+        #expect(complete(ended) == "reads on")
+        #expect(ended.fail("bad") == .answers)
+
+        let waits = Inbox(ImportMemory(byteCountMax: 0))
+        #expect(receive(waits) == "works on 8192")
+        #expect(receive(waits) == "waits")
+        #expect(waits.fail("bad") == .answers)
+
+        let lost = Inbox(ImportMemory())
+        #expect(receive(lost) == "works on 8192")
+        #expect(receive(lost) == "reads on")
+        lost.lose()
+        #expect(lost.isLost && next(lost) == "stops")
+        #expect(lost.fail("bad") == .leaves)
+    }
+}
