@@ -15,7 +15,7 @@ package enum CompareCommand {
         latchkey compare: measures what each strategy costs, and recommends one
 
         Usage: latchkey compare [--flag value | --flag=value ...]
-               latchkey compare --from a.json [--json FILE ...] [--force]
+               latchkey compare --from a.json [--current NAME] [--json FILE ...] [--force]
                latchkey compare --from a.json --against b.json [--html FILE ...] [--force]
 
         Prints a table and a recommendation. A flag with a list measures every value
@@ -49,7 +49,7 @@ package enum CompareCommand {
             \(program): measures what each strategy costs, and recommends one
 
             Usage: \(program) [--flag value | --flag=value ...]
-                   \(program) --from a.json [--json FILE ...] [--force]
+                   \(program) --from a.json [--current NAME] [--json FILE ...] [--force]
                    \(program) --from a.json --against b.json [--html FILE ...] [--force]
 
             A FILE named - is standard output. The table goes to standard error then.
