@@ -15,7 +15,7 @@ package enum CompareCommand {
         latchkey compare: measures what each strategy costs, and recommends one
 
         Usage: latchkey compare [--flag value | --flag=value ...]
-               latchkey compare --from a.json [--json FILE ...] [--force]
+               latchkey compare --from a.json [--current NAME] [--json FILE ...] [--force]
                latchkey compare --from a.json --against b.json [--html FILE ...] [--force]
 
         Prints a table and a recommendation. A flag with a list measures every value
@@ -49,7 +49,7 @@ package enum CompareCommand {
             \(program): measures what each strategy costs, and recommends one
 
             Usage: \(program) [--flag value | --flag=value ...]
-                   \(program) --from a.json [--json FILE ...] [--force]
+                   \(program) --from a.json [--current NAME] [--json FILE ...] [--force]
                    \(program) --from a.json --against b.json [--html FILE ...] [--force]
 
             A FILE named - is standard output. The table goes to standard error then.
@@ -149,6 +149,10 @@ package enum CompareCommand {
             complain("interrupted before anything was finished.")
             exit(130)
         }
+        let own = catalogue.strategies.filter { settings.strategies.contains($0.name) }
+        if !own.isEmpty {
+            report.ownStrategies = own.map { .init($0.name.rawValue, $0.traits) }
+        }
         report.conclude(isForced: settings.isForced)
         show(report, values)
         if let failure = outcome.failure { fail(failure.message) }
@@ -211,7 +215,7 @@ package enum CompareCommand {
         _ catalogue: Catalogue
     ) throws(UsageError) {
         for flag in CompareFlags.measuring(catalogue)
-        where values.isGiven(flag.name) && flag.name != "force" {
+        where values.isGiven(flag.name) && !["force", "current"].contains(flag.name) {
             throw UsageError(
                 "--from measures nothing, so \(values.source(flag)) has no meaning with it."
             )
@@ -222,10 +226,17 @@ package enum CompareCommand {
         let isForced = values.isOn("force")
         var report = orFail { try ComparisonReport(file: values.text("from")) }
         guard values.isGiven("against") else {
-            if isForced { report.conclude(isForced: true) }
+            // Of a report that an earlier version wrote, too, the verdict is today's.
+            if values.isGiven("current") {
+                report.settings.currentStrategy = StrategyName(rawValue: values.text("current"))
+            }
+            report.conclude(isForced: isForced)
             try checkOutput(values)
             show(report, values)
             exit(status(of: report))
+        }
+        if values.isGiven("current") {
+            throw UsageError("--current has no meaning with --against.")
         }
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             guard CompareFlags.filesOfDifferences.contains(where: { $0.name == flag.name }) else {

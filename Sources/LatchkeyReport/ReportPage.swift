@@ -67,6 +67,8 @@ private struct Content: Encodable {
     /// For each case of the report, then for each baseline.
     var marks: [Mark] = []
     let fits: [Fit]
+    /// The strategies of which the verdict speaks, at most five; the others are grey.
+    let shown: [String]
     let crossovers: [String]
     let crossoversLeft: Int
     let commandLine: String
@@ -86,6 +88,7 @@ private struct Content: Encodable {
             .prefix(Self.crossoverCountMax).map {
                 WorkloadText.crossing($0, namesWorkload: all.count > 1)
             }
+        shown = Self.shown(full, ranking)
         crossoversLeft = full.crossovers.count - crossovers.count
         report = full
         (report.crossovers, report.cliffs) = ([], [])
@@ -119,6 +122,23 @@ private struct Content: Encodable {
                 ranked: RankedFigure(entry.workload).spread(entry)
             )
         }
+    }
+}
+
+extension Content {
+    private static let shownCountMax = 5
+
+    /// The one to use, the current one, where it flips, the first of what must not be used here,
+    /// those that are as good, and then the best.
+    private static func shown(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
+        guard !ranking.isRefused else { return Array(ranking.order.prefix(shownCountMax)) }
+        let headline = Headline(report, ranking)
+        let avoided = ComparisonReport.Recommendation.allAvoided(report, headline)
+        let names =
+            [headline.strategy, headline.current].compactMap(\.self)
+            + headline.flips.map(\.strategy).prefix(2) + avoided.map(\.strategy).prefix(1)
+            + headline.asGood + ranking.overall.map(\.strategy)
+        return Array(names.uniqued().prefix(shownCountMax))
     }
 }
 

@@ -26,7 +26,7 @@ public struct LockStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "NSLock around every access."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
 
     /// The lock.
     public let rawLock: FoundationLock

@@ -25,7 +25,9 @@ public struct RecursiveLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
     public static let summary = "NSRecursiveLock around every access."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(isReentrant: true) }
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(isReentrant: true, comesWithPlatform: true)
+    }
 
     /// The lock.
     public let rawLock: NestedReadLock<FoundationRecursiveLock>

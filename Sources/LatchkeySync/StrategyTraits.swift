@@ -17,6 +17,15 @@ public struct StrategyTraits: Sendable, Hashable {
     public var handsOffFairly: Bool
     /// A waiting caller uses its processor for a while before, or instead of, blocking.
     public var spins: Bool
+    /// A waiting caller never sleeps: it uses a processor until it enters.
+    ///
+    /// Yielding is no sleep. True only where ``spins`` is. No table has it.
+    public var keepsPolling: Bool
+    /// What is waited at comes with the platform: the system, Foundation or the standard library.
+    ///
+    /// Of strategies that are equally good, `latchkey compare` recommends such a one. No table has
+    /// it.
+    public var comesWithPlatform: Bool
     /// A caller that cannot enter at once is reported to ``EntryObserver/isBlocked(_:)``.
     ///
     /// Where it is not, a meter counts contention by samples of who is inside. False for a lock
@@ -34,6 +43,8 @@ public struct StrategyTraits: Sendable, Hashable {
         appliesWritesAsynchronously: Bool = false,
         handsOffFairly: Bool = false,
         spins: Bool = false,
+        keepsPolling: Bool = false,
+        comesWithPlatform: Bool = false,
         tellsOfWaiting: Bool = true
     ) {
         self.isReentrant = isReentrant
@@ -43,6 +54,8 @@ public struct StrategyTraits: Sendable, Hashable {
         self.appliesWritesAsynchronously = appliesWritesAsynchronously
         self.handsOffFairly = handsOffFairly
         self.spins = spins
+        self.keepsPolling = keepsPolling
+        self.comesWithPlatform = comesWithPlatform
         self.tellsOfWaiting = tellsOfWaiting
     }
 }

@@ -44,7 +44,7 @@ import Testing
         for operations in [0.0, 4.9] {
             let advice = Advice(observation(wait: 5, operations: operations))
             #expect(advice.verdict == .tooLittleTraffic)
-            #expect(advice.headline == "There is too little traffic to tell: keep lock for now.")
+            #expect(advice.headline == "There is too little traffic to tell: keep `lock`.")
             #expect(advice.waitShare == nil)
         }
         #expect(Advice(observation(wait: 5, operations: 5)).verdict != .tooLittleTraffic)
@@ -56,7 +56,7 @@ import Testing
     @Test func `a lock without contention is no bottleneck, and the share says so`() throws {
         let advice = Advice(observation(wait: 0.1, shadows: ["lock": (0.1, 0), "spin": (0, 0)]))
         #expect(advice.verdict == .notBottleneck)
-        #expect(advice.headline == "Your lock is not your bottleneck: keep lock.")
+        #expect(advice.headline == "Your lock is not your bottleneck: keep `lock`.")
         // 10 ms of waits in a second of processor time.
         #expect(abs(try #require(advice.waitShare) - 0.01 / 1.01) < 1e-9)
         #expect(advice.reason.contains("takes 1.0 % of the service's busy time"))
@@ -102,7 +102,7 @@ import Testing
         #expect(abs(best.gain - 0.2) < 0.001)
         #expect(best.gainLow <= best.gain && best.gain <= best.gainHigh && best.gainLow > 0)
         #expect(advice.candidates.map(\.strategy) == ["adaptive", "spin"])
-        #expect(advice.headline.hasPrefix("Switch to adaptive: it would save 20 % of the busy"))
+        #expect(advice.headline.hasPrefix("Use `adaptive`: it would save 20 % of the busy"))
         #expect(advice.flip.contains("less than 5 %"))
     }
 
@@ -113,7 +113,7 @@ import Testing
         #expect(advice.verdict == .keep)
         #expect(advice.candidates[0].gain > Advice.shareMin)
         #expect(advice.candidates[0].gainLow < 0)
-        #expect(advice.headline.hasPrefix("Keep lock"))
+        #expect(advice.headline == "No difference found: keep `lock`.")
         #expect(advice.reason.contains("The best other one, adaptive, would save"))
     }
 

@@ -70,7 +70,7 @@ struct AdviseTests {
         try await Deployment.program.serve { site in
             let result = try Self.advise("127.0.0.1:\(site.port)", "--seconds=1")
             #expect(result.status == 0, "\(result.errors)")
-            #expect(result.output.hasPrefix("There is too little traffic to tell: keep lock"))
+            #expect(result.output.hasPrefix("There is too little traffic to tell: keep `lock`"))
             #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 60 })
         }
     }

@@ -172,6 +172,15 @@ struct CompareTests {
         try Data(refused.json()).write(to: URL(filePath: folder.path + "/b.json"))
         let plain = try await run(["compare", "--from", folder.path + "/b.json"])
         #expect(plain.output.contains("Nothing is recommended"))
+        let other = try await run([
+            "compare", "--from", folder.path + "/b.json", "--force", "--current", "ticket",
+        ])
+        #expect(other.output.contains("`ticket` was not measured"), "\(other.output)")
+        let both = try await run([
+            "compare", "--from", folder.path + "/b.json", "--current", "spin", "--against",
+            folder.path + "/b.json",
+        ])
+        #expect(both.status == 2 && both.errors.contains("--current has no meaning with --against"))
         let forced = try await run(["compare", "--from", folder.path + "/b.json", "--force"])
         #expect(
             forced.output.contains("Ranked because of --force. Problem: Something else ran.")

@@ -4,204 +4,332 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-/// Which strategy is named, who is passed over, and how ties are broken.
+/// Which strategy is named: the current one stays, limits disqualify, and preference decides.
 struct HeadlineTests {
     private func found(_ report: ComparisonReport) -> ComparisonReport.Recommendation {
         ComparisonReport.Recommendation(report)
     }
 
-    /// As `--preset convoy` gave it: `spin` is ahead, and few of its threads do the work.
-    private var convoy: ComparisonReport {
-        ComparisonReport.plain([
-            .lock: [8: steady(400e3)], .spin: [8: steady(480e3)], .mutex: [8: steady(100e3)],
-        ]).with(.spin) { $0.jainIndex = 0.57 }
-    }
+    // MARK: The current one stays
 
-    @Test func `who starves threads is passed over, by name and with the reason`() throws {
-        let found = found(convoy)
-        #expect(found.strategies == ["lock"])
-        #expect(found.outcome == .one)
-        #expect(found.passedOver.map(\.strategy) == ["spin"])
-        #expect(
-            found.passedOver.first?.reason
-                == "`spin` is passed over, although it is ahead by 20 %, because it starves "
-                + "threads: Jain's index is 0.57 on 8 threads."
-        )
-        let report = convoy.concluded()
-        let page = try String(decoding: ReportPage(report).html(), as: UTF8.self)
-        let terminal = TerminalReport(report, style: TerminalStyle(width: 180, usesColor: false))
-        for text in [page, terminal.text, MarkdownReport(report).text] {
-            #expect(text.contains("`spin` is passed over, although it is ahead by 20 %"))
-        }
-        #expect(found.sentence.contains("4.00 times as many as the next best, `mutex`"))
-    }
-
-    @Test(arguments: [(0.79, ["lock"]), (0.8, ["spin"])])
-    func `below 0.8 of Jain's index threads starve`(index: Double, expected: [String]) {
-        #expect(found(convoy.with(.spin) { $0.jainIndex = index }).strategies == expected)
-    }
-
-    @Test func `one unfair case is enough, and a strategy that is behind is not mentioned`() {
-        let report = ComparisonReport.plain([
-            .lock: [1: steady(4e6), 8: steady(4e6)], .spin: [1: steady(9e6), 8: steady(8e6)],
-            .mutex: [1: steady(1e6), 8: steady(1e6)],
-        ])
-        let unfair = report.with(.spin, threads: 8) { $0.jainIndex = 0.3 }
-            .with(.mutex) { $0.jainIndex = 0.2 }
-        #expect(found(unfair).strategies == ["lock"])
-        #expect(found(unfair).passedOver.map(\.strategy) == ["spin"])
-        #expect(!found(unfair).flip.contains("spin"), "what is passed over changes no answer")
-    }
-
-    @Test(arguments: [(9.0, 2), (10, 1)])
-    func `a p99 wait of ten times the best of those tied is starvation, too`(
+    @Test(arguments: [(1.09, "lock"), (1.13, "adaptive")])
+    func `the current strategy stays unless another is better by 10 %`(
         factor: Double,
-        tiedCount: Int
+        expected: String
     ) {
         let report = ComparisonReport.plain([
-            .lock: [8: steady(400e3)], .spin: [8: steady(401e3)], .mutex: [8: steady(100e3)],
-        ]).with(.lock) { $0.wait = .sample(p50: 100) }
-            .with(.spin) { $0.wait = .sample(p50: 100 * factor) }
-        let found = found(report)
-        #expect(found.strategies.count == tiedCount)
-        #expect(found.strategies.first == "lock")
-        #expect(found.passedOver.map(\.strategy) == (tiedCount == 1 ? ["spin"] : []))
-    }
-
-    @Test func `waits below the first bucket are not told apart`() {
-        let report = ComparisonReport.plain([
-            .lock: [8: steady(400e3)], .spin: [8: steady(401e3)], .mutex: [8: steady(100e3)],
-        ]).with(.lock) { $0.wait = .sample(p50: 0.1) }
-            .with(.spin) { $0.wait = .sample(p50: 4) }
-        #expect(found(report).passedOver.isEmpty)
-    }
-
-    @Test func `if every strategy starves threads none is recommended, and it is said why`() {
-        let report = ComparisonReport.plain([
-            .lock: [8: steady(4e6)], .spin: [8: steady(8e6)],
-        ]).with(.lock) { $0.jainIndex = 0.5 }.with(.spin) { $0.jainIndex = 0.5 }
-        #expect(found(report).outcome == .refused)
-        #expect(found(report).sentence.contains("no strategy is fit: `spin`: it starves threads"))
-        #expect(found(report).passedOver.count == 2)
-    }
-
-    // MARK: Ties
-
-    private var tie: ComparisonReport {
-        ComparisonReport.plain([
-            .lock: [8: steady(400e3)], .spin: [8: steady(401e3)], .adaptive: [8: steady(399e3)],
-            .mutex: [8: steady(100e3)],
+            .lock: [4: steady(1e6)], .adaptive: [4: steady(factor * 1e6)],
         ])
+        #expect(found(report).strategies.first == expected)
+        #expect(found(report).current == "lock")
     }
 
-    @Test func `a tie goes to the fairest, then to short waits, then to processor time`() {
-        let fair = tie.with(.lock) { $0.jainIndex = 0.97 }.with(.spin) { $0.jainIndex = 0.85 }
-            .with(.adaptive) { $0.jainIndex = 0.84 }
-        #expect(found(fair).strategies.first == "lock")
-        #expect(found(fair).outcome == .several)
-        #expect(
-            found(fair).sentence.hasPrefix(
-                "Use `lock`: no difference was found between `lock`, `spin` and `adaptive`, and of "
-                    + "these it is the fairest (Jain's index 0.97, `spin` 0.85). On 8 "
-            ),
-            "\(found(fair).sentence)"
-        )
-        let quick = tie.with(.lock) { $0.wait = .sample(p50: 300) }
-            .with(.spin) { $0.wait = .sample(p50: 900) }
-            .with(.adaptive) { $0.wait = .sample(p50: 100) }
-        #expect(found(quick).strategies.first == "adaptive")
-        #expect(found(quick).sentence.contains("is the one with the shortest p99 wait (2.00 µs, "))
-        let stalls = tie.with(.lock) { $0.wait = .sample(p50: 300) }
-            .with(.spin) { $0.wait = .sample(p50: 300) }
-            .with(.adaptive) {
-                $0.wait = .sample(p50: 300)
-                $0.wait?.maxNanoseconds = 10_000
-            }
-        #expect(found(stalls).sentence.contains("`adaptive`: no"))
-        #expect(found(stalls).sentence.contains("the shortest longest wait (10.0 µs, "))
-        let cheap = tie.with(.lock) { $0.cpuSecondsPerMillionOperations = 2 }
-            .with(.spin) { $0.cpuSecondsPerMillionOperations = 1 }
-            .with(.adaptive) { $0.cpuSecondsPerMillionOperations = 1.2 }
-        #expect(found(cheap).strategies.first == "spin")
-        #expect(found(cheap).sentence.contains("takes the least processor time (1.00 µs per op"))
+    @Test func `better on average, without confidence, is no difference`() {
+        let report = ComparisonReport.plain([
+            .lock: [4: [1e6, 1.1e6, 0.9e6, 1e6, 1e6]],
+            .adaptive: [4: [1.4e6, 1.0e6, 1.3e6, 1.25e6, 1.2e6]],
+        ])
+        #expect(found(report).sentence == "No difference found: keep `lock`.")
+        #expect(found(report).notes.contains { $0.hasPrefix("Perhaps better: `adaptive`, by a f") })
     }
 
-    @Test func `fairness goes before waits, and a small difference of it does not`() {
-        func report(_ index: Double) -> ComparisonReport {
-            tie.with(.lock) {
-                $0.jainIndex = 0.99
-                $0.wait = .sample(p50: 900)
-            }.with(.spin) {
-                $0.jainIndex = index
-                $0.wait = .sample(p50: 100)
-            }.with(.adaptive) {
-                $0.jainIndex = index
-                $0.wait = .sample(p50: 100)
-            }
+    @Test func `what disturbs a round disturbs both, and cancels in the ratios within it`() {
+        // Apart, the intervals are 3M to 6M and 3.9M to 7.8M.
+        let rounds = [6e6, 3e6, 5.9e6, 3.1e6, 6.1e6]
+        let report = ComparisonReport.plain([
+            .lock: [4: rounds], .adaptive: [4: rounds.map { 1.3 * $0 }],
+        ])
+        #expect(found(report).sentence == "Use `adaptive`: 30 % more than `lock` on 4 threads.")
+    }
+
+    @Test func `worse by more than 10 % in one case, it does not replace the current one`() {
+        func report(_ atEight: Double) -> ComparisonReport {
+            ComparisonReport.plain([
+                .lock: [2: steady(1e6), 8: steady(1e6)],
+                .adaptive: [2: steady(2e6), 8: steady(atEight)],
+            ])
         }
-        #expect(found(report(0.9)).strategies.first == "lock")
-        #expect(found(report(0.97)).strategies.first == "spin")
+        #expect(found(report(0.91e6)).strategies.first == "adaptive")
+        let slower = found(report(0.85e6))
+        #expect(slower.strategies.first == "lock")
+        #expect(
+            slower.sentence
+                == "Keep `lock`: `adaptive` is faster on average, but not in every case."
+        )
+        #expect(slower.flip == "Except: on 2 threads `adaptive` (2 times as many).")
+        #expect(
+            slower.passedOver.map(\.reason) == [
+                "`adaptive` is passed over (30 % more than `lock` over all cases): it is 15 % "
+                    + "slower than `lock` on 8 threads."
+            ]
+        )
     }
 
-    @Test func `the margin is told against the next and against lock, also in a tie`() {
-        let report = ComparisonReport.plain([
-            .lock: [8: steady(250e3)], .spin: [8: steady(401e3)], .adaptive: [8: steady(399e3)],
-            .mutex: [8: steady(300e3)],
-        ]).with(.adaptive) { $0.jainIndex = 0.9 }
-        #expect(found(report).strategies == ["spin", "adaptive"])
-        let sentence = found(report).sentence
-        let margin = ", 34 % more than the next best, `mutex` (interval: 31 % to 36 %)"
-        #expect(sentence.contains(margin))
-        #expect(sentence.contains(", and 60 % more than `lock` (interval: 57 % to 64 %)."))
-    }
-
-    @Test func `a strategy with two modes gives way to a steady one that is not behind it`() {
-        let report = ComparisonReport.plain([
-            .lock: [4: steady(1e6)], .spin: [4: [1e5, 3e6, 1.01e5, 3.1e6, 3.05e6]],
+    @Test func `a current strategy that collapses is not kept for where it does not`() {
+        var report = ComparisonReport.plain([
+            .mutex: [4: steady(7.6e6), 8: steady(35e3)], .lock: [4: steady(5.4e6), 8: steady(6e6)],
         ])
-        #expect(found(report).strategies == ["lock"])
-        #expect(found(report).passedOver.map(\.strategy) == ["spin"])
-        let reason = "two modes, and its slowest repeats are behind `lock`"
-        #expect(found(report).passedOver.first?.reason.contains(reason) == true)
+        report.settings.current = .mutex
+        #expect(
+            found(report).sentence == "Use `lock`: 171 times as many as `mutex` on 8 threads."
+        )
+        #expect(found(report).flip == "Except: on 4 threads `mutex` (41 % more).")
+        #expect(
+            found(report).news == ["Not here: `mutex` collapses above 4 threads: 217 times slower."]
+        )
     }
 
-    @Test func `a mean over cases has the cases beside it`() {
-        let few = ComparisonReport.plain([
-            .lock: [1: steady(4e6), 8: steady(1e6)], .spin: [1: steady(2e6), 8: steady(0.5e6)],
+    @Test func `the current strategy is the one that the user names`() {
+        var report = ComparisonReport.plain([
+            .lock: [4: steady(1.05e6)], .semaphore: [4: steady(1e6)],
+        ])
+        #expect(found(report).sentence == "No difference found: keep `lock`.")
+        report.settings.current = StrategyName(.semaphore)
+        #expect(found(report).sentence == "No difference found: keep `semaphore`.")
+    }
+
+    @Test func `if it was not measured, the most preferred one stands in, and it is said`() {
+        let report = ComparisonReport.plain([
+            .spin: [4: steady(1e6)], .semaphore: [4: steady(1e6)],
         ])
         #expect(
-            found(few).sentence.contains("(geometric mean: 4.00M on 1 thread, 1.00M on 8 threads)")
+            found(report).sentence
+                == "No difference found: use `semaphore` (`lock` was not measured)."
         )
-        var many = few
-        many.cases = (1...10).flatMap { number in
-            few.cases.filter { $0.threads == 1 }.map { entry in
-                var entry = entry
-                entry.workload.keys = number
-                return entry
+        #expect(found(report).notes.contains("`lock` is not ranked: `semaphore` stands in for it."))
+        let better = ComparisonReport.plain([
+            .spin: [4: steady(1.5e6)], .semaphore: [4: steady(1e6)],
+        ])
+        #expect(
+            found(better).sentence
+                == "Use `spin`: 50 % more than `semaphore` on 4 threads (`lock` was not measured)."
+        )
+    }
+
+    @Test func `a current strategy that failed a check does not stay`() {
+        var report = ComparisonReport.plain([
+            .lock: [4: steady(2e6)], .semaphore: [4: steady(1e6)], .spin: [4: steady(1e6)],
+        ])
+        report.verdicts = [
+            .init(strategy: "lock", check: .counts, outcome: .failed, checkedCount: 1)
+        ]
+        #expect(found(report).sentence == "Use `semaphore`: `lock` failed the check 'counts'.")
+        #expect(found(report).news == ["Not here: `lock` fails the check 'counts'."])
+    }
+
+    // MARK: Preference
+
+    @Test func `of those that are equally good, traits decide and not noise`() {
+        func named(_ spin: Double, _ adaptive: Double, _ semaphore: Double) -> String? {
+            found(
+                ComparisonReport.plain([
+                    .lock: [8: steady(1e6)], .spin: [8: steady(spin)],
+                    .adaptive: [8: steady(adaptive)], .semaphore: [8: steady(semaphore)],
+                ])
+            ).strategies.first
+        }
+        #expect(named(1.50e6, 1.45e6, 1.40e6) == "semaphore", "what the platform ships")
+        #expect(named(1.50e6, 1.45e6, 1e6) == "adaptive", "what blocks in the end")
+        #expect(named(1.50e6, 1.3e6, 1.2e6) == "spin", "what is better for sure")
+    }
+
+    @Test func `the order of preference is by traits`() {
+        let report = ComparisonReport.plain(
+            KeyValuePairs(
+                dictionaryLiteral: (.actor, [1: steady(1)]),
+                (.snapshot, [1: steady(1)]),
+                (.spin, [1: steady(1)]),
+                (.adaptive, [1: steady(1)]),
+                (.monitor, [1: steady(1)]),
+                (.mutex, [1: steady(1)]),
+                (.recursiveLock, [1: steady(1)]),
+                (.semaphore, [1: steady(1)]),
+                (.lock, [1: steady(1)])
+            )
+        )
+        let names = report.cases.map(\.strategy)
+        #expect(
+            Preference(report).sorted(names) == [
+                "lock", "semaphore", "recursive-lock", "actor", "mutex", "monitor", "snapshot",
+                "adaptive", "spin",
+            ]
+        )
+        #expect(Preference(report).sorted(names.reversed()) == Preference(report).sorted(names))
+    }
+
+    @Test func `a program's own strategy is preferred by the traits that it has`() {
+        func named(_ traits: StrategyTraits) -> String? {
+            var report = ComparisonReport.plain([
+                .lock: [8: steady(1e6)], .adaptive: [8: steady(1.5e6)], .spin: [8: steady(1.5e6)],
+            ])
+            for index in report.cases.indices where report.cases[index].strategy == "spin" {
+                report.cases[index].strategy = "own"
+            }
+            report.ownStrategies = [.init("own", traits)]
+            return found(report).strategies.first
+        }
+        #expect(named(StrategyTraits()) == "own", "it blocks, and adaptive spins before")
+        #expect(named(StrategyTraits(spins: true, keepsPolling: true)) == "adaptive")
+        #expect(named(StrategyTraits(readsDuringWrites: true)) == "adaptive", "it copies")
+    }
+
+    @Test(arguments: [(0.5, "lock"), (0.89, "lock"), (0.9, "snapshot"), (0.99, "snapshot")])
+    func `what copies is recommended where reads dominate, and writers are told of`(
+        readRatio: Double,
+        expected: String
+    ) {
+        let found = found(
+            ComparisonReport.plain(
+                [.lock: [8: steady(1e6)], .snapshot: [8: steady(3e6)]],
+                workload: SampleReport.workload(readRatio: readRatio)
+            )
+        )
+        #expect(found.strategies.first == expected)
+        #expect(
+            found.sentence
+                == (expected == "lock"
+                    ? "Keep `lock`: `snapshot` is faster on average, but its writers copy."
+                    : "Use `snapshot`: 3.00 times as many as `lock` on 8 threads; its writers copy "
+                        + "the value.")
+        )
+    }
+
+    // MARK: Limits
+
+    private func pair(_ change: (inout ComparisonReport.Summary) -> Void) -> ComparisonReport {
+        ComparisonReport.plain([.lock: [8: steady(1e6)], .spin: [8: steady(1.5e6)]]).with(.lock) {
+            $0.wait = .sample(p50: 1)
+            $0.cpuSecondsPerMillionOperations = 0.4
+        }.with(.spin, change)
+    }
+
+    /// Of two threads, one gets this part of its fair share.
+    private func shared(_ share: Double, lock: Double = 1) -> ComparisonReport {
+        var report = ComparisonReport.plain([
+            .lock: [2: steady(1e6)], .spin: [2: steady(1.5e6)],
+        ])
+        for index in report.cases.indices {
+            let share = report.cases[index].strategy == "lock" ? lock : share
+            for place in report.cases[index].repeats.indices {
+                let half = Double(report.cases[index].repeats[place].operations) / 2
+                report.cases[index].repeats[place].operationsPerThread = [
+                    Int(half * share), Int(half * (2 - share)),
+                ]
             }
         }
-        let mean = "(geometric mean of 10 cases, from 4.00M on 1 thread"
-        #expect(found(many).sentence.contains(mean))
+        return report
+    }
+
+    @Test(arguments: [(0.34, "spin"), (0.33, "lock")])
+    func `a thread has to get a third of its share`(share: Double, expected: String) {
+        #expect(found(shared(share)).strategies.first == expected)
+    }
+
+    @Test func `who starves a thread is told with its figure, and only where others do not`() {
+        let starving = found(shared(0.12))
+        #expect(starving.strategies.first == "lock")
+        #expect(starving.sentence.contains("`spin` is faster on average, but it breaks a limit."))
+        #expect(
+            starving.news == ["Not here: `spin` leaves a thread 12 % of its share on 2 threads."]
+        )
+        #expect(found(shared(0.12, lock: 0.1)).strategies.first == "spin", "the machine does it")
+    }
+
+    @Test func `a wait of 1 µs does not disqualify because the best bucket is 100 ns`() {
+        let report = pair { $0.wait = .sample(p50: 50) }
+        #expect(report.cases[0].summary.wait?.p99Nanoseconds == 20)
+        #expect(report.cases[1].summary.wait?.p99Nanoseconds == 1_000)
+        #expect(found(report).strategies.first == "spin")
+        #expect(found(report).passedOver.isEmpty && found(report).news.isEmpty)
+    }
+
+    @Test(arguments: [(1e6, 100.0, "spin"), (1.1e6, 100, "lock"), (1.1e6, 2e5, "spin")])
+    func `a p99 wait disqualifies above 1 ms and ten times the current one's`(
+        p99: Double,
+        lock: Double,
+        expected: String
+    ) {
+        let report = pair { $0.wait = .sample(p50: p99 / 20) }
+            .with(.lock) { $0.wait = .sample(p50: lock / 20) }
+        #expect(found(report).strategies.first == expected)
+        var asynchronous = report
+        for index in asynchronous.cases.indices
+        where asynchronous.cases[index].strategy == "spin" {
+            asynchronous.cases[index].strategy = "actor"
+        }
+        let actor = found(asynchronous).strategies.first
+        #expect(actor == (expected == "spin" ? "actor" : "lock"), "asynchronous ones, too")
+    }
+
+    @Test(arguments: [(0.9, "spin"), (1.5, "spin"), (1.7, "lock")])
+    func `processor time disqualifies above 1 µs and four times the current one's`(
+        seconds: Double,
+        expected: String
+    ) {
+        let report = pair { $0.cpuSecondsPerMillionOperations = seconds }
+        #expect(found(report).strategies.first == expected)
+    }
+
+    @Test(arguments: [(4e5, "lock"), (6e5, "spin")])
+    func `the worse of two modes has to be half as fast as the current one`(
+        slow: Double,
+        expected: String
+    ) {
+        // Three cases without modes, so that the mean is better for sure.
+        let report = ComparisonReport.plain([
+            .lock: [1: steady(1e6), 2: steady(1e6), 4: steady(1e6), 8: steady(1e6)],
+            .spin: [
+                1: steady(9e6), 2: steady(9e6), 4: steady(9e6), 8: [slow, 9e6, slow, 9.1e6, 9e6],
+            ],
+        ])
+        #expect(found(report).strategies.first == expected)
     }
 
     // MARK: Noise
 
-    @Test func `noise widens what can be claimed, and a collapse is claimed all the same`() {
-        let small = ComparisonReport.plain([
-            .lock: [8: steady(1e6)], .spin: [8: steady(1.06e6)],
+    @Test func `67.7k against 67.1k over HTTP is no difference`() {
+        let report = ComparisonReport.plain(
+            [.lock: [32: steady(67.1e3)], .spin: [32: steady(67.7e3)]],
+            workload: SampleReport.workload(threadMode: .eventLoop)
+        )
+        #expect(found(report).sentence == "No difference found: keep `lock`.")
+        #expect(found(report).strategies == ["lock", "spin"])
+        #expect(found(report).outcome == .several)
+    }
+
+    @Test func `identical reports rank nothing`() {
+        let same = [2: [1e6, 1.3e6, 0.9e6, 1.1e6, 1e6], 8: [1e6, 2e6, 1e6, 2e6, 2e6]]
+        let found = found(
+            ComparisonReport.plain([
+                .spin: same, .lock: same, .snapshot: same, .mutex: same, .actor: same,
+            ])
+        )
+        #expect(found.sentence == "No difference found: keep `lock`.")
+        #expect(found.strategies.count == 5)
+        #expect(found.news.isEmpty && found.passedOver.isEmpty)
+        #expect(!found.flip.hasPrefix("Except"))
+        #expect(!found.notes.contains { $0.hasPrefix("Next best") || $0.hasPrefix("Perhaps") })
+    }
+
+    @Test func `noise makes the verdict weaker, and a collapse is told all the same`() {
+        var report = ComparisonReport.plain([
+            .lock: [4: steady(1e6), 8: steady(1e6)],
+            .adaptive: [4: steady(1.3e6), 8: steady(1.3e6)],
+            .mutex: [4: steady(1e6), 8: steady(1e6 / 177)],
         ])
-        let great = ComparisonReport.plain([
-            .lock: [8: steady(7e6)], .mutex: [8: steady(7e6 / 177)],
+        #expect(
+            found(report).sentence == "Use `adaptive`: 30 % more than `lock` on 4 to 8 threads."
+        )
+        report.conditions.leastRatio = 1.4
+        #expect(found(report).sentence == "No difference found: keep `lock`.")
+        #expect(found(report).news.first?.contains("collapses above 4 threads: 177 times") == true)
+    }
+
+    @Test func `a factor is never called no difference`() {
+        var report = ComparisonReport.plain([
+            .lock: [4: steady(1e6)], .adaptive: [4: steady(2.5e6)],
         ])
-        #expect(found(small).strategies == ["spin"])
-        #expect(found(great).strategies == ["lock"])
-        // 0.16 of two processors.
-        let leastRatio = ComparisonReport.Conditions.leastRatio(lostShare: 0.08)
-        var (busySmall, busyGreat) = (small, great)
-        busySmall.conditions.leastRatio = leastRatio
-        busyGreat.conditions.leastRatio = leastRatio
-        #expect(found(busySmall).outcome == .several)
-        #expect(found(busyGreat).strategies == ["lock"])
-        #expect(found(busyGreat).outcome == .one)
+        report.conditions.leastRatio = 3
+        #expect(found(report).sentence == "Too noisy to tell: keep `lock`.")
     }
 }

@@ -93,13 +93,15 @@ struct OrderTests {
             #expect(!leaders.contains(worse) || leaders.contains(better), "seed \(seed)")
         }
         let found = ComparisonReport.Recommendation(report)
-        let passedOver = found.passedOver.map(\.strategy)
-        if found.strategies.contains(worse) {
-            #expect(found.strategies.contains(better) || passedOver.contains(better), "\(seed)")
-        }
+        let headline = Headline(report, ranking)
         if found.strategies.first == worse {
-            #expect(passedOver.contains(better), "seed \(seed): \(found.sentence)")
+            // It is the current one, or preferred; and the better one is not better for sure.
+            let ratio = headline.ratio(better, to: worse)
+            let isPassedOver = found.passedOver.contains { $0.strategy == better }
+            let isSure = ratio.map(headline.isBetter) ?? true
+            #expect(isPassedOver || !isSure, "seed \(seed): \(found.lines)")
         }
+        #expect(headline.ratio(worse, to: better)?.value ?? 9 < 1, "seed \(seed)")
     }
 
     @Test func `who is slower in no quantile is not behind, whatever the modes`() {
@@ -121,7 +123,7 @@ struct OrderTests {
             #expect(!ranking.isAhead(standings[1], of: standings[0]), "\(round)")
             #expect(ranking.leaders(standings).first?.strategy == "spin", "\(round)")
             let found = ComparisonReport.Recommendation(report)
-            #expect(!found.passedOver.contains { $0.strategy == "spin" }, "\(found.sentence)")
+            #expect(found.news.allSatisfy { !$0.contains("`spin` is") }, "\(found.news)")
         }
     }
 
@@ -135,7 +137,8 @@ struct OrderTests {
         let ranking = Ranking(report)
         #expect(ranking.overall.map(\.strategy) == ["spin", "lock"])
         let found = ComparisonReport.Recommendation(report)
-        #expect(found.strategies.first == "spin", "\(found)")
+        #expect(found.strategies.first == "lock", "nothing is sure: \(found)")
+        #expect(found.news.isEmpty)
     }
 
     @Test func `one slow repeat of five is flagged, is no mode, and leaves a sane interval`() throws

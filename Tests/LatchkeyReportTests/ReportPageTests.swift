@@ -71,7 +71,8 @@ struct RenderedPageTests {
         ]
         let body = try rendered(report)
         let places = [
-            "Use <code>", "The answer changes:", "Reads against writes", "Workload 1: ",
+            "aria-label=\"Recommendation\"", "More about it", "Reads against writes",
+            "Workload 1: ",
             "Workload 2: ",
             "0.900 (0.800–1.000)", "How it was measured",
         ].map { body.range(of: $0)?.lowerBound }
@@ -81,6 +82,42 @@ struct RenderedPageTests {
             $0.prefix { $0 != "\"" }
         }
         #expect(identifiers.count == Set(identifiers).count, "ids are unique")
+    }
+
+    @Test func `the verdict has its plot beside it, with five strategies, and the others are grey`()
+        throws
+    {
+        let body = try rendered(try RecordedVerdictTests.report("use-snapshot"))
+        let places = [
+            "Use <code>adaptive</code>: 25", "collapses above 4 threads", "<svg",
+            "The strategies of the verdict", "id=\"w1\"",
+        ].map { body.range(of: $0)?.lowerBound }
+        #expect(!places.contains(nil))
+        #expect(places.compactMap(\.self) == places.compactMap(\.self).sorted())
+        #expect(body.matches(of: /class="c\d( leading)? other"/).count == 10)
+        let few = try #require(body.firstMatch(of: /<g class="few">(.*?)<g class="many">/))
+        let names = few.1.matches(of: /class="name"[^>]*>([^<]+)</).map { String($0.1) }
+        #expect(Set(names) == ["adaptive", "lock", "mutex", "spin", "snapshot"])
+        #expect(body.contains("All strategies"))
+    }
+
+    @Test func `crossovers of which none is shown are told in a sentence, not in an empty list`()
+        throws
+    {
+        var report = SampleReport(threads: [1, 2]).make()
+        report.crossovers = [
+            ComparisonReport.Crossover(
+                axis: .threads,
+                workload: SampleReport.workload(),
+                from: 1,
+                to: 2,
+                fasterBelow: "actor",
+                fasterAbove: "barrier-queue"
+            )
+        ]
+        let body = try rendered(report)
+        #expect(body.contains("None of the best three is overtaken; 1 crossover of others in"))
+        #expect(!body.contains("Crossovers") && !body.contains("<li>and 1 more"))
     }
 
     @Test func `text from outside stays text`() throws {

@@ -89,6 +89,8 @@ struct ReportSchemaTests {
         report.conditions.disturbances = ["Other processes ran."]
         report.recommendation = ComparisonReport.Recommendation(report)
         report.recommendation?.news = ["News."]
+        report.settings.current = .spin
+        report.ownStrategies = [.init("own", StrategyTraits(spins: true))]
         report.recommendation?.passedOver = [
             ComparisonReport.PassedOver(strategy: "spin", reason: "Jain")
         ]

@@ -29,7 +29,7 @@ struct ReportSentenceTests {
         let report = ComparisonReport.plain([
             .mutex: [4: Array(repeating: 6.5e6, count: 5), 8: Array(repeating: 39e3, count: 5)]
         ])
-        #expect(text(report).contains("`mutex` collapses between 4 and 8 threads"))
+        #expect(text(report).contains("`mutex` collapses above 4 threads: 167 times"))
         #expect(text(report).contains("Nothing is recommended"))
     }
 

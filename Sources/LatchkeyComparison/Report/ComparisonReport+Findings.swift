@@ -118,39 +118,49 @@ extension ComparisonReport {
         }
     }
 
-    /// The recommended strategies, in a sentence, and the condition that changes the
-    /// recommendation.
+    /// Which strategy to use: three lines that take ten seconds, and a list that can be skipped.
+    ///
+    /// The lines are `sentence`, `flip` and `news`.
     package struct Recommendation: Codable, Sendable, Equatable {
         package enum Outcome: String, Codable, Sendable, CaseIterable {
-            /// One strategy is ahead beyond the noise.
+            /// No other strategy is as good as the one to use.
             case one
-            /// No difference was found between several; the first of them costs least elsewhere.
+            /// Others are as good, within 10 %; a fixed order of preference has decided.
             case several
             /// Conditions forbid a ranking, or nothing could be compared.
             case refused
         }
 
         package var outcome = Outcome.refused
-        /// The strategy to use, then those between which and it no difference was found.
+        /// The strategy to use, then those that are as good.
         ///
         /// Empty if refused.
         package var strategies: [String] = []
-        /// Strategies that nobody is ahead of, and that are not recommended nevertheless.
+        /// The strategy that stays unless another is better: `--current`, or what stands in for it.
+        ///
+        /// Left out if refused, and by earlier versions.
+        package var current: String?
+        /// Strategies that are faster over all cases, and that are not recommended nevertheless.
         package var passedOver: [PassedOver] = []
-        /// What to know before anything else, a sentence each: where a strategy collapses.
+        /// Line three, what must not be used here and why: a sentence, or nothing.
         package var news: [String] = []
-        /// The whole recommendation, to be read by people.
+        /// Line one, which strategy to use: at most 20 words.
         package var sentence = ""
-        /// What would change the recommendation, in a sentence; "nothing in this run" is one too.
+        /// Line two: where the answer is another one, in one clause for each condition.
         package var flip = ""
-        /// What throughput alone does not show, a sentence each.
+        /// What can be skipped, a sentence each.
         package var notes: [String] = []
 
         /// Refuses to recommend anything.
         package init() {}
+
+        /// The verdict.
+        package var lines: [String] { [sentence, flip].filter { !$0.isEmpty } + news }
+        /// Everything else.
+        package var rest: [String] { passedOver.map(\.reason) + notes }
     }
 
-    /// A strategy that is not recommended, although none is ahead of it.
+    /// A strategy that is faster over all cases, and why it is not recommended.
     package struct PassedOver: Codable, Sendable, Equatable {
         package var strategy: String
         /// In a sentence.

@@ -74,6 +74,7 @@ extension ComparisonSettings: Configurable {
                 + "a service that is started for each strategy."
         ),
         strategies(Catalogue()),
+        current(Catalogue()),
         list(
             "threads",
             .integer(1...ComparisonBounds.threadsMax),
@@ -170,7 +171,25 @@ extension ComparisonSettings: Configurable {
 
     /// The settings of a program with strategies or a workload of its own.
     package static func settings(_ catalogue: Catalogue) -> [Setting<Self>] {
-        settings.map { $0.name == "strategies" ? strategies(catalogue) : $0 }
+        settings.map { setting in
+            switch setting.name {
+            case "strategies": strategies(catalogue)
+            case "current": current(catalogue)
+            case _: setting
+            }
+        }
+    }
+
+    private static func current(_ catalogue: Catalogue) -> Setting<Self> {
+        Setting(
+            "current",
+            .choice(catalogue.names.map(\.rawValue)),
+            \.currentStrategy,
+            "The strategy that you have. It stays, unless another is better by at least 10 % and "
+                + "worse nowhere by more. With --from, too.",
+            text: \.rawValue,
+            value: { StrategyName(rawValue: $0) }
+        )
     }
 
     private static func strategies(_ catalogue: Catalogue) -> Setting<Self> {

@@ -15,6 +15,10 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     /// The well-known situation that was chosen, if one was.
     package var preset: ComparisonPreset?
     package var strategies = StrategyKind.allCases.map(StrategyName.init)
+    /// The strategy that the user has, which stays unless another is better.
+    ///
+    /// Left out: `lock`.
+    package var current: StrategyName?
     /// The name of a workload of one's own, which is measured instead of the built-in section.
     package var workload: String?
     /// The program that measures, if it is not `latchkey`.
@@ -41,6 +45,14 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var isForced = false
 
     package init() {}
+
+    /// `current`, or what stands for it: the strategy that everybody has.
+    package var currentStrategy: StrategyName {
+        get { current ?? Self.currentDefault }
+        set { current = newValue == Self.currentDefault ? nil : newValue }
+    }
+
+    private static let currentDefault = StrategyName(StrategyKind.standard)
 }
 
 /// What a thread does between two operations.

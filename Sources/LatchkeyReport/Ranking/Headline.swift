@@ -1,203 +1,269 @@
 internal import LatchkeyComparison
 
-/// The one strategy that is recommended, and why it and no other.
+/// Which strategy is named, by a rule that is made to stay: noise makes it weaker, not different.
 ///
-/// It is one of those that nobody is ahead of. A strategy that starves threads is passed over, and
-/// so is one with two modes whose slowest repeat is behind that of a steady strategy. What is tied
-/// after that is decided by what costs least elsewhere: fairness, p99 and longest wait, processor
-/// time, in this order. Each counts in the strategy's worst case.
+/// **The rule.** The current strategy stays, unless another one is better than it over all cases.
+/// *Better* is by at least 10 %, with confidence: the 95 % interval of the ``SpeedRatio`` begins
+/// there, or where the run's noise ends. A strategy that could replace the current one
+/// - is at least 10 % faster over all cases;
+/// - is slower in no case by more than 10 %, unless the current one collapses; a case in which the
+///   interval reaches 1 is not known to be slower;
+/// - breaks no limit of ``FitnessLimits``, and copies only where reads dominate.
+///
+/// If one of these is better with confidence, the first one in the order of ``Preference`` is named
+/// that none of them is better than. So a figure decides only where it is sure, and traits decide
+/// the rest: which of those that are equally good has the best figures is noise. If one that is
+/// preferred may be as good, and this run does not show it, the current one stays, unless the other
+/// is better in every case.
+///
+/// **No current strategy.** If it was not measured, or cannot be ranked, the most preferred one
+/// stands in for it; one that collapses only if all do.
 struct Headline {
-    /// Below this, threads starve.
-    static let jainIndexMin = 0.8
-    /// A p99 wait of this many times the best of those tied is starvation, too.
-    static let waitRatioMax = 10.0
+    /// What is better by less is as good.
+    static let gainMin = 1.1
+    /// What is at least this part is not worse.
+    static let shareMin = 0.9
+    /// Room for the rounding of equal figures.
+    private static let rounding = 1e-9
 
-    struct PassedOver {
-        var standing: Standing
-        /// What follows `because`.
-        var reason: String
+    /// Another strategy beside the current one.
+    struct Candidate {
+        var strategy: String
+        /// Over the current one.
+        var ratio: SpeedRatio
+        /// `nil` if it can replace the current one.
+        var obstacle: Obstacle?
     }
 
-    /// `nil` if every ranked strategy is passed over, or none is ranked.
-    private(set) var strategy: String?
-    /// Those between which and the strategy no difference was found, the best first.
-    private(set) var tied: [Standing] = []
-    private(set) var passedOver: [PassedOver] = []
-    /// What decided between those tied, in words: `the fairest (Jain's index 0.97)`.
-    private(set) var reasons: [String] = []
+    /// Why a strategy that is faster does not replace the current one.
+    struct Obstacle {
+        enum Kind { case copies, limit, slower }
 
-    private let ranking: Ranking
-    private let costs: [String: Costs]
+        var kind: Kind
+        /// A clause without its subject.
+        var text: String
+    }
+
+    /// Cases next to each other, in which another strategy is to be used.
+    struct Flip {
+        var situations: [Ranking.Situation]
+        var strategy: String
+        var ratio: SpeedRatio
+    }
+
+    /// What stays unless another is better.
+    private(set) var current: String?
+    /// Whether `current` is not the one that was asked for.
+    let isStandIn: Bool
+    /// `nil` if nothing is ranked.
+    private(set) var strategy: String?
+    /// All others that are faster than the current one with confidence, the fastest first.
+    private(set) var faster: [Candidate] = []
+    /// By how much a strategy has to be better.
+    let gainMin: Double
+
+    let ranking: Ranking
+    private let preference: Preference
+    private let cases: [Ranking.Situation: [String: ComparisonReport.Case]]
+    /// Those that fall off a cliff that another one does not.
+    private var collapsing: Set<String> = []
+    private let copying: Set<String>
 
     init(_ report: ComparisonReport, _ ranking: Ranking) {
         self.ranking = ranking
-        costs = Dictionary(
-            uniqueKeysWithValues: ranking.overall.map { ($0.strategy, Costs(report, $0.strategy)) }
-        )
-        var left = ranking.overall
-        while true {
-            tied = ranking.leaders(left)
-            let unfit = unfit(tied)
-            guard !unfit.isEmpty else { break }
-            passedOver += unfit
-            left.removeAll(where: unfit.map(\.standing).contains)
+        preference = Preference(report)
+        gainMin = max(Self.gainMin, ranking.leastRatio) - Self.rounding
+        cases = Dictionary(grouping: report.cases, by: Ranking.Situation.init).mapValues {
+            Dictionary($0.map { ($0.strategy, $0) }, uniquingKeysWith: { first, _ in first })
         }
-        // What is behind but for the run's noise is not preferred for being cheaper.
-        let candidates = tied.filter { standing in
-            !tied.contains { $0.isAhead(of: standing) }
+        let names = ranking.overall.map(\.strategy)
+        copying = Set(names.filter { report.traits(of: $0).copiesOnWrite })
+        let asked = report.settings.currentStrategy.rawValue
+        isStandIn = !names.contains(asked)
+        let preferred = preference.sorted(names)
+        current = isStandIn ? preferred.first : asked
+        for cliff in ranking.cliffs where names.contains(where: { isFarAhead($0, at: cliff) }) {
+            collapsing.insert(cliff.strategy)
         }
-        strategy = cheapest(candidates)
+        if isStandIn, let steady = preferred.first(where: { !collapsing.contains($0) }) {
+            current = steady
+        }
+        guard let current else { return }
+        faster = candidates(current, ranking.situations).filter { isFaster($0.ratio) }
+        strategy = successor(of: current, in: ranking.situations)?.strategy ?? current
     }
 
-    /// Those that are passed over, with the reason; the unfair ones first, since their waits are
-    /// short at the expense of the others'.
-    private func unfit(_ tied: [Standing]) -> [PassedOver] {
-        for rule in [unfair, slowest, unsteady] {
-            let found = tied.compactMap { standing in
-                rule(standing, tied).map { PassedOver(standing: standing, reason: $0) }
+    // MARK: The rule
+
+    private func isFaster(_ ratio: SpeedRatio) -> Bool {
+        ratio.value >= gainMin && ratio.low > 1
+    }
+
+    /// Whether a strategy is better for sure.
+    func isBetter(_ ratio: SpeedRatio) -> Bool {
+        ratio.value >= gainMin && ratio.low >= gainMin
+    }
+
+    /// Whether a strategy is so far ahead of another that this one is not to be used there.
+    func isFarAhead(_ ratio: SpeedRatio) -> Bool {
+        ratio.low >= max(Ranking.cliffRatio, ranking.leastRatio)
+    }
+
+    /// Whether a strategy is far ahead of the one that falls, below the cliff.
+    func isFarAhead(_ strategy: String, at cliff: ComparisonReport.Cliff) -> Bool {
+        let bottom = Ranking.Situation(threads: cliff.toThreads, workload: cliff.workload)
+        return ratio(strategy, to: cliff.strategy, in: [bottom]).map(isFarAhead) ?? false
+    }
+
+    /// How one strategy stands to another over these cases.
+    func ratio(
+        _ one: String,
+        to other: String,
+        in situations: [Ranking.Situation]
+    ) -> SpeedRatio? {
+        let ratios = situations.compactMap { situation -> SpeedRatio? in
+            guard let own = cases[situation]?[one], let theirs = cases[situation]?[other] else {
+                return nil
             }
-            if !found.isEmpty { return found }
+            return SpeedRatio(own, theirs)
         }
-        return []
+        return ratios.count == situations.count ? SpeedRatio(over: ratios) : nil
     }
 
-    private func unfair(_ standing: Standing, _ tied: [Standing]) -> String? {
-        guard let jain = costs[standing.strategy]?.jainIndex, jain.value < Self.jainIndexMin else {
-            return nil
-        }
-        let index = FigureText.fixed(jain.value, 2)
-        return "it starves threads: Jain's index is \(index) \(jain.place)"
+    func ratio(_ one: String, to other: String) -> SpeedRatio? {
+        ratio(one, to: other, in: ranking.situations)
     }
 
-    private func slowest(_ standing: Standing, _ tied: [Standing]) -> String? {
-        let waits = tied.compactMap { costs[$0.strategy]?.waitP99?.value }
-        guard let wait = costs[standing.strategy]?.waitP99, let best = waits.min(),
-            wait.value >= Self.waitRatioMax * best
-        else { return nil }
-        let own = FigureText.quantile(nanoseconds: wait.value)
-        return "its threads wait long: the p99 is \(own) \(wait.place), and the best of those tied "
-            + "has \(FigureText.quantile(nanoseconds: best)) in its worst case"
-    }
-
-    private func unsteady(_ standing: Standing, _ tied: [Standing]) -> String? {
-        let steady = tied.first { !$0.isBistable && $0.least > standing.least }
-        guard standing.isBistable, let steady else { return nil }
-        return "it has two modes, and its slowest repeats are behind `\(steady.strategy)`"
-    }
-
-    // MARK: What costs least elsewhere
-
-    /// A cost, and how much more of it is as good as the least.
-    private struct Criterion {
-        var name: String
-        /// What the figure is, before it.
-        var noun = ""
-        var cost: (Costs) -> Double?
-        var tolerance: Double
-        var text: (Double) -> String
-    }
-
-    private static var criteria: [Criterion] {
-        [
-            // As unfairness, so that less is better; 0.05 more of Jain's index is a difference.
-            Criterion(
-                name: "the fairest",
-                noun: "Jain's index ",
-                cost: { $0.jainIndex.map { 1 / max($0.value, 1e-9) } },
-                tolerance: 1.05,
-                text: { FigureText.fixed(1 / $0, 2) }
-            ),
-            // Quantiles come from buckets that double.
-            Criterion(
-                name: "the one with the shortest p99 wait",
-                cost: { $0.waitP99?.value },
-                tolerance: 2,
-                text: FigureText.quantile
-            ),
-            Criterion(
-                name: "the one with the shortest longest wait",
-                cost: { $0.waitMax?.value },
-                tolerance: 2,
-                text: FigureText.duration
-            ),
-            Criterion(
-                name: "the one that takes the least processor time",
-                cost: { $0.processorNanoseconds?.value },
-                tolerance: 1.1,
-                text: { FigureText.duration(nanoseconds: $0) + " per operation" }
-            ),
-        ]
-    }
-
-    /// The one that is left when those are dropped, criterion by criterion, that cost more; if
-    /// several are left, the one whose interval begins highest.
-    private mutating func cheapest(_ candidates: [Standing]) -> String? {
-        var left = candidates.sorted { $0.low > $1.low }.map(\.strategy)
-        for criterion in Self.criteria where left.count > 1 {
-            func cost(_ name: String) -> Double? { costs[name].flatMap(criterion.cost) }
-            guard let least = left.compactMap(cost).min() else { continue }
-            let dropped = left.filter { name in
-                cost(name).map { $0 > criterion.tolerance * least } ?? false
+    /// All others in these cases, the fastest first.
+    private func candidates(
+        _ current: String,
+        _ situations: [Ranking.Situation]
+    ) -> [Candidate] {
+        ranking.overall.map(\.strategy).filter { $0 != current }.compactMap { name in
+            ratio(name, to: current, in: situations).map { ratio in
+                // What is surely not better needs no other reason.
+                Candidate(
+                    strategy: name,
+                    ratio: ratio,
+                    obstacle: ratio.high < gainMin ? nil : obstacle(name, current, situations)
+                )
             }
-            guard let nearest = dropped.compactMap(cost).min(),
-                let rival = dropped.first(where: { cost($0) == nearest })
-            else { continue }
-            left.removeAll(where: dropped.contains)
-            reasons.append(
-                "\(criterion.name) (\(criterion.noun)\(criterion.text(least)), `\(rival)` "
-                    + "\(criterion.text(nearest)))"
+        }.sorted { $0.ratio.value > $1.ratio.value }
+    }
+
+    /// What is to be used in these cases instead of a strategy; `nil` if that stays.
+    private func successor(
+        of current: String,
+        in situations: [Ranking.Situation]
+    ) -> Candidate? {
+        let possible = candidates(current, situations).filter {
+            $0.ratio.high >= gainMin && $0.obstacle == nil
+        }
+        let fit = possible.filter { $0.ratio.value >= gainMin }
+        guard fit.contains(where: { isBetter($0.ratio) }) else { return nil }
+        func isBeaten(_ name: String) -> Bool {
+            fit.contains { other in
+                ratio(other.strategy, to: name, in: situations).map(isBetter) ?? false
+            }
+        }
+        let order = preference.sorted(possible.map(\.strategy)).filter { !isBeaten($0) }
+        guard let first = order.first(where: { name in fit.contains { $0.strategy == name } })
+        else { return fit.first }
+        // One that is preferred and may be better, too, would be named in a quieter run.
+        let isSure = situations.allSatisfy { situation in
+            ratio(first, to: current, in: [situation]).map(isBetter) ?? false
+        }
+        return first == order.first || isSure ? fit.first { $0.strategy == first } : nil
+    }
+
+    private func obstacle(
+        _ name: String,
+        _ current: String,
+        _ situations: [Ranking.Situation]
+    ) -> Obstacle? {
+        let readRatio = situations.map(\.workload.readRatio).min() ?? 0
+        if copying.contains(name), readRatio < FitnessLimits.readRatioMin {
+            let least = FigureText.percent(FitnessLimits.readRatioMin)
+            return Obstacle(
+                kind: .copies,
+                text: "its writers copy the value, and less than \(least) of the operations read"
             )
         }
-        return left.first
-    }
-}
-
-/// What a strategy costs besides speed, each figure in the case in which it is worst.
-private struct Costs {
-    struct Worst {
-        var value: Double
-        /// Such as `on 8 threads`.
-        var place: String
-    }
-
-    var jainIndex: Worst?
-    var waitP99: Worst?
-    var waitMax: Worst?
-    var processorNanoseconds: Worst?
-
-    init(_ report: ComparisonReport, _ strategy: String) {
-        let cases = report.cases.filter { $0.strategy == strategy }
-        func worst(
-            _ figure: (ComparisonReport.Case) -> Double?,
-            isWorse: (Double, Double) -> Bool
-        ) -> Worst? {
-            let figures = cases.compactMap { entry in
-                figure(entry).map { value in
-                    let place = WorkloadText.threads(entry.threads, entry.workload)
-                    return Worst(value: value, place: place)
-                }
-            }
-            return figures.max { isWorse($1.value, $0.value) }
+        if let breach = breach(name, current, situations) {
+            return Obstacle(kind: .limit, text: "it \(breach.text) \(breach.place)")
         }
-        jainIndex = worst(\.summary.jainIndex, isWorse: <)
-        // What is shorter than the first bucket is not known, and no shorter than another such.
-        waitP99 = worst(
-            { entry in
-                entry.waitsForItself
-                    ? nil
-                    : entry.summary.wait.map { wait in
-                        max(wait.p99Nanoseconds, FigureText.quantileNanosecondsMin)
-                    }
-            },
-            isWorse: >
-        )
-        waitMax = worst(
-            { $0.waitsForItself ? nil : $0.summary.wait?.maxNanoseconds },
-            isWorse: >
-        )
-        processorNanoseconds = worst(
-            { $0.summary.cpuSecondsPerMillionOperations.map { $0 * 1_000 } },
-            isWorse: >
-        )
+        guard !collapsing.contains(current) else { return nil }
+        let worst = situations.compactMap { situation in
+            ratio(name, to: current, in: [situation]).map { (situation, $0) }
+        }.filter { $0.1.high < 1 }.map { ($0.0, $0.1.value) }.min { $0.1 < $1.1 }
+        guard let worst, worst.1 < Self.shareMin - Self.rounding else { return nil }
+        let loss = ranking.figure.loss(1 / worst.1)
+        let place = WorkloadText.difference(of: worst.0, among: ranking.situations)
+        return Obstacle(kind: .slower, text: "it is \(loss) than `\(current)` \(place)")
     }
+
+    /// The first limit that a strategy breaks in these cases.
+    func breach(
+        _ name: String,
+        _ current: String,
+        _ situations: [Ranking.Situation]
+    ) -> FitnessLimits.Breach? {
+        situations.lazy.compactMap { situation -> FitnessLimits.Breach? in
+            guard let own = cases[situation]?[name], let usual = cases[situation]?[current] else {
+                return nil
+            }
+            return FitnessLimits.breach(own, of: usual)
+        }.first
+    }
+
+    // MARK: What else the table says
+
+    /// Those that are as good as the strategy that is named, in the table's order.
+    var asGood: [String] {
+        guard let strategy else { return [] }
+        return ranking.overall.map(\.strategy).filter { name in
+            guard name != strategy, let ratio = ratio(name, to: strategy)?.value else {
+                return false
+            }
+            return max(ratio, 1 / ratio) <= Self.gainMin + Self.rounding
+        }
+    }
+
+    /// Where another strategy is to be used than the one that is named, in the report's order.
+    var flips: [Flip] {
+        guard let strategy, ranking.situations.count > 1 else { return [] }
+        let workloads = ranking.situations.map(\.workload).uniqued()
+        return workloads.flatMap { workload in
+            let situations = ranking.situations.filter { $0.workload == workload }
+                .sorted { $0.threads < $1.threads }
+            var found: [Flip] = []
+            var isOpen = false
+            for situation in situations {
+                guard let other = successor(of: strategy, in: [situation]) else {
+                    isOpen = false
+                    continue
+                }
+                if isOpen, found.last?.strategy == other.strategy {
+                    found[found.count - 1].situations.append(situation)
+                } else {
+                    found.append(
+                        Flip(
+                            situations: [situation],
+                            strategy: other.strategy,
+                            ratio: other.ratio
+                        )
+                    )
+                }
+                isOpen = true
+            }
+            return found.map { flip in
+                var flip = flip
+                flip.ratio =
+                    ratio(flip.strategy, to: strategy, in: flip.situations) ?? flip.ratio
+                return flip
+            }
+        }
+    }
+
+    func copies(_ strategy: String) -> Bool { copying.contains(strategy) }
 }

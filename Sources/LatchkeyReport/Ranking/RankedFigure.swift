@@ -32,11 +32,15 @@ enum RankedFigure {
 
     /// The speed of each repeat that has one.
     private func values(_ entry: ComparisonReport.Case) -> [Double] {
+        entry.repeats.compactMap(speed)
+    }
+
+    /// The speed of a repeat, if it has one.
+    func speed(_ entry: ComparisonReport.Repeat) -> Double? {
         switch self {
-        case .throughput: entry.repeats.map(\.operationsPerSecond)
+        case .throughput: entry.operationsPerSecond
         case .responseP99:
-            entry.repeats.compactMap { $0.responseFromIntendedStart?.p99Nanoseconds }
-                .map(figure)
+            entry.responseFromIntendedStart.map { figure(of: $0.p99Nanoseconds) }
         }
     }
 
@@ -83,11 +87,26 @@ enum RankedFigure {
         return (units[0] == units[1] ? String(numbers[0]) : ends[0]) + "–" + ends[1]
     }
 
-    /// A speed, as what one strategy does.
-    func predicate(of speed: Double) -> String {
+    /// By how much more a strategy does that is this many times as fast, before `than` or `as`:
+    /// `28 % more`, `2.10 times as many`.
+    func gain(_ ratio: Double) -> String {
         switch self {
-        case .throughput: "it completes \(text(ofSpeed: speed)) operations per second"
-        case .responseP99: "the p99 of its response from the due time is \(text(ofSpeed: speed))"
+        case .throughput where ratio < 2: FigureText.percent(ratio - 1) + " more"
+        case .throughput: FigureText.count(ratio) + " times as many"
+        case .responseP99: FigureText.percent(1 - 1 / ratio) + " shorter p99 response"
         }
+    }
+
+    /// The same with the other strategy: `28 % more than `lock``.
+    func gain(_ ratio: Double, over name: String) -> String {
+        let isFactor = self == .throughput && ratio >= 2
+        return gain(ratio) + (isFactor ? " as" : " than") + " `\(name)`"
+    }
+
+    /// By how much slower a strategy is that another is this many times as fast as.
+    func loss(_ ratio: Double) -> String {
+        ratio < 2
+            ? FigureText.percent(1 - 1 / ratio) + " slower"
+            : FigureText.count(ratio) + " times slower"
     }
 }

@@ -1,38 +1,8 @@
 internal import LatchkeyComparison
 
-// What would change the recommendation, and what its figure does not say.
+// The list that can be skipped: who else was as good, what else matters, which rows are doubtful.
 
 extension ComparisonReport.Recommendation {
-    private static let flipCountMax = 3
-
-    static func flip(
-        _ ranking: Ranking,
-        _ best: Standing,
-        _ passedOver: [ComparisonReport.PassedOver]
-    ) -> String {
-        let passed = passedOver.map(\.strategy)
-        let phrases = ranking.situations.compactMap { situation -> String? in
-            guard let own = ranking.standing(best.strategy, in: situation),
-                let first = ranking.standings[situation]?.first(where: { other in
-                    !passed.contains(other.strategy) && ranking.isAhead(other, of: own)
-                })
-            else { return nil }
-            let place = WorkloadText.difference(of: situation, among: ranking.situations)
-            return "\(place) `\(first.strategy)` is ahead (by "
-                + "\(FigureText.excess(first.speed / own.speed)))"
-        }
-        guard !phrases.isEmpty else {
-            let count = ranking.situations.count
-            return "Nothing in this run changes the answer: "
-                + (count == 1
-                    ? "only one case was measured."
-                    : "no other strategy is ahead beyond the noise in any of the \(count) cases.")
-        }
-        let left = phrases.count - flipCountMax
-        return "The answer changes: " + phrases.prefix(flipCountMax).joined(separator: "; ")
-            + (left > 0 ? "; and in \(FigureText.counted(left, "more case"))." : ".")
-    }
-
     // MARK: What throughput does not say
 
     /// What is to be known of the run itself, whatever is recommended.
@@ -54,9 +24,10 @@ extension ComparisonReport.Recommendation {
 
     static func notes(
         _ report: ComparisonReport,
-        _ ranking: Ranking,
-        best: String
+        _ headline: Headline,
+        _ name: String
     ) -> [String] {
+        let ranking = headline.ranking
         var notes: [String] = []
         if report.conditions.ranking == .forced {
             let findings = report.conditions.findings
@@ -66,15 +37,100 @@ extension ComparisonReport.Recommendation {
             )
         }
         notes += conditionNotes(report)
-        notes += ranking.excluded.map { "`\($0.strategy)` \($0.reason) and is not ranked." }
+        notes += besides(report, headline, name)
+        notes += unranked(report, ranking)
         notes += unsteady(report, ranking)
         let greatest = ranking.situations.max { $0.threads < $1.threads }
         let ranked = ranking.overall.map(\.strategy)
         let peers = report.cases.filter {
             Ranking.Situation($0) == greatest && ranked.contains($0.strategy)
         }
-        guard let own = peers.first(where: { $0.strategy == best }) else { return notes }
+        guard let own = peers.first(where: { $0.strategy == name }) else { return notes }
         return notes + tradeOffs(own, peers, isThroughput: ranking.figure == .throughput)
+    }
+
+    /// What was left out of the order, and why.
+    static func unranked(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
+        let measured = report.cases.map(\.strategy)
+        let missing = report.settings.strategies.map(\.rawValue).filter { !measured.contains($0) }
+        return ranking.excluded.map { "`\($0.strategy)` \($0.reason) and is not ranked." }
+            + (missing.isEmpty
+                ? []
+                : [
+                    "\(FigureText.names(missing)) \(missing.count == 1 ? "was" : "were") not "
+                        + "measured."
+                ])
+    }
+
+    static func passedOver(_ headline: Headline) -> [ComparisonReport.PassedOver] {
+        guard let current = headline.current else { return [] }
+        return headline.faster.compactMap { other in
+            other.obstacle.map { obstacle in
+                let gain = headline.ranking.figure.gain(other.ratio.value, over: current)
+                return ComparisonReport.PassedOver(
+                    strategy: other.strategy,
+                    reason: "`\(other.strategy)` is passed over (\(gain) over all cases): "
+                        + "\(obstacle.text)."
+                )
+            }
+        }
+    }
+
+    /// How the strategy that is named stands to the others.
+    private static func besides(
+        _ report: ComparisonReport,
+        _ headline: Headline,
+        _ name: String
+    ) -> [String] {
+        let (ranking, asGood) = (headline.ranking, headline.asGood)
+        let figure = ranking.figure
+        var notes: [String] = []
+        let asked = report.settings.currentStrategy.rawValue
+        if headline.isStandIn, let current = headline.current {
+            notes.append("`\(asked)` is not ranked: `\(current)` stands in for it.")
+        }
+        if let current = headline.current, current != name,
+            let ratio = headline.ratio(name, to: current)
+        {
+            notes.append(
+                "Over all cases, `\(name)`: \(figure.gain(ratio.value, over: current)) "
+                    + "(interval: a factor of \(FigureText.fixed(ratio.low, 2)) to "
+                    + "\(FigureText.fixed(ratio.high, 2)))."
+            )
+        }
+        if !asGood.isEmpty {
+            notes.append("As good, within 10 %: \(FigureText.names(asGood)).")
+        }
+        let order = ranking.overall.map(\.strategy)
+        if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
+            !asGood.contains(next), let ratio = headline.ratio(name, to: next), ratio.value > 1
+        {
+            notes.append("Next best: `\(next)`, \(figure.loss(ratio.value)).")
+        }
+        notes += perhapsBetter(headline, name).map { other, ratio in
+            "Perhaps better: `\(other)`, by a factor of \(FigureText.fixed(ratio.value, 2)) "
+                + "(interval: \(FigureText.fixed(ratio.low, 2)) to "
+                + "\(FigureText.fixed(ratio.high, 2)))."
+        }
+        let slow = avoidedBesides(report, headline)
+        if !slow.isEmpty {
+            notes.append("Not to be used here either: \(FigureText.names(slow)).")
+        }
+        return notes
+    }
+
+    /// What has a better figure by at least 10 %, without certainty.
+    private static func perhapsBetter(
+        _ headline: Headline,
+        _ name: String
+    ) -> [(String, SpeedRatio)] {
+        let passedOver = headline.faster.filter { $0.obstacle != nil }.map(\.strategy)
+        return headline.ranking.overall.map(\.strategy).compactMap { other in
+            guard other != name, !passedOver.contains(other),
+                let ratio = headline.ratio(other, to: name), ratio.value > Headline.gainMin
+            else { return nil }
+            return (other, ratio)
+        }
     }
 
     /// Cases whose repeats disagree.

@@ -1,5 +1,4 @@
 package import LatchkeyComparison
-internal import LatchkeyStrategies
 
 extension ComparisonReport {
     /// Decides whether the figures can be ranked, where the order changes, and what to recommend.
@@ -14,7 +13,7 @@ extension ComparisonReport {
                 "A case has \(FigureText.counted(fewest, "repeat")): with fewer than "
                 + "\(Conditions.repeatsMin), a difference cannot be distinguished from chance."
             if !conditions.findings.contains(finding) { conditions.findings.append(finding) }
-            conditions.ranking = .refused
+            if conditions.ranking != .forced { conditions.ranking = .refused }
         }
         if isForced, conditions.ranking == .refused { conditions.ranking = .forced }
         let ranking = Ranking(self)
@@ -25,188 +24,174 @@ extension ComparisonReport {
 }
 
 extension ComparisonReport.Recommendation {
+    /// Line one has at most this many words.
+    package static let wordCountMax = 20
+
     /// Decides what to recommend from what was measured.
     package init(_ report: ComparisonReport) {
         self.init()
         let ranking = Ranking(report)
         let headline = Headline(report, ranking)
-        // A cliff needs no other strategy to be news.
-        if !ranking.isRefused { news = Self.news(report, ranking) }
-        guard !ranking.isRefused, ranking.overall.count > 1, let name = headline.strategy,
-            let best = ranking.overall.first(where: { $0.strategy == name })
-        else {
-            if !ranking.isRefused { passedOver = Self.passedOver(ranking, headline, nil) }
-            let reason = Self.refusal(report, ranking, headline)
-            sentence = "Nothing is recommended, because \(reason)"
-            notes = Self.conditionNotes(report)
+        guard !ranking.isRefused else {
+            sentence = "Nothing is recommended: these figures cannot be ranked."
+            flip = "--force ranks them anyway, and says so."
+            notes = report.conditions.findings + Self.conditionNotes(report)
             return
         }
-        let others = headline.tied.map(\.strategy).filter { $0 != name }
+        // A cliff needs no other strategy to be told.
+        news = Self.avoided(report, headline)
+        guard ranking.overall.count > 1, let name = headline.strategy else {
+            sentence = Self.refusal(report, ranking)
+            notes = Self.unranked(report, ranking) + Self.conditionNotes(report)
+            return
+        }
+        let others = headline.asGood
         strategies = [name] + others
+        current = headline.current
         outcome = others.isEmpty ? .one : .several
-        passedOver = Self.passedOver(ranking, headline, best)
-        sentence = Self.sentence(ranking, headline, best, others)
-        flip = Self.flip(ranking, best, passedOver)
-        notes = Self.notes(report, ranking, best: name)
+        passedOver = Self.passedOver(headline)
+        sentence = Self.sentence(report, headline, name)
+        flip = Self.flip(headline)
+        notes = Self.notes(report, headline, name)
     }
 
-    private static func refusal(
-        _ report: ComparisonReport,
-        _ ranking: Ranking,
-        _ headline: Headline
-    ) -> String {
-        guard !ranking.isRefused else {
-            return "these figures cannot be ranked. "
-                + report.conditions.findings.joined(separator: " ")
-                + " --force ranks them anyway, and says so."
-        }
-        if ranking.overall.count > 1 {
-            return "no strategy is fit: "
-                + headline.passedOver.map { "`\($0.standing.strategy)`: \($0.reason)" }
-                .joined(separator: "; ") + "."
-        }
-        let measured = report.cases.map(\.strategy)
-        let missing = report.settings.strategies.map(\.rawValue).filter { !measured.contains($0) }
-        var reasons = ranking.excluded.map { "`\($0.strategy)` \($0.reason)" }
-        if !missing.isEmpty {
-            let verb = missing.count == 1 ? "was" : "were"
-            reasons.append("\(FigureText.names(missing)) \(verb) not measured")
-        }
-        return reasons.isEmpty
-            ? "a comparison needs at least two strategies."
-            : "no two strategies can be ranked: " + reasons.joined(separator: ", ") + "."
+    private static func refusal(_ report: ComparisonReport, _ ranking: Ranking) -> String {
+        let isAlone = report.cases.map(\.strategy).uniqued().count < 2
+        let reason =
+            isAlone && report.settings.strategies.count < 2
+            ? "a comparison needs at least two strategies." : "no two strategies can be ranked."
+        return "Nothing is recommended: \(reason)"
     }
 
-    // MARK: What comes first
-
-    private static let newsCountMax = 3
-
-    private static func news(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
-        let cliffs = ranking.cliffs
-        let isOneWorkload = ranking.situations.map(\.workload).uniqued().count == 1
-        let sentences = cliffs.prefix(newsCountMax).map { cliff in
-            let noun = WorkloadText.threadNoun(cliff.workload)
-            let count = FigureText.count
-            let place = isOneWorkload ? "" : " (\(WorkloadText.description(cliff.workload)))"
-            return "`\(cliff.strategy)` collapses between \(cliff.fromThreads) and "
-                + "\(cliff.toThreads) \(noun)s\(place): \(count(cliff.fromOperationsPerSecond)) to "
-                + "\(count(cliff.toOperationsPerSecond)) operations per second."
-        }
-        let others = cliffs.dropFirst(newsCountMax).map(\.strategy).uniqued()
-        guard !others.isEmpty else { return sentences }
-        let factor = FigureText.fixed(Ranking.cliffRatio, 0)
-        return sentences + [
-            "Falls by more than a factor of \(factor) between neighbouring points also: "
-                + "\(FigureText.names(others)) (`cliffs` in the JSON)."
-        ]
-    }
-
-    // MARK: Which to use, and by how much
+    // MARK: Line one
 
     private static func sentence(
-        _ ranking: Ranking,
+        _ report: ComparisonReport,
         _ headline: Headline,
-        _ best: Standing,
-        _ others: [String]
+        _ name: String
     ) -> String {
-        var text = "Use `\(best.strategy)`: "
-        var place = WorkloadText.place(of: ranking.situations)
-        if !others.isEmpty {
-            let names = FigureText.names([best.strategy] + others)
+        guard let current = headline.current else { return "" }
+        let ranking = headline.ranking
+        let asked = report.settings.currentStrategy.rawValue
+        if let excluded = ranking.excluded.first(where: { $0.strategy == asked }) {
+            return "Use `\(name)`: `\(asked)` \(excluded.reason)."
+        }
+        let absence = headline.isStandIn ? " (`\(asked)` was not measured)" : ""
+        guard name != current else {
+            return kept(headline, current, verb: headline.isStandIn ? "use" : "keep", absence)
+        }
+        let copying = headline.copies(name) ? "; its writers copy the value" : ""
+        let text = "Use `\(name)`: " + gain(headline, name, current) + copying
+        let whole = text + absence + "."
+        return whole.wordCount <= wordCountMax ? whole : text + "."
+    }
+
+    /// That the current strategy stays, and why.
+    private static func kept(
+        _ headline: Headline,
+        _ current: String,
+        verb: String,
+        _ absence: String
+    ) -> String {
+        let capital = verb.prefix(1).uppercased() + verb.dropFirst()
+        let keeping = "\(capital) `\(current)`: "
+        let ranking = headline.ranking
+        if headline.faster.contains(where: { $0.obstacle == nil && headline.isBetter($0.ratio) }) {
+            return "Too noisy to tell which is better: \(verb) `\(current)`\(absence)."
+        }
+        if let other = headline.faster.first(where: { $0.obstacle != nil }),
+            let obstacle = other.obstacle
+        {
             let reason =
-                headline.reasons.isEmpty
-                ? "has the interval that begins highest"
-                : "is " + headline.reasons.joined(separator: " and, of the rest, ")
-            text += "no difference was found between \(names), and of these it \(reason). "
-            place = place.prefix(1).uppercased() + place.dropFirst()
+                switch obstacle.kind {
+                case .copies: "its writers copy"
+                case .limit: "it breaks a limit"
+                case .slower: "not in every case"
+                }
+            return keeping + "`\(other.strategy)` is faster on average, but \(reason)\(absence)."
         }
-        text += "\(place) \(ranking.figure.predicate(of: best.speed))"
-        text += cases(ranking, best.strategy) + margins(ranking, best, headline) + "."
-        return text
+        if !headline.flips.isEmpty {
+            return keeping + "no other was found better over all cases\(absence)."
+        }
+        let others = ranking.overall.map(\.strategy).filter { $0 != current }
+        let ratios = others.compactMap { headline.ratio(current, to: $0) }
+        if ranking.overall.first?.strategy == current, let next = others.first,
+            let ratio = ratios.first, ratios.allSatisfy(headline.isBetter)
+        {
+            let gain = ranking.figure.gain(ratio.value, over: next)
+            return keeping + "\(gain), the next best\(absence)."
+        }
+        let isFactor = ratios.contains { $0.value <= 0.5 }
+        return (isFactor ? "Too noisy to tell" : "No difference found")
+            + ": \(verb) `\(current)`\(absence)."
     }
 
-    private static func passedOver(
-        _ ranking: Ranking,
-        _ headline: Headline,
-        _ best: Standing?
-    ) -> [ComparisonReport.PassedOver] {
-        headline.passedOver.map { passed in
-            let own = passed.standing
-            let lead =
-                best.map { best in
-                    ranking.isAhead(own, of: best)
-                        ? "although it is ahead by \(FigureText.excess(own.speed / best.speed)), "
-                        : ""
-                } ?? ""
-            return ComparisonReport.PassedOver(
-                strategy: own.strategy,
-                reason: "`\(own.strategy)` is passed over, \(lead)because \(passed.reason)."
-            )
+    /// A mean of greater differences than this tells nobody anything.
+    private static let gainSpreadMax = 3.0
+
+    /// `28 % more than `lock` from 2 threads on`: the part of the cases that has the gain.
+    private static func gain(_ headline: Headline, _ name: String, _ current: String) -> String {
+        let ranking = headline.ranking
+        let situations = ranking.situations.sorted { $0.threads < $1.threads }
+        func gain(_ situations: [Ranking.Situation]) -> String {
+            let ratio = headline.ratio(name, to: current, in: situations)?.value
+            return ranking.figure.gain(ratio ?? 1, over: current)
         }
+        guard let last = situations.last,
+            ranking.situations.map(\.workload).uniqued().count == 1
+        else { return "\(gain(situations)) over \(FigureText.counted(situations.count, "case"))" }
+        let ratios = situations.map { headline.ratio(name, to: current, in: [$0])?.value ?? 1 }
+        let least = max(Headline.gainMin, (ratios.max() ?? 1) / gainSpreadMax)
+        let first = ratios.firstIndex { $0 >= least } ?? 0
+        let part = ratios[first...].allSatisfy { $0 >= least } ? first : 0
+        let place =
+            switch situations.count - part {
+            case 1: WorkloadText.threads(last.threads, last.workload)
+            case situations.count:
+                WorkloadText.threads(
+                    last.threads,
+                    last.workload,
+                    from: "\(situations[0].threads) to "
+                )
+            case _:
+                "from \(WorkloadText.countedThreads(situations[part].threads, last.workload)) on"
+            }
+        return "\(gain(Array(situations[part...]))) \(place)"
     }
 
-    private static let casesShownMax = 8
+    // MARK: Line two
 
-    /// The figures behind a mean, since a mean over cases can hide a collapse in one of them.
-    private static func cases(_ ranking: Ranking, _ strategy: String) -> String {
-        guard ranking.situations.count > 1 else { return "" }
-        let figures = ranking.situations.compactMap { situation in
-            ranking.standing(strategy, in: situation).map { (situation, $0.speed) }
-        }
-        func text(_ figure: (Ranking.Situation, Double)) -> String {
-            let place = WorkloadText.difference(of: figure.0, among: ranking.situations)
-            return "\(ranking.figure.text(ofSpeed: figure.1)) \(place)"
-        }
-        guard figures.count > casesShownMax else {
-            return " (geometric mean: \(figures.map(text).joined(separator: ", ")))"
-        }
-        let sorted = figures.sorted { $0.1 < $1.1 }
-        let ends = [sorted.first, sorted.last].compactMap { $0.map(text) }
-        return " (geometric mean of \(figures.count) cases, from \(ends.joined(separator: " to ")))"
-    }
+    private static let clauseCountMax = 3
 
-    /// By how much it is better than the next strategy, and than `lock`.
-    private static func margins(
-        _ ranking: Ranking,
-        _ best: Standing,
-        _ headline: Headline
-    ) -> String {
-        let passed = headline.passedOver.map(\.standing)
-        let rest = ranking.overall.filter { standing in
-            !headline.tied.contains(standing) && !passed.contains(standing)
+    private static func flip(_ headline: Headline) -> String {
+        let ranking = headline.ranking
+        let flips = headline.flips.sorted { $0.ratio.value > $1.ratio.value }
+        guard !flips.isEmpty else {
+            let count = ranking.situations.count
+            let least = FigureText.excess(max(Headline.gainMin, ranking.leastRatio))
+            return count == 1
+                ? "Only one case was measured."
+                : "No other fit strategy was found better by \(least) in any of the \(count) cases."
         }
-        let next = rest.first
-        var text = ""
-        if let next {
-            text = ", " + margin(ranking, best, next, name: "the next best, `\(next.strategy)`")
+        let clauses = flips.prefix(clauseCountMax).map { flip in
+            let copying = headline.copies(flip.strategy) ? "; writers copy" : ""
+            let gain = ranking.figure.gain(flip.ratio.value)
+            let place = flip.situations.last.map { last in
+                WorkloadText.difference(
+                    of: last,
+                    among: ranking.situations,
+                    from: flip.situations.first?.threads
+                )
+            }
+            return "\(place ?? "") `\(flip.strategy)` (\(gain)\(copying))"
         }
-        let baseline = StrategyKind.standard.rawValue
-        guard next?.strategy != baseline, best.strategy != baseline,
-            let lock = ranking.overall.first(where: { $0.strategy == baseline }),
-            !headline.tied.contains(lock)
-        else { return text }
-        return text + (text.isEmpty ? ", " : ", and ")
-            + margin(ranking, best, lock, name: "`\(baseline)`")
+        let left = flips.count - clauseCountMax
+        let rest = left > 0 ? "; and under \(FigureText.counted(left, "more condition"))" : ""
+        return "Except: " + clauses.joined(separator: "; ") + rest + "."
     }
+}
 
-    private static func margin(
-        _ ranking: Ranking,
-        _ best: Standing,
-        _ other: Standing,
-        name: String
-    ) -> String {
-        guard ranking.isAhead(best, of: other) else { return "not distinguishable from \(name)" }
-        let ratios = [
-            best.speed / other.speed, best.low / other.high / ranking.leastRatio,
-            best.high / other.low * ranking.leastRatio,
-        ]
-        if ranking.figure == .throughput, ratios[0] >= 2 {
-            let texts = ratios.map(FigureText.count)
-            return "\(texts[0]) times as many as \(name) (interval: \(texts[1]) to \(texts[2]))"
-        }
-        let isMore = ranking.figure == .throughput
-        let texts = ratios.map { FigureText.percent(isMore ? $0 - 1 : 1 - 1 / $0) }
-        return "\(texts[0]) \(isMore ? "more" : "less") than \(name) "
-            + "(interval: \(texts[1]) to \(texts[2]))"
-    }
+extension String {
+    /// Of text for people.
+    var wordCount: Int { split(separator: " ").count }
 }

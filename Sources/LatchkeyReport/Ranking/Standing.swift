@@ -3,8 +3,8 @@ internal import LatchkeyComparison
 
 /// The speed of a strategy in one case, or over several, and the order of strategies.
 ///
-/// This is the one definition of the order. Tables, leaders, crossovers and the recommendation
-/// follow it.
+/// This is the one definition of the order. Tables, leaders and crossovers follow it; which
+/// strategy is recommended follows ``Headline``.
 ///
 /// - **Speed** is the median of the repeats: operations per second, or in an open loop one over the
 ///   p99 of the response. The best speed stands first.
@@ -24,10 +24,6 @@ struct Standing: Equatable {
     var speed: Double
     var low: Double
     var high: Double
-    /// That of the slowest repeat.
-    var least: Double
-    /// Whether the repeats of a case form two groups.
-    var isBistable = false
 
     /// Whether the interval is above the other's, by more than a factor.
     func isAhead(of other: Standing, by leastRatio: Double = 1) -> Bool {
@@ -44,9 +40,7 @@ extension Standing {
             strategy: entry.strategy,
             speed: spread.median,
             low: max(spread.intervalLow, .leastNormalMagnitude),
-            high: spread.intervalHigh,
-            least: max(spread.min, .leastNormalMagnitude),
-            isBistable: figure.isBistable(entry)
+            high: spread.intervalHigh
         )
     }
 
@@ -63,9 +57,7 @@ extension Standing {
             strategy: strategy,
             speed: exp(center),
             low: exp(center - (below / count).squareRoot()),
-            high: exp(center + (above / count).squareRoot()),
-            least: exp(mean { log($0.least) }),
-            isBistable: standings.contains(where: \.isBistable)
+            high: exp(center + (above / count).squareRoot())
         )
     }
 }

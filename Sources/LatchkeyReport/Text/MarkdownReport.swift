@@ -25,19 +25,13 @@ package struct MarkdownReport {
 
     private var verdict: [String] {
         let found = report.recommendation
-        let news = found?.news ?? []
-        let failed = report.verdicts.filter { $0.outcome == .failed }.map { verdict in
-            "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)'. "
-                + (verdict.finding ?? "")
-        }
+        let failed = report.verdicts.filter { $0.outcome == .failed }.compactMap(\.finding)
         let conditions = ranking.isRefused ? [] : report.conditions.disturbances
-        let passedOver = found?.passedOver.map(\.reason) ?? []
-        let notes = failed + passedOver + [found?.flip ?? ""] + (found?.notes ?? []) + conditions
-        return Markdown.list(news, countMax: news.count)
-            + (found.map { [Markdown.strong($0.sentence), ""] } ?? [])
+        let lines = found?.lines.map(Markdown.strong) ?? []
+        return lines.flatMap { [$0, ""] }
             + Markdown.list(
-                notes.filter { !$0.isEmpty },
-                countMax: Self.bulletCountMax - news.count
+                failed + (found?.rest ?? []) + conditions,
+                countMax: Self.bulletCountMax - lines.count
             )
     }
 

@@ -185,8 +185,7 @@ package struct TerminalReport {
 
     private var recommendation: String {
         guard let found = report.recommendation else { return "" }
-        return paragraphs(found.news + [found.sentence], .strong)
-            + paragraphs(found.passedOver.map(\.reason) + [found.flip] + found.notes)
+        return paragraphs(found.lines, .strong) + paragraphs(found.rest.map { "- " + $0 })
     }
 }
 

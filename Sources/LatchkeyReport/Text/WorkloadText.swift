@@ -34,16 +34,20 @@ enum WorkloadText {
     }
 
     /// How one situation differs from the others of its run: `on 1 thread`, `with 95 % reads`.
+    ///
+    /// `leastThreads` is where the range of threads begins that ends at this one.
     static func difference(
         of situation: Ranking.Situation,
-        among situations: [Ranking.Situation]
+        among situations: [Ranking.Situation],
+        from leastThreads: Int? = nil
     ) -> String {
         let workloads = situations.map(\.workload).uniqued().map(\.dimensions)
         let varied = situation.workload.dimensions.enumerated().filter { index, _ in
             workloads.map { $0[index].value }.uniqued().count > 1
         }
         let phrases = varied.map { _, own in own.phrase ?? "\(own.name) \(own.value)" }
-        let threads = threads(situation.threads, situation.workload)
+        let range = leastThreads.flatMap { $0 == situation.threads ? nil : "\($0) to " } ?? ""
+        let threads = threads(situation.threads, situation.workload, from: range)
         return phrases.isEmpty ? threads : threads + " with " + phrases.joined(separator: ", ")
     }
 

@@ -31,7 +31,8 @@ public struct ActorStrategy: NamedStrategy {
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(
             blocksCaller: false,
-            appliesWritesAsynchronously: true
+            appliesWritesAsynchronously: true,
+            comesWithPlatform: true
         )
     }
 

@@ -25,7 +25,8 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
         StrategyTraits(
             allowsConcurrentReaders: true,
             appliesWritesAsynchronously: true,
-            handsOffFairly: true
+            handsOffFairly: true,
+            comesWithPlatform: true
         )
     }
 

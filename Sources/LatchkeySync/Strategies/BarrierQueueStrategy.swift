@@ -26,7 +26,11 @@ public struct BarrierQueueStrategy: NamedStrategy, QueueStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(allowsConcurrentReaders: true, handsOffFairly: true)
+        StrategyTraits(
+            allowsConcurrentReaders: true,
+            handsOffFairly: true,
+            comesWithPlatform: true
+        )
     }
 
     /// The queue.

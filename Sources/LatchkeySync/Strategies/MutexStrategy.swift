@@ -28,7 +28,7 @@ public struct MutexStrategy: NamedStrategy, LockingStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(spins: true, tellsOfWaiting: false)
+        StrategyTraits(spins: true, comesWithPlatform: true, tellsOfWaiting: false)
     }
 
     /// The lock.

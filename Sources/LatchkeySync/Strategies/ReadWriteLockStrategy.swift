@@ -25,7 +25,7 @@ public struct ReadWriteLockStrategy: NamedStrategy, LockingStrategy, TryingStrat
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(allowsConcurrentReaders: true)
+        StrategyTraits(allowsConcurrentReaders: true, comesWithPlatform: true)
     }
 
     /// The lock.

@@ -21,7 +21,7 @@ public struct SemaphoreStrategy: NamedStrategy, LockingStrategy, TryingStrategy 
     public static let summary = "DispatchSemaphore(value: 1) around every access."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
 
     /// The lock.
     public let rawLock: SemaphoreLock

@@ -29,7 +29,8 @@ public struct SerialQueueAsyncStrategy: NamedStrategy, QueueStrategy {
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(
             appliesWritesAsynchronously: true,
-            handsOffFairly: true
+            handsOffFairly: true,
+            comesWithPlatform: true
         )
     }
 

@@ -20,7 +20,9 @@ public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
     public static let summary = "A private serial dispatch queue with synchronous reads and writes."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(handsOffFairly: true) }
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
+    }
 
     /// The queue.
     public let queue: AccessQueue

@@ -20,7 +20,9 @@ public struct SpinStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
     public static let summary = "An atomic word that waiters poll, yielding after a bound."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(spins: true, keepsPolling: true)
+    }
 
     /// The lock.
     public let rawLock: SpinLock

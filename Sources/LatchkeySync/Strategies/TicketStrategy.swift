@@ -22,7 +22,7 @@ public struct TicketStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(handsOffFairly: true, spins: true)
+        StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
 
     /// The lock.

@@ -10,17 +10,20 @@ extension Advice {
     /// What to do.
     var headline: String {
         switch verdict {
-        case .notBottleneck: "Your lock is not your bottleneck: keep \(strategy)."
-        case .keep: "Keep \(strategy): none of the other shadows is better beyond the noise."
+        case .notBottleneck: "Your lock is not your bottleneck: keep `\(strategy)`."
+        case .keep: "No difference found: keep `\(strategy)`."
         case .switch:
-            "Switch to \(switchTo ?? ""): it would save "
-                + "\(candidates.first { $0.strategy == switchTo }.map(Self.gain) ?? "")."
+            "Use `\(switchTo ?? "")`: it would save "
+                + "\(FigureText.percent(switchGain?.gain ?? 0)) of the busy time."
         case .undecided: "Your lock costs much, and shadows cannot tell which costs less."
         case .shadowsNeeded: "Your lock costs enough to try other strategies."
         case .incomparable: "\(strategy) cannot be compared with other strategies here."
-        case .tooLittleTraffic: "There is too little traffic to tell: keep \(strategy) for now."
+        case .tooLittleTraffic: "There is too little traffic to tell: keep `\(strategy)`."
         }
     }
+
+    /// What the switch would save.
+    private var switchGain: Candidate? { candidates.first { $0.strategy == switchTo } }
 
     /// The figure behind it.
     var reason: String {
@@ -28,7 +31,8 @@ extension Advice {
         let time = "Waiting for \(strategy) takes \(waits) of the service's busy time"
         return switch verdict {
         case .notBottleneck: "\(time), so a lock that costs nothing would save at most that."
-        case .switch: "\(time)."
+        case .switch:
+            "\(time). \(switchTo ?? "") would save \(switchGain.map(Self.gain) ?? "")."
         case .keep:
             "\(time). "
                 + (candidates.first.map { best in

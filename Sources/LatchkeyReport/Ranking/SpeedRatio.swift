@@ -1,0 +1,100 @@
+internal import Foundation
+internal import LatchkeyComparison
+
+/// How many times as fast one strategy is as another, with a 95 % interval.
+///
+/// In one case there are two ways to the interval, and the narrower one is taken:
+/// - **within the repeats**: repeats with one index were taken next to each other, so that what
+///   disturbs both cancels in their ratio. The interval is that of the median of these ratios, by
+///   order statistics: the sign test's. Of five it is their range;
+/// - **of the medians**: the two intervals of the medians, as independent.
+///
+/// If the ratios have two modes, their interval begins at the least of them; one slow ratio of five
+/// or more is left out of its lower end.
+///
+/// Over several cases, it is the geometric mean; the distances to the ends are independent.
+struct SpeedRatio: Equatable {
+    var value: Double
+    var low: Double
+    var high: Double
+
+    /// The share of runs in which the median may be below the interval, and that in which above.
+    private static let tail = 0.025
+    /// Ratios are compared with a repeat that did nothing, whose stand-in is not far from 1.
+    private static let scale = 1e9
+
+    init(value: Double, low: Double, high: Double) {
+        (self.value, self.low, self.high) = (value, low, high)
+    }
+
+    /// In one case; `nil` if one of the two has no speed.
+    init?(_ one: ComparisonReport.Case, _ other: ComparisonReport.Case) {
+        guard let own = Standing(one), let others = Standing(other) else { return nil }
+        let paired = Self(pairs: RankedFigure(one.workload).pairedSpeeds(one, other))
+        let independent = Self(own, others)
+        self = paired.flatMap { $0.width < independent.width ? $0 : nil } ?? independent
+    }
+
+    /// Of medians whose errors are independent.
+    private init(_ one: Standing, _ other: Standing) {
+        value = one.speed / other.speed
+        let below = hypot(log(one.speed / one.low), log(other.high / other.speed))
+        let above = hypot(log(one.high / one.speed), log(other.speed / other.low))
+        (low, high) = (value * exp(-below), value * exp(above))
+    }
+
+    /// `nil` for fewer pairs than can be ranked.
+    private init?(pairs: [(Double, Double)]) {
+        guard pairs.count >= ComparisonReport.Conditions.repeatsMin else { return nil }
+        let ratios = pairs.map { $0 / max($1, .leastNormalMagnitude) }.sorted()
+        let scaled = ratios.map { $0 * Self.scale }
+        let cut = Self.cutCount(ratios.count)
+        let isSlowLeftOut = SlowRepeat(scaled) != nil && Modes(scaled) == nil
+        let lowest = Modes(scaled) != nil ? 0 : max(cut, isSlowLeftOut ? 1 : 0)
+        value = Statistics.median(ratios)
+        low = max(min(ratios[lowest], value), .leastNormalMagnitude)
+        high = ratios[ratios.count - 1 - cut]
+    }
+
+    /// The geometric mean; `nil` of nothing.
+    init?(over ratios: [SpeedRatio]) {
+        guard !ratios.isEmpty else { return nil }
+        let count = Double(ratios.count)
+        func sum(_ term: (SpeedRatio) -> Double) -> Double { ratios.map(term).reduce(0, +) }
+        let center = sum { log($0.value) } / count
+        let below = sum { pow(log($0.value / $0.low), 2) }.squareRoot() / count
+        let above = sum { pow(log($0.high / $0.value), 2) }.squareRoot() / count
+        (value, low, high) = (exp(center), exp(center - below), exp(center + above))
+    }
+
+    var width: Double { log(high / low) }
+
+    /// How many ratios the interval of a median leaves out at each end.
+    private static func cutCount(_ count: Int) -> Int {
+        var probability = pow(0.5, Double(count))
+        var (total, cut) = (0.0, 0)
+        while true {
+            total += probability
+            guard total <= tail else { return max(0, cut - 1) }
+            probability *= Double(count - cut) / Double(cut + 1)
+            cut += 1
+        }
+    }
+}
+
+extension RankedFigure {
+    /// The speeds of the repeats that both cases have, by index.
+    func pairedSpeeds(
+        _ one: ComparisonReport.Case,
+        _ other: ComparisonReport.Case
+    ) -> [(Double, Double)] {
+        let others = Dictionary(
+            other.repeats.compactMap { entry in speed(entry).map { (entry.index, $0) } },
+            uniquingKeysWith: { first, _ in first }
+        )
+        return one.repeats.compactMap { entry in
+            guard let own = speed(entry), let theirs = others[entry.index] else { return nil }
+            return (own, theirs)
+        }
+    }
+}

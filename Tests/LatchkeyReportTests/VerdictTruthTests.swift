@@ -1,0 +1,231 @@
+import Foundation
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyComparison
+@testable import LatchkeyReport
+
+/// Each sentence of a verdict against the table on which it stands, on random tables and on
+/// recorded ones.
+@Suite(.timeLimit(.minutes(3)))
+struct VerdictTruthTests {
+    /// Strategies whose speeds are near each other, far apart, or equal; steady, noisy or in modes.
+    private static func randomReport(_ seed: UInt64) -> ComparisonReport {
+        var random = SplitMix(state: seed)
+        let count = Int.random(in: 3...7, using: &random)
+        func one<Value>(of values: [Value]) -> Value {
+            values[Int.random(in: values.indices, using: &random)]
+        }
+        let reads: Double = one(of: [0.5, 0.99])
+        let spread: Double = one(of: [0, 0.1, 0.5, 2])
+        let noise: Double = one(of: [0.005, 0.03, 0.2])
+        var points = [[Int: [Double]]](repeating: [:], count: 6)
+        for threads in [1, 4, 8] {
+            let rounds = (0..<count).map { _ in exp(noise * random.normal()) }
+            for index in points.indices {
+                let falls = threads == 8 && random.unit() < 0.15
+                let rate = 1e6 * exp(spread * random.normal()) / (falls ? 50 : 1)
+                points[index][threads] = rounds.map { round in
+                    let slow = random.unit() < 0.05 ? 0.3 : 1
+                    return rate * round * slow * exp(noise / 2 * random.normal())
+                }
+            }
+        }
+        var report = ComparisonReport.plain(
+            [
+                .lock: points[0], .spin: points[1], .mutex: points[2], .adaptive: points[3],
+                .snapshot: points[4], .actor: points[5],
+            ],
+            workload: SampleReport.workload(readRatio: reads)
+        )
+        report.settings.current = one(of: [nil, .mutex, .spin, .snapshot])
+        report.conditions.leastRatio = one(of: [1, 1.01, 1.3])
+        for index in report.cases.indices {
+            let wait = exp(Double.random(in: 0...14, using: &random))
+            report.cases[index].summary.wait = .sample(p50: wait)
+            report.cases[index].summary.cpuSecondsPerMillionOperations =
+                exp(Double.random(in: -1...2, using: &random))
+        }
+        return report.concluded()
+    }
+
+    private static let randomReports = (0..<60).map { randomReport(UInt64($0)) }
+
+    /// Each report with its verdict.
+    private func verdicts() throws -> [(
+        report: ComparisonReport, found: ComparisonReport.Recommendation, headline: Headline
+    )] {
+        let reports =
+            try Self.randomReports + RecordedVerdictTests.names.map(RecordedVerdictTests.report)
+        return try reports.map { report in
+            let found = try #require(report.recommendation)
+            return (report, found, Headline(report, Ranking(report)))
+        }
+    }
+
+    // MARK: The rule, asked in another way
+
+    /// By how much a strategy is ahead at least, in each case: slowest against fastest repeat.
+    private func leastLead(_ report: ComparisonReport, _ one: String, _ other: String) -> Double {
+        func values(_ entry: ComparisonReport.Case) -> [Double] {
+            entry.repeats.map(\.operationsPerSecond)
+        }
+        return report.cases.filter { $0.strategy == one }.compactMap { own in
+            report.cases.first {
+                $0.strategy == other && $0.threads == own.threads && $0.workload == own.workload
+            }.map { (values(own).min() ?? 0) / (values($0).max() ?? 1) }
+        }.min() ?? 0
+    }
+
+    @Test func `no other row beats the headline in everything`() throws {
+        var count = 0
+        for (report, found, _) in try verdicts() {
+            let name = try #require(found.strategies.first)
+            let least = max(1.1, report.conditions.leastRatio)
+            for other in Set(report.cases.map(\.strategy)).subtracting([name]) {
+                guard leastLead(report, other, name) > least + 1e-6 else { continue }
+                count += 1
+                let isAvoided = (found.news + found.notes).contains { $0.contains("`\(other)`") }
+                let isPassedOver = found.passedOver.contains { $0.strategy == other }
+                #expect(isPassedOver || isAvoided, "`\(other)` beats \(found)")
+                #expect(isPassedOver || name != found.current, "`\(other)` beats \(found)")
+            }
+        }
+        #expect(count >= 3, "\(count) rows are far ahead, and not to be used")
+    }
+
+    @Test func `who replaces the current one does more on average and is worse nowhere`() throws {
+        var count = 0
+        for (report, found, headline) in try verdicts() {
+            guard let name = found.strategies.first, let current = found.current, name != current
+            else { continue }
+            count += 1
+            let whole = try #require(headline.ratio(name, to: current))
+            #expect(whole.value >= 1.099, "\(found.lines)")
+            let collapses = report.cliffs.contains { $0.strategy == current }
+            for situation in headline.ranking.situations where !collapses {
+                let ratio = headline.ratio(name, to: current, in: [situation])
+                let isKept = ratio.map { $0.value >= 0.899 || $0.high >= 1 } ?? false
+                #expect(isKept, "\(found.lines)")
+            }
+            let reads = report.cases.map(\.workload.readRatio).min() ?? 0
+            let copies = report.traits(of: name).readsDuringWrites
+            #expect(!copies || reads >= 0.9 && found.sentence.contains("copy"), "\(found.lines)")
+        }
+        #expect(count >= 10, "\(count) verdicts change something")
+    }
+
+    // MARK: Sentences
+
+    /// The figure in a clause: a factor, from percent or from times.
+    private func factor(_ text: Substring) -> Double? {
+        if let found = text.firstMatch(of: /([\d.]+) % more/) {
+            return Double(found.1).map { 1 + $0 / 100 }
+        }
+        guard let found = text.firstMatch(of: /([\d.]+)([kM]?) times (as|slower)/) else {
+            return nil
+        }
+        let unit = found.2 == "k" ? 1e3 : found.2 == "M" ? 1e6 : 1
+        return Double(found.1).map { $0 * unit }
+    }
+
+    private func median(_ report: ComparisonReport, _ name: String, _ threads: Int) -> Double {
+        report.cases.first { $0.strategy == name && $0.threads == threads }?.summary
+            .operationsPerSecond.median ?? 0
+    }
+
+    @Test func `the gain in line one is between those of the cases that it names`() throws {
+        var count = 0
+        let pattern = /Use `([^`]+)`: .* `([^`]+)` (on|from) (\d+)( to \d+)? threads?( on)?/
+        for (_, found, headline) in try verdicts() {
+            guard let match = found.sentence.firstMatch(of: pattern),
+                let gain = factor(found.sentence[...]), let least = Int(match.4)
+            else { continue }
+            count += 1
+            let isRange = match.5 != nil || match.6 != nil
+            let gains = headline.ranking.situations.filter {
+                isRange ? $0.threads >= least : $0.threads == least
+            }.compactMap {
+                headline.ratio(String(match.1), to: String(match.2), in: [$0])?.value
+            }
+            #expect(gain >= 0.99 * (gains.min() ?? 9), "\(found.sentence)")
+            #expect(gain <= 1.01 * (gains.max() ?? 0), "\(found.sentence)")
+        }
+        #expect(count >= 10, "\(count) gains")
+    }
+
+    @Test func `each clause of line two names who is better there, with its figure`() throws {
+        var count = 0
+        let pattern = /on (\d+)(?: to (\d+))? threads? `([^`]+)` \(([^);]+)/
+        for (_, found, headline) in try verdicts() where found.flip.hasPrefix("Except: ") {
+            for clause in found.flip.matches(of: pattern) {
+                count += 1
+                let (low, other) = (Int(clause.1) ?? 0, String(clause.3))
+                let high = clause.2.flatMap { Int($0) } ?? low
+                let cases = headline.ranking.situations.filter {
+                    (low...high).contains($0.threads)
+                }
+                let gain = try #require(factor(clause.4), "\(found.flip)")
+                let ratio = try #require(
+                    headline.ratio(other, to: found.strategies[0], in: cases)
+                )
+                #expect(abs(gain / ratio.value - 1) < 0.01, "\(found.flip)")
+                for situation in cases {
+                    let one = headline.ratio(other, to: found.strategies[0], in: [situation])
+                    #expect(one?.value ?? 0 >= 1.099, "\(found.flip)")
+                }
+            }
+        }
+        #expect(count >= 10, "\(count) clauses")
+    }
+
+    @Test func `line three has the fall that stands in the table`() throws {
+        var count = 0
+        let pattern = /`([^`]+)` collapses above (\d+) threads?: ([^;]+ slower)/
+        for (report, found, _) in try verdicts() {
+            for clause in (found.news.first ?? "").matches(of: pattern) {
+                count += 1
+                let name = String(clause.1)
+                let before = try #require(Int(clause.2))
+                let after = report.cases.map(\.threads).filter { $0 > before }.min() ?? 0
+                let fall = median(report, name, before) / median(report, name, after)
+                let told = try #require(factor(clause.3))
+                #expect(abs(told / fall - 1) < 0.01, "\(found.news)")
+                #expect(name != found.strategies.first, "\(found.lines)")
+            }
+        }
+        #expect(count >= 10, "\(count) falls")
+    }
+
+    @Test func `the next best is the next row of the table`() throws {
+        for (_, found, headline) in try verdicts() {
+            let order = headline.ranking.overall.map(\.strategy)
+            let own = try #require(order.firstIndex(of: found.strategies[0]))
+            for text in found.lines + found.notes {
+                let match =
+                    text.firstMatch(of: /Next best: `([^`]+)`/)
+                    ?? text.firstMatch(of: /`([^`]+)`, the next best/)
+                guard let match else { continue }
+                #expect(String(match.1) == order[own + 1], "\(text)")
+            }
+        }
+    }
+
+    @Test func `lines are short, and a factor is never called no difference`() throws {
+        for (_, found, headline) in try verdicts() {
+            #expect(found.lines.count <= 3 && found.lines.count >= 2)
+            #expect(found.sentence.wordCount <= 20, "\(found.sentence)")
+            for line in found.lines { #expect(line.wordCount <= 45, "\(line)") }
+            for text in found.lines + found.rest {
+                #expect(!text.contains("not distinguishable"), "\(text)")
+            }
+            guard found.sentence.hasPrefix("No difference found"), let name = found.current else {
+                continue
+            }
+            for other in headline.ranking.overall where other.strategy != name {
+                let ratio = try #require(headline.ratio(other.strategy, to: name))
+                #expect(ratio.value < 2 && !headline.isBetter(ratio), "\(found)")
+            }
+        }
+    }
+}
