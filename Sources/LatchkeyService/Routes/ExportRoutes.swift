@@ -48,8 +48,9 @@ struct ExportRoutes<Store: CommittingStore>: Sendable {
         }
     }
 
-    /// Reads a piece of what changed since a past revision, unless the client has gone. Other
-    /// exports have their turns in between.
+    /// Reads a piece of what changed since a past revision, unless the client has gone.
+    ///
+    /// Other exports have their turns in between.
     private func goOn(
         _ request: ServiceRequest,
         _ permit: ExportQueue.Permit,
