@@ -98,12 +98,16 @@ extension WatchPump {
         guard !batch.isEmpty else { return }
         let piece = WatchPiece(batch, answers)
         let isLarge = group.watchers.count > WatchPace.smallGroupCountMax
+        var isKept = false
         for watcher in group.watchers.reversed() {
             guard !isLarge || !pace.isExhausted else {
                 audience.remove(watcher)
                 watcher.place = piece.start
                 behind.append(watcher)
-                pieces.add(piece, group.filter, nanoseconds())
+                if !isKept {
+                    isKept = true
+                    pieces.add(piece, group.filter, nanoseconds())
+                }
                 continue
             }
             let result = send(piece, to: watcher)
