@@ -182,6 +182,30 @@ struct WatchShareTests {
         #expect(rig.answers.byteCount == 0, "nothing is kept behind the last of them")
     }
 
+    @Test func `a piece is made anew once more has gathered behind it, unless it is whole`() {
+        let rig = WatchRig()
+        var pieces = WatchPieces()
+        func place(through position: Revision, size: Int) -> Revision? {
+            let start = WatchPlace(revision: 0)
+            let piece = pieces.piece(
+                .prefix([]),
+                at: start,
+                through: WatchPlace(revision: position),
+                0
+            ) {
+                var batch = EventBatch(at: start)
+                batch.add([UInt8](repeating: 0, count: size), 0, after: 0, hasTime: false)
+                batch.endCommit(position)
+                return WatchPiece(batch, rig.answers)
+            }
+            return piece?.end.revision
+        }
+        #expect(place(through: 1, size: EventBatch.byteCountMax - 100) == 1)
+        #expect(place(through: 1, size: 1) == 1, "made once")
+        #expect(place(through: 2, size: EventBatch.byteCountMax) == 2)
+        #expect(place(through: 3, size: 1) == 2, "as much as one piece can have")
+    }
+
     @Test func `a state that nobody reads ends when the history has passed it`() throws {
         let rig = WatchRig(commitCountMax: 5)
         for index in 0..<50 { rig.put("a\(index)", "\"\(String(repeating: "v", count: 5000))\"") }

@@ -16,6 +16,8 @@ struct EventBatch {
     private(set) var start: WatchPlace
     /// The place behind the last event, or behind what was looked at without a match.
     private(set) var end: WatchPlace
+    /// Whether it ends before the watcher is live because one piece has no more.
+    private(set) var isWhole = false
     /// Whether the last event has no id yet.
     private var isOpen = false
 
@@ -52,9 +54,11 @@ struct EventBatch {
         close()
     }
 
-    /// Says that the effects before this index of the commit behind `previous` were looked at.
+    /// Says that the effects before this index of the commit behind `previous` were looked at, and
+    /// that these are enough for a piece.
     mutating func stop(before index: Int, after previous: Revision) {
         close()
+        isWhole = true
         end = WatchPlace(revision: previous, effectCount: index)
     }
 

@@ -7,6 +7,8 @@ struct WatchPiece {
     let end: WatchPlace
     let eventCount: Int
     let hasTimes: Bool
+    /// Whether it has as much as one piece can have.
+    let isWhole: Bool
     /// Nil without events.
     let bytes: StreamPiece?
 
@@ -15,6 +17,7 @@ struct WatchPiece {
         end = batch.end
         eventCount = batch.eventCount
         hasTimes = batch.hasTimes
+        isWhole = batch.isWhole || batch.isFull
         bytes = batch.isEmpty ? nil : StreamPiece(batch.bytes, answers)
     }
 }
@@ -23,7 +26,7 @@ struct WatchPiece {
 ///
 /// Clients that were cut off together resume at the same place, and follow the same: their events
 /// are read and written once, not once for each. A piece with times to live is forgotten after a
-/// short time.
+/// short time, and a short one as soon as there is more behind it.
 struct WatchPieces {
     static let byteCountMax = 4 * 1024 * 1024
     static let countMax = 1024
@@ -37,14 +40,16 @@ struct WatchPieces {
     private var pieces: [Key: (piece: WatchPiece, born: UInt64)] = [:]
     private var byteCount = 0
 
-    /// The piece behind a place, made only if it is not there.
+    /// The piece behind a place, as far as there are events; made only if it is not there.
     mutating func piece(
         _ filter: WatchFilter,
         at start: WatchPlace,
+        through position: WatchPlace,
         _ now: UInt64,
         make: () -> WatchPiece?
     ) -> WatchPiece? {
         if let (piece, born) = pieces[Key(filter: filter, start: start)],
+            piece.isWhole || piece.end >= position,
             !piece.hasTimes || now < born + Self.ageNanosecondsMax
         {
             return piece

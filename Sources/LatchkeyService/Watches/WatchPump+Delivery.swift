@@ -172,7 +172,13 @@ extension WatchPump {
     ///
     /// - Returns: Whether it can be sent more.
     private func catchUp(_ watcher: Watcher) -> Bool {
-        let piece = pieces.piece(watcher.filter, at: watcher.place, nanoseconds()) {
+        let here = WatchPlace(revision: position)
+        let piece = pieces.piece(
+            watcher.filter,
+            at: watcher.place,
+            through: here,
+            nanoseconds()
+        ) {
             makePiece(watcher.filter, behind: watcher.place).map { WatchPiece($0, answers) }
         }
         guard let piece else {
