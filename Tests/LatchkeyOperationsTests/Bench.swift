@@ -94,6 +94,7 @@ final class ManualOperationClock: Sendable {
     }
 
     private let contents = Synchronized<Contents, LockStrategy>(Contents())
+    private let hasStarted = DispatchSemaphore(value: 0)
 
     var clock: OperationClock {
         OperationClock(now: { self.now }, after: { self.start($0, $1) })
@@ -109,6 +110,7 @@ final class ManualOperationClock: Sendable {
             contents.timers[contents.count] = (due, body)
             return contents.count
         }
+        hasStarted.signal()
         return OperationTimer { [contents] in
             contents.write { _ = $0.timers.removeValue(forKey: key) }
         }
@@ -116,6 +118,15 @@ final class ManualOperationClock: Sendable {
 
     var now: Timestamp { contents.read { Timestamp(milliseconds: $0.now) } }
     var timerCount: Int { contents.read { $0.timers.count } }
+
+    /// Waits until an operation has started a timer: its step has begun some time before.
+    ///
+    /// Each timer counts for one wait.
+    func awaitTimer() async throws {
+        try await offPool { [hasStarted] in
+            guard hasStarted.wait(timeout: .now() + 20) == .success else { throw TooLate() }
+        }
+    }
 
     func advance(by milliseconds: Int64) {
         let due = contents.write { contents in

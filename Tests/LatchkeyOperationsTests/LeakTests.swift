@@ -86,7 +86,7 @@ struct LeakTests {
             Self.plan(traces, id: "b", after: ["a"], .get("none")),
             Self.plan(traces, id: "c", after: ["b", "a"], .get("none")),
         ])
-        _ = try await bench.state(of: "a") { $0.step == 1 }
+        try await bench.clock.awaitTimer()
         let stop = bench.operations.observe("c") {}
         bench.clock.advance(by: 1_000)
         try await Self.awaitEnd(of: traces, bench)

@@ -109,8 +109,8 @@ struct QueueTests {
 
     @Test func `among those that are ready, the priority decides, then the order`() async throws {
         let bench = Bench(limits: OperationLimits(executingMax: 1))
-        let gate = try bench.submit(OperationPlan(steps: [.wait(.seconds(1))]))
-        _ = try await bench.state(of: gate) { $0.step == 1 }
+        try bench.submit(OperationPlan(steps: [.wait(.seconds(1))]))
+        try await bench.clock.awaitTimer()
         let order: [OperationPriority] = [.low, .veryHigh, .normal, .veryLow, .high, .normal]
         let ids = try order.map { priority in
             try bench.submit(OperationPlan(priority: priority, steps: [.increment("turn")]))
