@@ -151,7 +151,8 @@ def measure_sharing(arguments, count, reads, least):
                 rates[case].append(done["requests"] / done["seconds"])
     ratios = [one / other for one, other in zip(rates["with"], rates["without"])]
     beside, alone = (statistics.median(rates[case]) for case in ("with", "without"))
-    streams = f"; {gotten:,} events, {jumps} gaps, {ended} streams ended" if reads else ""
+    streams = f"; {gotten:,} events, {jumps} gaps, {ended} streams ended; " \
+        f"--history {SHARING_HISTORY} --history-bytes {SHARING_HISTORY_BYTES}" if reads else ""
     return [row(f"PUT beside {name} ÷ without", ratios, "", f"≥ {least}",
                 statistics.median(ratios) >= least and ended == 0 and jumps == 0,
                 f"{beside:,.0f}/s ÷ {alone:,.0f}/s{streams}")]

@@ -64,7 +64,9 @@ bool latchkey_http_gone_is_awaited(connection *c) {
 }
 
 void latchkey_http_gone_release(connection *c) {
+    pthread_mutex_lock(&c->suspension.lock);
     latchkey_http_gone gone = c->gone;
     c->gone = (latchkey_http_gone){NULL, NULL, NULL};
+    pthread_mutex_unlock(&c->suspension.lock);
     gone.release(gone.context);
 }

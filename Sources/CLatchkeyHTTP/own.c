@@ -57,12 +57,15 @@ void latchkey_http_own_unshare(connection *c) {
     if (LIKELY(lines == NULL)) {
         return;
     }
+    if (lines == vary_line) {
+        // Nothing is freed that another thread may be reading.
+        atomic_store_explicit(&c->sharing_lines, NULL, memory_order_relaxed);
+        return;
+    }
     pthread_mutex_lock(&c->server->lock);
     atomic_store_explicit(&c->sharing_lines, NULL, memory_order_relaxed);
     pthread_mutex_unlock(&c->server->lock);
-    if (lines != vary_line) {
-        free((char *)(uintptr_t)lines);
-    }
+    free((char *)(uintptr_t)lines);
 }
 
 const char *latchkey_http_own_sharing_lines(connection *c) {

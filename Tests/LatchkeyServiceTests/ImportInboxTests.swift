@@ -11,8 +11,8 @@ struct ImportInboxTests {
     private static var pieceCountMax: Int { Inbox.bufferByteCountMax / pieceByteCount }
 
     /// What a piece led to, in one word, and the bytes that are worked on.
-    private func receive(_ inbox: Inbox, _ byte: UInt8 = 0x20) -> String {
-        let piece = [UInt8](repeating: byte, count: Self.pieceByteCount)
+    private func receive(_ inbox: Inbox, _ byteCount: Int = pieceByteCount) -> String {
+        let piece = [UInt8](repeating: 0x20, count: byteCount)
         let reception = unsafe piece.withUnsafeBytes { unsafe inbox.receive($0) }
         return switch reception {
         case .readsOn: "reads on"
@@ -68,6 +68,42 @@ struct ImportInboxTests {
         #expect(complete(inbox) == "reads on")
         #expect(next(inbox) == "works on 8192")
         #expect(next(inbox) == "ends")
+    }
+
+    @Test func `a buffer is no longer than its bound and one piece, however long pieces are`() {
+        let inbox = Inbox(ImportMemory())
+        #expect(receive(inbox) == "works on 8192")
+        var byteCount = 0
+        var isWaiting = false
+        for index in 0..<10_000 where !isWaiting {
+            let count = index % 89 == 0 ? 8000 : 92
+            isWaiting = receive(inbox, count) == "waits"
+            byteCount += count
+        }
+        #expect(isWaiting)
+        #expect(byteCount < Inbox.bufferByteCountMax + 8000)
+        guard case .work(let buffer, true) = inbox.next() else {
+            Issue.record("nothing is received")
+            return
+        }
+        #expect(unsafe buffer.bytes.count == byteCount)
+        #expect(buffer.capacity < Inbox.bufferByteCountMax + 8000)
+    }
+
+    @Test func `what is between the lines of a batch counts, too`() {
+        let limits = ImportLimits(batchLineCount: 1000, lineByteCountMax: 1 << 20, depthMax: 8)
+        let batch = ImportBatch()
+        let byteCount = 256 << 10
+        var lineCount = 0
+        while !batch.isFull(limits), lineCount < limits.batchLineCount {
+            let buffer = ImportBuffer(capacity: byteCount)
+            unsafe [UInt8](repeating: 0x31, count: 10).withUnsafeBytes {
+                unsafe buffer.append($0)
+            }
+            lineCount += 1
+            unsafe batch.endLine(buffer.bytes, in: buffer, lineCount)
+        }
+        #expect(lineCount == ImportBatch.heldByteCountMax / byteCount)
     }
 
     @Test func `all imports together hold no more than the bound`() {

@@ -29,10 +29,16 @@ final class ImportBatch: @unchecked Sendable {
         let number: Int
     }
 
+    /// A batch ends when the buffers of its lines are this long.
+    ///
+    /// They can be much longer than the lines: what is between them is kept, too.
+    static let heldByteCountMax = 1 << 20
+
     private var lines: [Line] = []
     private var byteCount = 0
     /// What holds the lines.
     private var buffers: [ImportBuffer] = []
+    private var heldByteCount = 0
     /// The line that is not complete yet, if it began in an earlier buffer.
     private var open: ImportBuffer?
 
@@ -46,6 +52,7 @@ final class ImportBatch: @unchecked Sendable {
 
     func isFull(_ limits: ImportLimits) -> Bool {
         lines.count >= limits.batchLineCount || byteCount >= limits.lineByteCountMax
+            || heldByteCount >= Self.heldByteCountMax
     }
 
     /// Keeps the beginning of a line, or more of it, whose end comes with a later buffer.
@@ -64,6 +71,7 @@ final class ImportBatch: @unchecked Sendable {
         guard unsafe !Self.isBlank(bytes) else { return }
         if let owner, buffers.last !== owner {
             buffers.append(owner)
+            heldByteCount += owner.capacity
         }
         unsafe lines.append(Line(bytes: bytes, number: number))
         byteCount += bytes.count

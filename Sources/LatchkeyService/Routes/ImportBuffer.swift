@@ -29,6 +29,9 @@ final class ImportBuffer: @unchecked Sendable {
         unsafe UnsafeRawBufferPointer(rebasing: memory[..<byteCount])
     }
 
+    /// How many bytes its memory has.
+    var capacity: Int { unsafe memory.count }
+
     /// How many bytes can be added without other memory.
     var roomByteCount: Int { unsafe memory.count - byteCount }
 
@@ -42,9 +45,10 @@ final class ImportBuffer: @unchecked Sendable {
         reserve(capacity)
     }
 
+    /// Adds bytes, in other memory if there is no room: twice as much, unless an account counts it.
     func append(_ added: UnsafeRawBufferPointer) {
         if roomByteCount < added.count {
-            unsafe reserve(max(byteCount + added.count, 2 * memory.count))
+            unsafe reserve(max(byteCount + added.count, account == nil ? 2 * memory.count : 0))
         }
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[byteCount...])
             .copyMemory(from: added)

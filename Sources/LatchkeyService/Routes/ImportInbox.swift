@@ -20,7 +20,9 @@ internal import LatchkeyStrategies
 ///
 /// One lock guards all of it; to add a piece copies it under the lock.
 struct ImportInbox<Failure: Sendable>: Sendable {
-    /// How long a buffer gets.
+    /// A buffer is full from here on, or without room for a piece like the last one.
+    ///
+    /// So one piece, which may be longer than the last one, can go beyond.
     static var bufferByteCountMax: Int { 256 << 10 }
 
     /// What the thread that serves does with a piece.
@@ -83,7 +85,9 @@ struct ImportInbox<Failure: Sendable>: Sendable {
             if buffer.roomByteCount < piece.count {
                 buffer.grow(to: Self.bufferByteCountMax, from: memory)
             }
-            state.isClientWaiting = buffer.roomByteCount < piece.count
+            state.isClientWaiting =
+                unsafe buffer.roomByteCount < piece.count
+                || buffer.bytes.count >= Self.bufferByteCountMax
             return state.isClientWaiting ? .waits : .readsOn
         }
     }
