@@ -1,3 +1,5 @@
+import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyService
@@ -7,6 +9,16 @@ struct ImportInboxTests {
     private typealias Inbox = ImportInbox<String>
 
     private static let pieceByteCount = 8192
+    private let clients = (1...2).compactMap { NetworkAddress("10.0.0.\($0)").map(ClientKey.init) }
+
+    private static func places(_ count: Int, each share: Int? = nil) -> SharedPlaces {
+        SharedPlaces(countMax: count, clientCountMax: share ?? count)
+    }
+
+    private func inbox(_ places: SharedPlaces, _ client: Int = 0) -> Inbox {
+        Inbox(places, clients[client])
+    }
+
     /// How many pieces a buffer holds.
     private static var pieceCountMax: Int { Inbox.bufferByteCountMax / pieceByteCount }
 
@@ -42,7 +54,7 @@ struct ImportInboxTests {
     }
 
     @Test func `an import without work gets each piece at once`() {
-        let inbox = Inbox(ImportMemory())
+        let inbox = self.inbox(Self.places(8))
         for _ in 0..<3 {
             #expect(receive(inbox) == "works on 8192")
             #expect(next(inbox) == "idle")
@@ -52,17 +64,17 @@ struct ImportInboxTests {
     }
 
     @Test func `pieces are collected while the import works, until the buffer is full`() {
-        let memory = ImportMemory()
-        let inbox = Inbox(memory)
+        let places = Self.places(8)
+        let inbox = self.inbox(places)
         #expect(receive(inbox) == "works on 8192")
         for _ in 0..<2 {
             for _ in 1..<Self.pieceCountMax {
                 #expect(receive(inbox) == "reads on")
             }
             #expect(receive(inbox) == "waits")
-            #expect(memory.byteCount == Inbox.bufferByteCountMax)
+            #expect(places.count == 1)
             #expect(next(inbox) == "works on \(Inbox.bufferByteCountMax), lets go on")
-            #expect(memory.byteCount == 0)
+            #expect(places.count == 0)
         }
         #expect(receive(inbox) == "reads on")
         #expect(complete(inbox) == "reads on")
@@ -71,7 +83,7 @@ struct ImportInboxTests {
     }
 
     @Test func `a buffer is no longer than its bound and one piece, however long pieces are`() {
-        let inbox = Inbox(ImportMemory())
+        let inbox = self.inbox(Self.places(8))
         #expect(receive(inbox) == "works on 8192")
         var byteCount = 0
         var isWaiting = false
@@ -107,44 +119,56 @@ struct ImportInboxTests {
     }
 
     @Test func `all imports together hold no more than the bound`() {
-        let memory = ImportMemory(byteCountMax: 2 * Inbox.bufferByteCountMax)
-        let inboxes = (0..<3).map { _ in Inbox(memory) }
+        let places = Self.places(2)
+        let inboxes = (0..<3).map { _ in inbox(places) }
         for inbox in inboxes {
             #expect(receive(inbox) == "works on 8192")
         }
         #expect(receive(inboxes[0]) == "reads on")
         #expect(receive(inboxes[1]) == "reads on")
-        #expect(memory.byteCount == 2 * Inbox.bufferByteCountMax)
+        #expect(places.count == 2)
         #expect(receive(inboxes[2]) == "waits", "one piece, as if there were no buffer")
         #expect(next(inboxes[2]) == "works on 8192, lets go on")
         inboxes[0].lose()
-        #expect(memory.byteCount == Inbox.bufferByteCountMax)
+        #expect(places.count == 1)
         #expect(receive(inboxes[2]) == "reads on")
-        #expect(memory.byteCount == 2 * Inbox.bufferByteCountMax)
+        #expect(places.count == 2)
+    }
+
+    @Test func `a client has its share of the long buffers, and others have the rest`() {
+        let places = Self.places(4, each: 1)
+        let inboxes = [inbox(places), inbox(places), inbox(places, 1)]
+        for inbox in inboxes {
+            #expect(receive(inbox) == "works on 8192")
+        }
+        #expect(receive(inboxes[0]) == "reads on")
+        #expect(receive(inboxes[1]) == "waits")
+        #expect(receive(inboxes[2]) == "reads on")
+        #expect(places.count == 2)
     }
 
     @Test func `the request is used only while it cannot be lost`() {
-        let reads = Inbox(ImportMemory())
+        let reads = inbox(Self.places(8))
         #expect(receive(reads) == "works on 8192")
         #expect(reads.fail("bad") == .leaves)
         #expect(receive(reads) == "fails: bad")
 
-        let ends = Inbox(ImportMemory())
+        let ends = inbox(Self.places(8))
         #expect(receive(ends) == "works on 8192")
         #expect(ends.fail("bad") == .leaves)
         #expect(complete(ends) == "fails: bad")
 
-        let ended = Inbox(ImportMemory())
+        let ended = inbox(Self.places(8))
         #expect(receive(ended) == "works on 8192")
         #expect(complete(ended) == "reads on")
         #expect(ended.fail("bad") == .answers)
 
-        let waits = Inbox(ImportMemory(byteCountMax: 0))
+        let waits = inbox(Self.places(0))
         #expect(receive(waits) == "works on 8192")
         #expect(receive(waits) == "waits")
         #expect(waits.fail("bad") == .answers)
 
-        let lost = Inbox(ImportMemory())
+        let lost = inbox(Self.places(8))
         #expect(receive(lost) == "works on 8192")
         #expect(receive(lost) == "reads on")
         lost.lose()

@@ -221,7 +221,8 @@ private struct StoreRouteMaker: StrategyVisitor {
         ImportRoutes(
             store: serving,
             depthMax: depthMax,
-            lineByteCountMax: configuration.http.bodyBytesMax
+            lineByteCountMax: configuration.http.bodyBytesMax,
+            places: configuration.importPlaces
         ).add(to: &table)
         return (table, { store.usage }, operations)
     }
@@ -275,6 +276,12 @@ extension ServiceConfiguration {
 
     fileprivate func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
         places(of: exportCountMax, "exports", registry)
+    }
+
+    /// Who has none is not refused: its imports are slower.
+    fileprivate var importPlaces: SharedPlaces {
+        let countMax = ImportPlaces.countMax
+        return SharedPlaces(countMax: countMax, clientCountMax: http.share(of: countMax))
     }
 
     /// Places for so many, of which each client gets its share.

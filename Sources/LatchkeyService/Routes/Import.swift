@@ -59,13 +59,13 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
         store: Store,
         isPartial: Bool,
         limits: ImportLimits,
-        memory: ImportMemory
+        places: SharedPlaces
     ) {
         self.request = request
         self.store = store
         self.isPartial = isPartial
         self.limits = limits
-        inbox = ImportInbox(memory)
+        inbox = ImportInbox(places, request.exchange.client)
     }
 
     func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {

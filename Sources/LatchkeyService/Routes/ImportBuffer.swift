@@ -1,5 +1,10 @@
 internal import LatchkeyHTTP
-internal import Synchronization
+
+/// The long buffers of bodies that all imports can have.
+enum ImportPlaces {
+    /// 32 MiB of them.
+    static let countMax = 128
+}
 
 /// Bytes of the body of an import, in the order in which they came.
 ///
@@ -10,8 +15,8 @@ internal import Synchronization
 final class ImportBuffer: @unchecked Sendable {
     private var memory: UnsafeMutableRawBufferPointer
     private var byteCount = 0
-    /// What is given back to the account with the object.
-    private var account: (memory: ImportMemory, byteCount: Int)?
+    /// Whose place it has among the full buffers, which is given back with the object.
+    private var place: (places: SharedPlaces, client: ClientKey)?
 
     /// - Parameter capacity: How many bytes there is room for at first.
     init(capacity: Int) {
@@ -20,8 +25,8 @@ final class ImportBuffer: @unchecked Sendable {
 
     deinit {
         unsafe memory.deallocate()
-        if let account {
-            account.memory.giveBack(account.byteCount)
+        if let place {
+            place.places.leave(place.client)
         }
     }
 
@@ -35,20 +40,19 @@ final class ImportBuffer: @unchecked Sendable {
     /// How many bytes can be added without other memory.
     var roomByteCount: Int { unsafe memory.count - byteCount }
 
-    /// Makes room for this many bytes in all, if the account has them.
-    func grow(to capacity: Int, from account: ImportMemory) {
-        let charged = self.account?.byteCount ?? 0
-        guard unsafe capacity > memory.count, account.take(capacity - charged) else {
+    /// Makes room for this many bytes in all, if there is a place for the client.
+    func grow(to capacity: Int, in places: SharedPlaces, for client: ClientKey) {
+        guard unsafe capacity > memory.count, place == nil, places.enter(client) == .entered else {
             return
         }
-        self.account = (account, capacity)
+        place = (places, client)
         reserve(capacity)
     }
 
-    /// Adds bytes, in other memory if there is no room: twice as much, unless an account counts it.
+    /// Adds bytes, in other memory if there is no room: twice as much, unless it has a place.
     func append(_ added: UnsafeRawBufferPointer) {
         if roomByteCount < added.count {
-            unsafe reserve(max(byteCount + added.count, account == nil ? 2 * memory.count : 0))
+            unsafe reserve(max(byteCount + added.count, place == nil ? 2 * memory.count : 0))
         }
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[byteCount...])
             .copyMemory(from: added)
@@ -60,37 +64,5 @@ final class ImportBuffer: @unchecked Sendable {
         unsafe larger.copyMemory(from: bytes)
         unsafe memory.deallocate()
         unsafe memory = larger
-    }
-}
-
-/// The bytes of bodies that wait in all imports, beyond one piece of each.
-///
-/// At the bound an import takes one piece after the other.
-///
-/// **Design.** A counter, which any thread changes. It orders nothing.
-final class ImportMemory: Sendable {
-    static let standardByteCountMax = 32 << 20
-
-    private let byteCountMax: Int
-    private let used = Atomic(0)
-
-    init(byteCountMax: Int = standardByteCountMax) {
-        self.byteCountMax = byteCountMax
-    }
-
-    var byteCount: Int { used.load(ordering: .relaxed) }
-
-    /// Takes bytes, or none if there are fewer.
-    func take(_ count: Int) -> Bool {
-        let now = used.add(count, ordering: .relaxed).newValue
-        guard now <= byteCountMax else {
-            giveBack(count)
-            return false
-        }
-        return true
-    }
-
-    func giveBack(_ count: Int) {
-        used.subtract(count, ordering: .relaxed)
     }
 }

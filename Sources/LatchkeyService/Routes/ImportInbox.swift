@@ -62,11 +62,17 @@ struct ImportInbox<Failure: Sendable>: Sendable {
         var failure: Failure?
     }
 
-    private let memory: ImportMemory
+    private let places: SharedPlaces
+    private let client: ClientKey
     private let state = Guarded<State>(State())
 
-    init(_ memory: ImportMemory) {
-        self.memory = memory
+    /// - Parameters:
+    ///   - places: Those of full buffers, of all imports. Without one, the import takes one piece
+    ///     after the other.
+    ///   - client: Who sends the body.
+    init(_ places: SharedPlaces, _ client: ClientKey) {
+        self.places = places
+        self.client = client
     }
 
     /// Takes a piece of the body.
@@ -83,7 +89,7 @@ struct ImportInbox<Failure: Sendable>: Sendable {
             }
             state.buffer = buffer
             if buffer.roomByteCount < piece.count {
-                buffer.grow(to: Self.bufferByteCountMax, from: memory)
+                buffer.grow(to: Self.bufferByteCountMax, in: places, for: client)
             }
             state.isClientWaiting =
                 unsafe buffer.roomByteCount < piece.count

@@ -9,9 +9,11 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
     let store: Store
     let depthMax: Int
     let lineByteCountMax: Int
-    private let memory = ImportMemory()
+    /// Of long buffers.
+    private let places: SharedPlaces
 
-    init(store: Store, depthMax: Int, lineByteCountMax: Int) {
+    init(store: Store, depthMax: Int, lineByteCountMax: Int, places: SharedPlaces) {
+        self.places = places
         self.store = store
         self.depthMax = depthMax
         self.lineByteCountMax = lineByteCountMax
@@ -49,7 +51,7 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
                 lineByteCountMax: lineByteCountMax,
                 depthMax: depthMax
             ),
-            memory: memory
+            places: places
         )
     }
 

@@ -21,14 +21,14 @@ final class SharedPlaces: Sendable {
 
     private let countMax: Int
     private let clientCountMax: Int
-    private let refusals: ShareRefusals
+    private let refusals: ShareRefusals?
     private let counts = Synchronized<Counts, AdaptiveStrategy>(Counts())
 
     /// - Parameters:
     ///   - countMax: How many places there are.
     ///   - clientCountMax: How many of them one client can have.
-    ///   - refusals: Counts those who have their share.
-    init(countMax: Int, clientCountMax: Int, refusals: ShareRefusals) {
+    ///   - refusals: Counts those who have their share, if that is a refusal.
+    init(countMax: Int, clientCountMax: Int, refusals: ShareRefusals? = nil) {
         self.countMax = countMax
         self.clientCountMax = clientCountMax
         self.refusals = refusals
@@ -51,7 +51,7 @@ final class SharedPlaces: Sendable {
             return .entered
         }
         if entry == .shareTaken {
-            refusals.add()
+            refusals?.add()
         }
         return entry
     }
