@@ -2,6 +2,7 @@ internal import Foundation
 package import LatchkeyComparison
 internal import LatchkeyMachine
 internal import LatchkeyReport
+internal import LatchkeySettings
 internal import Synchronization
 
 /// `latchkey compare`, and the command line of a program with a ``Lab``: which strategy, and why.
@@ -78,8 +79,9 @@ package enum CompareCommand {
         _ arguments: [String],
         _ catalogue: Catalogue = Catalogue()
     ) throws(UsageError) {
+        let reads = arguments.contains { $0 == "--from" || $0.hasPrefix("--from=") }
         let values = try FlagValues(
-            CompareFlags.all(catalogue),
+            reads ? CompareFlags.reading(catalogue) : CompareFlags.all(catalogue),
             command: catalogue.program ?? "latchkey compare",
             arguments: arguments
         )
@@ -228,7 +230,14 @@ package enum CompareCommand {
         guard values.isGiven("against") else {
             // Of a report that an earlier version wrote, too, the verdict is today's.
             if values.isGiven("current") {
-                report.settings.currentStrategy = StrategyName(rawValue: values.text("current"))
+                let names = (catalogue.names + report.settings.strategies).uniqued()
+                let name = try Flag(
+                    CompareFlags.current,
+                    .choice(names.map(\.rawValue)),
+                    default: "",
+                    ""
+                ).check(values.text(CompareFlags.current), source: "--current")
+                report.settings.currentStrategy = StrategyName(rawValue: name)
             }
             report.conclude(isForced: isForced)
             try checkOutput(values)

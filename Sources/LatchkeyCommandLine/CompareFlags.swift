@@ -8,6 +8,17 @@ package enum CompareFlags {
     /// The flags of a program with strategies or a workload of its own.
     static func all(_ catalogue: Catalogue) -> [Flag] { measuring(catalogue) + files + reports }
 
+    /// The flags while a report is read, which may have strategies of another program.
+    static func reading(_ catalogue: Catalogue) -> [Flag] {
+        all(catalogue).map { flag in
+            flag.name == current
+                ? Flag(current, .text(placeholder: "NAME"), default: flag.defaultText, flag.help)
+                : flag
+        }
+    }
+
+    static let current = "current"
+
     private static let preset = Flag(
         "preset",
         .choice(ComparisonPreset.allCases.map(\.rawValue)),

@@ -134,9 +134,10 @@ extension Content {
         guard !ranking.isRefused else { return Array(ranking.order.prefix(shownCountMax)) }
         let headline = Headline(report, ranking)
         let avoided = ComparisonReport.Recommendation.allAvoided(report, headline)
+        let flips = ComparisonReport.Recommendation.shownFlips(headline).compactMap(\.strategy)
         let names =
             [headline.strategy, headline.current].compactMap(\.self)
-            + headline.flips.map(\.strategy).prefix(2) + avoided.map(\.strategy).prefix(1)
+            + flips.prefix(2) + avoided.map(\.strategy).prefix(1)
             + headline.asGood + ranking.overall.map(\.strategy)
         return Array(names.uniqued().prefix(shownCountMax))
     }

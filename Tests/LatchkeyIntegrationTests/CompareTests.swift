@@ -176,6 +176,17 @@ struct CompareTests {
             "compare", "--from", folder.path + "/b.json", "--force", "--current", "ticket",
         ])
         #expect(other.output.contains("`ticket` was not measured"), "\(other.output)")
+        var own = refused
+        own.conditions.ranking = .allowed
+        for index in own.cases.indices where own.cases[index].strategy == "spin" {
+            own.cases[index].strategy = "own-lock"
+        }
+        own.settings.strategies = own.cases.map { StrategyName(rawValue: $0.strategy) }.uniqued()
+        try Data(own.json()).write(to: URL(filePath: folder.path + "/own.json"))
+        let mine = try await run([
+            "compare", "--from", folder.path + "/own.json", "--current", "own-lock",
+        ])
+        #expect(mine.status == 0 && mine.output.contains("`own-lock`"), "\(mine)")
         let both = try await run([
             "compare", "--from", folder.path + "/b.json", "--current", "spin", "--against",
             folder.path + "/b.json",

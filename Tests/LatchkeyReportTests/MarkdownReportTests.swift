@@ -36,11 +36,11 @@ struct MarkdownReportTests {
             text(report) == """
                 **Keep `lock`: no other was found better over all cases.**
 
-                **Except: on 1 thread `mutex` (2 times as many).**
+                **Except: `mutex` on 1 thread: 2 times as many.**
 
                 **Not here: `mutex` collapses above 1 thread: 800 times slower.**
 
-                - Next best: `mutex`, 7.07 times slower.
+                - Next best: `mutex` (`lock`: 7.07 times as many).
 
                 Operations per second by threads; other columns: 8 threads. Workload: 50 % reads, \
                 section 50 ns, outside 200 ns. Bold: best, or no difference found to the best; \

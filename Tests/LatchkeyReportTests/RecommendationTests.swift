@@ -37,7 +37,7 @@ struct RecommendationTests {
         }
         #expect(
             ComparisonReport.Recommendation(report).flip.hasPrefix(
-                "Except: on 1 thread `mutex` ("
+                "Except: `mutex` on 1 thread: "
             )
         )
     }
@@ -60,7 +60,7 @@ struct RecommendationTests {
         #expect(recommendation.strategies == ["lock"])
         #expect(
             recommendation.flip.hasPrefix(
-                "Except: on 4 threads with reads only `read-write-lock` ("
+                "Except: `read-write-lock` on 4 threads with reads only: "
             )
         )
     }
@@ -70,7 +70,7 @@ struct RecommendationTests {
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.outcome == .several)
         #expect(recommendation.strategies == ["lock", "spin"])
-        #expect(recommendation.sentence == "No difference found: keep `lock`.")
+        #expect(recommendation.sentence == "Nothing better found: keep `lock`.")
         #expect(recommendation.notes.contains("As good, within 10 %: `spin`."))
         #expect(recommendation.news.first?.hasPrefix("Not here: `mutex` ") == true)
     }

@@ -22,14 +22,16 @@ struct RecordedVerdictTests {
     func `no report names another one than lock or adaptive`(name: String, named: String) throws {
         let found = try #require(Self.report(name).recommendation)
         #expect(found.strategies.first == named, "\(found.lines)")
-        if named == "lock" { #expect(found.sentence == "No difference found: keep `lock`.") }
+        if named == "lock" {
+            #expect(!found.sentence.hasPrefix("No difference"), "most are slower for sure")
+        }
     }
 
     @Test func `a quiet run has three lines`() throws {
         let found = try #require(Self.report("use-snapshot").recommendation)
         #expect(
             found.lines == [
-                "Use `adaptive`: 25 % more than `lock` from 2 threads on.",
+                "Use `adaptive`: 27 % more than `lock` from 2 threads on.",
                 "No other fit strategy was found better by 10 % in any of the 4 cases.",
                 "Not here: `mutex` collapses above 4 threads: 217 times slower; `ticket` collapses "
                     + "above 2 threads: 18.6 times slower; `serial-queue` collapses above 1 "
@@ -58,6 +60,47 @@ struct RecordedVerdictTests {
             #expect(words(page).contains(line))
             #expect(json.contains(line))
         }
+    }
+
+    @Test(arguments: names)
+    func `whoever is the current one, the sentences agree with each other and with the table`(
+        name: String
+    ) throws {
+        var report = try Self.report(name)
+        for current in report.settings.strategies {
+            report.settings.currentStrategy = current
+            report.conclude(isForced: false)
+            let found = try #require(report.recommendation)
+            let own = try #require(found.strategies.first)
+            #expect(found.sentence.wordCount <= 20, "\(found.sentence)")
+            // Most are a factor apart: one of them copies, and that is not why it stays.
+            #expect(
+                found.passedOver.count < 2 || !found.sentence.contains("its writers copy"),
+                "\(found.sentence)"
+            )
+            let collapses = report.cliffs.contains { $0.strategy == current.rawValue }
+            if own != current.rawValue, !collapses {
+                #expect(!found.flip.contains("`\(current.rawValue)`"), "\(found.lines)")
+            }
+            for other in found.strategies.dropFirst() {
+                #expect(
+                    !(found.news + found.notes.filter { $0.hasPrefix("Not to be") })
+                        .contains { $0.contains("`\(other)` ") || $0.contains("`\(other)`,") },
+                    "\(other): \(found)"
+                )
+            }
+        }
+    }
+
+    @Test func `where others are 12 times as many, and a busy machine hides why, it is said`()
+        throws
+    {
+        var report = try Self.report("use-actor")
+        report.settings.currentStrategy = StrategyName(.actor)
+        report.conclude(isForced: false)
+        let found = try #require(report.recommendation)
+        #expect(found.sentence == "Too noisy to tell which is better: keep `actor`.")
+        #expect(found.passedOver.count >= 9)
     }
 
     // MARK: Repeats drawn again
@@ -97,9 +140,10 @@ struct RecordedVerdictTests {
         return report.concluded()
     }
 
-    @Test(arguments: names)
-    func `drawn again, a run names the same strategy or finds no difference`(
-        name: String
+    @Test(arguments: zip(names, ["lock", "lock", "adaptive"]))
+    func `drawn again, a run names the same strategy or keeps the current one`(
+        name: String,
+        named: String
     ) throws {
         let report = try Self.report(name)
         for drawing in [Drawing.rounds, .cases] {
@@ -110,9 +154,7 @@ struct RecordedVerdictTests {
                 let isKept = found.strategies.first == found.current
                 counts[isKept ? "" : found.strategies[0], default: 0] += 1
             }
-            let others = counts.filter { $0.key != "" }.values
-            let different = others.reduce(0, +) - (others.max() ?? 0)
-            #expect(different <= 2, "\(drawing): \(counts)")
+            #expect(Set(counts.keys).isSubset(of: ["", named]), "\(drawing): \(counts)")
         }
     }
 }

@@ -89,7 +89,7 @@ struct RenderedPageTests {
     {
         let body = try rendered(try RecordedVerdictTests.report("use-snapshot"))
         let places = [
-            "Use <code>adaptive</code>: 25", "collapses above 4 threads", "<svg",
+            "Use <code>adaptive</code>: 27", "collapses above 4 threads", "<svg",
             "The strategies of the verdict", "id=\"w1\"",
         ].map { body.range(of: $0)?.lowerBound }
         #expect(!places.contains(nil))

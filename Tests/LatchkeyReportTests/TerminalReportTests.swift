@@ -151,7 +151,7 @@ struct TerminalReportTests {
                 No other fit strategy was found better by 10 % in any of the 2 cases.
                 - Over all cases, `spin`: 21 % more than `lock` (interval: a factor of 1.21 to
                   1.21).
-                - Next best: `lock`, 18 % slower.
+                - Next best: `lock` (`spin`: 21 % more).
 
                 """
         )

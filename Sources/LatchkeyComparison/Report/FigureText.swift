@@ -36,7 +36,8 @@ package enum FigureText {
     /// `12 %`, `0.5 %`.
     package static func percent(_ ratio: Double) -> String {
         let percent = ratio * 100
-        return fixed(percent, abs(percent) < 9.95 && percent != percent.rounded() ? 1 : 0) + " %"
+        let isWhole = percent == percent.rounded() || abs(percent) < 0.05 || abs(percent) >= 9.95
+        return fixed(percent, isWhole ? 0 : 1) + " %"
     }
 
     /// By how much a ratio above 1 is more: `12 %`, or from 2 on `a factor of 177`.

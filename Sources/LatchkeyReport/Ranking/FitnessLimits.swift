@@ -11,7 +11,8 @@ struct FitnessLimits {
     /// A p99 wait above this and above ``waitRatioMax`` times that of the current strategy.
     static let waitNanosecondsMax = 1e6
     static let waitRatioMax = 10.0
-    /// The worse of two modes is below this part of the current strategy's throughput.
+    /// The worse of two modes is below this part of the current strategy's throughput, and the
+    /// current strategy has no such modes.
     static let modeRatioMin = 0.5
     /// Processor time of an operation above this and ``processorRatioMax`` times that of the
     /// current strategy.
@@ -64,8 +65,10 @@ struct FitnessLimits {
         _ own: ComparisonReport.Case,
         _ current: ComparisonReport.Case
     ) -> String? {
-        let pairs = RankedFigure(own.workload).pairedSpeeds(own, current)
-        guard let usual = Standing(current)?.speed,
+        let figure = RankedFigure(own.workload)
+        let pairs = figure.pairedSpeeds(own, current)
+        guard let usual = Standing(current)?.speed, figure.isBistable(own),
+            figure.modes(current)?.worse ?? usual >= modeRatioMin * usual,
             let modes = Modes(pairs.map { $0 / max($1, .leastNormalMagnitude) * usual }),
             modes.worse < modeRatioMin * usual
         else { return nil }

@@ -5,26 +5,23 @@ internal import LatchkeyComparison
 /// **The rule.** The current strategy stays, unless another one is better than it over all cases.
 /// *Better* is by at least 10 %, with confidence: the 95 % interval of the ``SpeedRatio`` begins
 /// there, or where the run's noise ends. A strategy that could replace the current one
-/// - is at least 10 % faster over all cases;
-/// - is slower in no case by more than 10 %, unless the current one collapses; a case in which the
-///   interval reaches 1 is not known to be slower;
+/// - may be better over all cases: the interval reaches that far;
+/// - leaves no case in which the current one is faster by at least 10 %, and surely faster; this
+///   does not count where the current one collapses;
 /// - breaks no limit of ``FitnessLimits``, and copies only where reads dominate.
 ///
-/// If one of these is better with confidence, the first one in the order of ``Preference`` is named
-/// that none of them is better than. So a figure decides only where it is sure, and traits decide
-/// the rest: which of those that are equally good has the best figures is noise. If one that is
-/// preferred may be as good, and this run does not show it, the current one stays, unless the other
-/// is better in every case.
+/// Of those that none of them is better than, the first one in the order of ``Preference`` is named
+/// if it is better than the current one. If it only may be, nothing is decided, and the current one
+/// stays. So a figure decides only where it is sure, and traits decide the rest: which of those
+/// that are equally good has the best figures is noise.
 ///
 /// **No current strategy.** If it was not measured, or cannot be ranked, the most preferred one
-/// stands in for it; one that collapses only if all do.
+/// stands in for it; one that collapses, or copies where writes are frequent, only if all do.
 struct Headline {
     /// What is better by less is as good.
     static let gainMin = 1.1
-    /// What is at least this part is not worse.
-    static let shareMin = 0.9
     /// Room for the rounding of equal figures.
-    private static let rounding = 1e-9
+    static let rounding = 1e-9
 
     /// Another strategy beside the current one.
     struct Candidate {
@@ -37,7 +34,11 @@ struct Headline {
 
     /// Why a strategy that is faster does not replace the current one.
     struct Obstacle {
-        enum Kind { case copies, limit, slower }
+        enum Kind {
+            case copies, limit, slower
+            /// A limit, on a machine that is too busy to say whose fault it is.
+            case undecided
+        }
 
         var kind: Kind
         /// A clause without its subject.
@@ -47,8 +48,15 @@ struct Headline {
     /// Cases next to each other, in which another strategy is to be used.
     struct Flip {
         var situations: [Ranking.Situation]
-        var strategy: String
-        var ratio: SpeedRatio
+        /// `nil` if others are better, and it is not decided which.
+        var strategy: String?
+        var gain: Double
+    }
+
+    /// What follows from the rule.
+    enum Decision: Equatable {
+        case stays, undecided
+        case use(String)
     }
 
     /// What stays unless another is better.
@@ -57,6 +65,8 @@ struct Headline {
     let isStandIn: Bool
     /// `nil` if nothing is ranked.
     private(set) var strategy: String?
+    /// Whether others are better than the current one, and it is not decided which.
+    private(set) var isUndecided = false
     /// All others that are faster than the current one with confidence, the fastest first.
     private(set) var faster: [Candidate] = []
     /// By how much a strategy has to be better.
@@ -66,8 +76,8 @@ struct Headline {
     private let preference: Preference
     private let cases: [Ranking.Situation: [String: ComparisonReport.Case]]
     /// Those that fall off a cliff that another one does not.
-    private var collapsing: Set<String> = []
-    private let copying: Set<String>
+    private(set) var collapsing: Set<String> = []
+    let copying: Set<String>
 
     init(_ report: ComparisonReport, _ ranking: Ranking) {
         self.ranking = ranking
@@ -85,12 +95,16 @@ struct Headline {
         for cliff in ranking.cliffs where names.contains(where: { isFarAhead($0, at: cliff) }) {
             collapsing.insert(cliff.strategy)
         }
-        if isStandIn, let steady = preferred.first(where: { !collapsing.contains($0) }) {
-            current = steady
+        if isStandIn {
+            let steady = preferred.filter { !collapsing.contains($0) }
+            current =
+                steady.first { !copiesTooMuch($0, ranking.situations) } ?? steady.first ?? current
         }
         guard let current else { return }
         faster = candidates(current, ranking.situations).filter { isFaster($0.ratio) }
-        strategy = successor(of: current, in: ranking.situations)?.strategy ?? current
+        let decision = self.decision(current, in: ranking.situations)
+        isUndecided = decision == .undecided
+        if case .use(let better) = decision { strategy = better } else { strategy = current }
     }
 
     // MARK: The rule
@@ -151,29 +165,24 @@ struct Headline {
         }.sorted { $0.ratio.value > $1.ratio.value }
     }
 
-    /// What is to be used in these cases instead of a strategy; `nil` if that stays.
-    private func successor(
-        of current: String,
-        in situations: [Ranking.Situation]
-    ) -> Candidate? {
+    /// What is to be used in these cases instead of a strategy.
+    func decision(_ current: String, in situations: [Ranking.Situation]) -> Decision {
         let possible = candidates(current, situations).filter {
             $0.ratio.high >= gainMin && $0.obstacle == nil
         }
-        let fit = possible.filter { $0.ratio.value >= gainMin }
-        guard fit.contains(where: { isBetter($0.ratio) }) else { return nil }
+        let better = possible.filter { isBetter($0.ratio) }.map(\.strategy)
+        guard !better.isEmpty else { return .stays }
         func isBeaten(_ name: String) -> Bool {
-            fit.contains { other in
-                ratio(other.strategy, to: name, in: situations).map(isBetter) ?? false
-            }
+            better.contains { ratio($0, to: name, in: situations).map(isBetter) ?? false }
         }
         let order = preference.sorted(possible.map(\.strategy)).filter { !isBeaten($0) }
-        guard let first = order.first(where: { name in fit.contains { $0.strategy == name } })
-        else { return fit.first }
-        // One that is preferred and may be better, too, would be named in a quieter run.
-        let isSure = situations.allSatisfy { situation in
-            ratio(first, to: current, in: [situation]).map(isBetter) ?? false
-        }
-        return first == order.first || isSure ? fit.first { $0.strategy == first } : nil
+        guard let first = order.first, better.contains(first) else { return .undecided }
+        return .use(first)
+    }
+
+    func copiesTooMuch(_ name: String, _ situations: [Ranking.Situation]) -> Bool {
+        let readRatio = situations.map(\.workload.readRatio).min() ?? 0
+        return copying.contains(name) && readRatio < FitnessLimits.readRatioMin
     }
 
     private func obstacle(
@@ -181,89 +190,44 @@ struct Headline {
         _ current: String,
         _ situations: [Ranking.Situation]
     ) -> Obstacle? {
-        let readRatio = situations.map(\.workload.readRatio).min() ?? 0
-        if copying.contains(name), readRatio < FitnessLimits.readRatioMin {
+        if copiesTooMuch(name, situations) {
             let least = FigureText.percent(FitnessLimits.readRatioMin)
             return Obstacle(
                 kind: .copies,
                 text: "its writers copy the value, and less than \(least) of the operations read"
             )
         }
-        if let breach = breach(name, current, situations) {
-            return Obstacle(kind: .limit, text: "it \(breach.text) \(breach.place)")
+        if let breach = breach(name, in: situations) {
+            let text = "it \(breach.text) \(breach.place)"
+            return judgesLimits
+                ? Obstacle(kind: .limit, text: text)
+                : Obstacle(kind: .undecided, text: text + ", perhaps since the machine is busy")
         }
         guard !collapsing.contains(current) else { return nil }
-        let worst = situations.compactMap { situation in
-            ratio(name, to: current, in: [situation]).map { (situation, $0) }
-        }.filter { $0.1.high < 1 }.map { ($0.0, $0.1.value) }.min { $0.1 < $1.1 }
-        guard let worst, worst.1 < Self.shareMin - Self.rounding else { return nil }
-        let loss = ranking.figure.loss(1 / worst.1)
+        let slower = situations.compactMap { situation in
+            ratio(current, to: name, in: [situation]).map { (situation, $0) }
+        }.filter { $0.1.low > 1 && $0.1.value >= Self.gainMin - Self.rounding }
+        guard let worst = slower.max(by: { $0.1.value < $1.1.value }) else { return nil }
         let place = WorkloadText.difference(of: worst.0, among: ranking.situations)
-        return Obstacle(kind: .slower, text: "it is \(loss) than `\(current)` \(place)")
+        let gain = ranking.figure.gain(worst.1.value)
+        return Obstacle(kind: .slower, text: "`\(current)` is better \(place) (\(gain))")
     }
+
+    /// Whether waits and shares are the strategies' own: on a busy machine, they are those of the
+    /// other processes, too.
+    var judgesLimits: Bool { ranking.leastRatio < Self.gainMin }
 
     /// The first limit that a strategy breaks in these cases.
     func breach(
         _ name: String,
-        _ current: String,
-        _ situations: [Ranking.Situation]
+        in situations: [Ranking.Situation]
     ) -> FitnessLimits.Breach? {
-        situations.lazy.compactMap { situation -> FitnessLimits.Breach? in
+        guard let current else { return nil }
+        return situations.lazy.compactMap { situation -> FitnessLimits.Breach? in
             guard let own = cases[situation]?[name], let usual = cases[situation]?[current] else {
                 return nil
             }
             return FitnessLimits.breach(own, of: usual)
         }.first
     }
-
-    // MARK: What else the table says
-
-    /// Those that are as good as the strategy that is named, in the table's order.
-    var asGood: [String] {
-        guard let strategy else { return [] }
-        return ranking.overall.map(\.strategy).filter { name in
-            guard name != strategy, let ratio = ratio(name, to: strategy)?.value else {
-                return false
-            }
-            return max(ratio, 1 / ratio) <= Self.gainMin + Self.rounding
-        }
-    }
-
-    /// Where another strategy is to be used than the one that is named, in the report's order.
-    var flips: [Flip] {
-        guard let strategy, ranking.situations.count > 1 else { return [] }
-        let workloads = ranking.situations.map(\.workload).uniqued()
-        return workloads.flatMap { workload in
-            let situations = ranking.situations.filter { $0.workload == workload }
-                .sorted { $0.threads < $1.threads }
-            var found: [Flip] = []
-            var isOpen = false
-            for situation in situations {
-                guard let other = successor(of: strategy, in: [situation]) else {
-                    isOpen = false
-                    continue
-                }
-                if isOpen, found.last?.strategy == other.strategy {
-                    found[found.count - 1].situations.append(situation)
-                } else {
-                    found.append(
-                        Flip(
-                            situations: [situation],
-                            strategy: other.strategy,
-                            ratio: other.ratio
-                        )
-                    )
-                }
-                isOpen = true
-            }
-            return found.map { flip in
-                var flip = flip
-                flip.ratio =
-                    ratio(flip.strategy, to: strategy, in: flip.situations) ?? flip.ratio
-                return flip
-            }
-        }
-    }
-
-    func copies(_ strategy: String) -> Bool { copying.contains(strategy) }
 }

@@ -50,7 +50,9 @@ enum RankedFigure {
     }
 
     /// Whether the repeats form two groups.
-    func isBistable(_ entry: ComparisonReport.Case) -> Bool { Modes(values(entry)) != nil }
+    func isBistable(_ entry: ComparisonReport.Case) -> Bool { modes(entry) != nil }
+
+    func modes(_ entry: ComparisonReport.Case) -> Modes? { Modes(values(entry)) }
 
     /// The speed of the one repeat that is far slower than the others.
     func slowRepeat(_ entry: ComparisonReport.Case) -> Double? { SlowRepeat(values(entry))?.value }

@@ -78,12 +78,9 @@ extension ComparisonReport.Recommendation {
 
     private static func breaking(_ headline: Headline) -> [Avoided] {
         let ranking = headline.ranking
-        // On a busy machine, waits and shares are those of the other processes, too.
-        guard let current = headline.current, ranking.leastRatio < Headline.gainMin else {
-            return []
-        }
-        return ranking.overall.map(\.strategy).filter { $0 != current }.compactMap { name in
-            headline.breach(name, current, ranking.situations).map {
+        guard headline.judgesLimits else { return [] }
+        return ranking.overall.map(\.strategy).compactMap { name in
+            headline.breach(name, in: ranking.situations).map {
                 Avoided(strategy: name, clause: "\($0.text) \($0.place)")
             }
         }

@@ -105,10 +105,11 @@ extension ComparisonReport.Recommendation {
         if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
             !asGood.contains(next), let ratio = headline.ratio(name, to: next), ratio.value > 1
         {
-            notes.append("Next best: `\(next)`, \(figure.loss(ratio.value)).")
+            notes.append("Next best: `\(next)` (`\(name)`: \(figure.gain(ratio.value))).")
         }
         notes += perhapsBetter(headline, name).map { other, ratio in
-            "Perhaps better: `\(other)`, by a factor of \(FigureText.fixed(ratio.value, 2)) "
+            (headline.isBetter(ratio) ? "Better" : "Perhaps better")
+                + ": `\(other)`, by a factor of \(FigureText.fixed(ratio.value, 2)) "
                 + "(interval: \(FigureText.fixed(ratio.low, 2)) to "
                 + "\(FigureText.fixed(ratio.high, 2)))."
         }
@@ -119,7 +120,7 @@ extension ComparisonReport.Recommendation {
         return notes
     }
 
-    /// What has a better figure by at least 10 %, without certainty.
+    /// What has a better figure by at least 10 %, and is not told of elsewhere.
     private static func perhapsBetter(
         _ headline: Headline,
         _ name: String

@@ -78,7 +78,10 @@ extension ComparisonReport.Recommendation {
         }
         let absence = headline.isStandIn ? " (`\(asked)` was not measured)" : ""
         guard name != current else {
-            return kept(headline, current, verb: headline.isStandIn ? "use" : "keep", absence)
+            let copying = headline.copies(name) ? "; its writers copy the value" : ""
+            let verb = headline.isStandIn ? "use" : "keep"
+            let texts = [absence + copying, copying].map { kept(headline, current, verb, $0) }
+            return texts.first { $0.wordCount <= wordCountMax } ?? texts[1]
         }
         let copying = headline.copies(name) ? "; its writers copy the value" : ""
         let text = "Use `\(name)`: " + gain(headline, name, current) + copying
@@ -90,25 +93,20 @@ extension ComparisonReport.Recommendation {
     private static func kept(
         _ headline: Headline,
         _ current: String,
-        verb: String,
+        _ verb: String,
         _ absence: String
     ) -> String {
         let capital = verb.prefix(1).uppercased() + verb.dropFirst()
         let keeping = "\(capital) `\(current)`: "
         let ranking = headline.ranking
-        if headline.faster.contains(where: { $0.obstacle == nil && headline.isBetter($0.ratio) }) {
+        let kinds = headline.faster.compactMap(\.obstacle?.kind)
+        if headline.isUndecided || kinds.contains(.undecided) {
             return "Too noisy to tell which is better: \(verb) `\(current)`\(absence)."
         }
-        if let other = headline.faster.first(where: { $0.obstacle != nil }),
-            let obstacle = other.obstacle
-        {
-            let reason =
-                switch obstacle.kind {
-                case .copies: "its writers copy"
-                case .limit: "it breaks a limit"
-                case .slower: "not in every case"
-                }
-            return keeping + "`\(other.strategy)` is faster on average, but \(reason)\(absence)."
+        if let kind = kinds.first {
+            let names = headline.faster.filter { $0.obstacle != nil }.map(\.strategy)
+            return keeping + reason(kinds.allSatisfy { $0 == kind } ? kind : nil, names, ranking)
+                + "\(absence)."
         }
         if !headline.flips.isEmpty {
             return keeping + "no other was found better over all cases\(absence)."
@@ -122,8 +120,30 @@ extension ComparisonReport.Recommendation {
             return keeping + "\(gain), the next best\(absence)."
         }
         let isFactor = ratios.contains { $0.value <= 0.5 }
-        return (isFactor ? "Too noisy to tell" : "No difference found")
+        let isSame = !ratios.contains(where: headline.isBetter)
+        return
+            (isFactor
+            ? "Too noisy to tell" : isSame ? "No difference found" : "Nothing better found")
             + ": \(verb) `\(current)`\(absence)."
+    }
+
+    /// Why none of these that are faster is named; without a kind, for several reasons.
+    private static func reason(
+        _ kind: Headline.Obstacle.Kind?,
+        _ names: [String],
+        _ ranking: Ranking
+    ) -> String {
+        let isOne = names.count == 1
+        let average = ranking.situations.count > 1 ? " on average" : ""
+        let reason =
+            switch kind {
+            case .copies: "\(isOne ? "its" : "their") writers copy"
+            case .slower: "not in every case"
+            case .limit: isOne ? "it breaks a limit" : "each breaks a limit"
+            case .undecided, nil: "each has a fault (see the list)"
+            }
+        let subject = isOne ? "`\(names[0])` is" : "\(names.count) others are"
+        return "\(subject) faster\(average), but \(reason)"
     }
 
     /// A mean of greater differences than this tells nobody anything.
@@ -161,11 +181,12 @@ extension ComparisonReport.Recommendation {
 
     // MARK: Line two
 
-    private static let clauseCountMax = 3
+    private static let flipCountMax = 3
+    private static let flipWordCountMax = 36
 
     private static func flip(_ headline: Headline) -> String {
         let ranking = headline.ranking
-        let flips = headline.flips.sorted { $0.ratio.value > $1.ratio.value }
+        let flips = sortedFlips(headline)
         guard !flips.isEmpty else {
             let count = ranking.situations.count
             let least = FigureText.excess(max(Headline.gainMin, ranking.leastRatio))
@@ -173,21 +194,52 @@ extension ComparisonReport.Recommendation {
                 ? "Only one case was measured."
                 : "No other fit strategy was found better by \(least) in any of the \(count) cases."
         }
-        let clauses = flips.prefix(clauseCountMax).map { flip in
-            let copying = headline.copies(flip.strategy) ? "; writers copy" : ""
-            let gain = ranking.figure.gain(flip.ratio.value)
-            let place = flip.situations.last.map { last in
-                WorkloadText.difference(
-                    of: last,
-                    among: ranking.situations,
-                    from: flip.situations.first?.threads
-                )
-            }
-            return "\(place ?? "") `\(flip.strategy)` (\(gain)\(copying))"
+        guard flips.contains(where: { $0.strategy != nil }) else {
+            let places = shownFlips(headline).map { place($0, ranking) }
+            let left = flips.count - places.count
+            return "Others are better " + places.joined(separator: "; ")
+                + (left > 0 ? "; and under \(FigureText.counted(left, "more condition"))" : "")
+                + ", too noisy to tell which."
         }
-        let left = flips.count - clauseCountMax
+        let clauses = shownFlips(headline).map { clause($0, headline) }
+        let left = flips.count - clauses.count
         let rest = left > 0 ? "; and under \(FigureText.counted(left, "more condition"))" : ""
         return "Except: " + clauses.joined(separator: "; ") + rest + "."
+    }
+
+    /// The greatest gain first, and last where it is not decided what is better.
+    private static func sortedFlips(_ headline: Headline) -> [Headline.Flip] {
+        headline.flips.sorted { $0.gain > $1.gain }
+    }
+
+    /// Those for which line two has room: one at least.
+    static func shownFlips(_ headline: Headline) -> ArraySlice<Headline.Flip> {
+        let all = sortedFlips(headline)
+        var wordCount = 0
+        let fitting = all.prefix(flipCountMax).prefix { flip in
+            wordCount += clause(flip, headline).wordCount
+            return wordCount <= flipWordCountMax
+        }
+        return all.prefix(max(1, fitting.count))
+    }
+
+    private static func clause(_ flip: Headline.Flip, _ headline: Headline) -> String {
+        let ranking = headline.ranking
+        guard let name = flip.strategy else {
+            return "others \(place(flip, ranking)), too noisy to tell which"
+        }
+        let copying = headline.copies(name) ? " (writers copy)" : ""
+        return "`\(name)` \(place(flip, ranking)): \(ranking.figure.gain(flip.gain))\(copying)"
+    }
+
+    private static func place(_ flip: Headline.Flip, _ ranking: Ranking) -> String {
+        flip.situations.last.map { last in
+            WorkloadText.difference(
+                of: last,
+                among: ranking.situations,
+                from: flip.situations.first?.threads
+            )
+        } ?? ""
     }
 }
 

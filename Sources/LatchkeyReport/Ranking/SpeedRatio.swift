@@ -3,14 +3,17 @@ internal import LatchkeyComparison
 
 /// How many times as fast one strategy is as another, with a 95 % interval.
 ///
-/// In one case there are two ways to the interval, and the narrower one is taken:
+/// The value is the ratio of the figures in the table. In one case there are two ways to the
+/// interval, and the narrower one is taken:
 /// - **within the repeats**: repeats with one index were taken next to each other, so that what
 ///   disturbs both cancels in their ratio. The interval is that of the median of these ratios, by
-///   order statistics: the sign test's. Of five it is their range;
+///   order statistics: the sign test's. Of five it is their range. It holds the table's ratio, too;
 /// - **of the medians**: the two intervals of the medians, as independent.
 ///
-/// If the ratios have two modes, their interval begins at the least of them; one slow ratio of five
-/// or more is left out of its lower end.
+/// If the ratios have two modes, their interval is their range; one of five or more that is far
+/// from all others is left out, at either end.
+///
+/// **Law.** The ratio of B to A is the inverse of that of A to B, with its interval.
 ///
 /// Over several cases, it is the geometric mean; the distances to the ends are independent.
 struct SpeedRatio: Equatable {
@@ -30,7 +33,8 @@ struct SpeedRatio: Equatable {
     /// In one case; `nil` if one of the two has no speed.
     init?(_ one: ComparisonReport.Case, _ other: ComparisonReport.Case) {
         guard let own = Standing(one), let others = Standing(other) else { return nil }
-        let paired = Self(pairs: RankedFigure(one.workload).pairedSpeeds(one, other))
+        let pairs = RankedFigure(one.workload).pairedSpeeds(one, other)
+        let paired = Self(pairs: pairs, value: own.speed / others.speed)
         let independent = Self(own, others)
         self = paired.flatMap { $0.width < independent.width ? $0 : nil } ?? independent
     }
@@ -44,16 +48,20 @@ struct SpeedRatio: Equatable {
     }
 
     /// `nil` for fewer pairs than can be ranked.
-    private init?(pairs: [(Double, Double)]) {
+    private init?(pairs: [(Double, Double)], value: Double) {
         guard pairs.count >= ComparisonReport.Conditions.repeatsMin else { return nil }
+        self.value = value
+        low = min(Self.least(pairs), value)
+        high = max(1 / Self.least(pairs.map { ($1, $0) }), value)
+    }
+
+    /// The lower end of the interval of the ratios within pairs.
+    private static func least(_ pairs: [(Double, Double)]) -> Double {
         let ratios = pairs.map { $0 / max($1, .leastNormalMagnitude) }.sorted()
-        let scaled = ratios.map { $0 * Self.scale }
-        let cut = Self.cutCount(ratios.count)
-        let isSlowLeftOut = SlowRepeat(scaled) != nil && Modes(scaled) == nil
-        let lowest = Modes(scaled) != nil ? 0 : max(cut, isSlowLeftOut ? 1 : 0)
-        value = Statistics.median(ratios)
-        low = max(min(ratios[lowest], value), .leastNormalMagnitude)
-        high = ratios[ratios.count - 1 - cut]
+        let scaled = ratios.map { $0 * scale }
+        let isSlowLeftOut = SlowRepeat(scaled) != nil
+        let lowest = Modes(scaled) != nil ? 0 : max(cutCount(ratios.count), isSlowLeftOut ? 1 : 0)
+        return max(ratios[lowest], .leastNormalMagnitude)
     }
 
     /// The geometric mean; `nil` of nothing.

@@ -1,0 +1,64 @@
+internal import LatchkeyComparison
+
+// What else the table says: who is as good, and where another strategy is to be used.
+
+extension Headline {
+    /// Those that are as good as the strategy that is named and could replace it, in the table's
+    /// order.
+    var asGood: [String] {
+        guard let strategy else { return [] }
+        return ranking.overall.map(\.strategy).filter { name in
+            guard name != strategy, let ratio = ratio(name, to: strategy)?.value else {
+                return false
+            }
+            return max(ratio, 1 / ratio) < Self.gainMin - Self.rounding
+                && breach(name, in: ranking.situations) == nil
+                && !copiesTooMuch(name, ranking.situations) && !collapsing.contains(name)
+                && !ranking.situations.contains { isFarAhead(strategy, of: name, in: $0) }
+        }
+    }
+
+    private func isFarAhead(
+        _ one: String,
+        of other: String,
+        in situation: Ranking.Situation
+    ) -> Bool {
+        ratio(one, to: other, in: [situation]).map(isFarAhead) ?? false
+    }
+
+    /// Where another strategy is to be used than the one that is named, in the report's order.
+    var flips: [Flip] {
+        guard let strategy, ranking.situations.count > 1 else { return [] }
+        let workloads = ranking.situations.map(\.workload).uniqued()
+        return workloads.flatMap { workload in
+            let situations = ranking.situations.filter { $0.workload == workload }
+                .sorted { $0.threads < $1.threads }
+            var found: [Flip] = []
+            var isOpen = false
+            for situation in situations {
+                let decision = self.decision(strategy, in: [situation])
+                guard decision != .stays else {
+                    isOpen = false
+                    continue
+                }
+                var other: String?
+                if case .use(let name) = decision { other = name }
+                if isOpen, found.last?.strategy == other {
+                    found[found.count - 1].situations.append(situation)
+                } else {
+                    found.append(Flip(situations: [situation], strategy: other, gain: 1))
+                }
+                isOpen = true
+            }
+            return found.map { flip in
+                var flip = flip
+                flip.gain =
+                    flip.strategy.flatMap { ratio($0, to: strategy, in: flip.situations) }?.value
+                    ?? 1
+                return flip
+            }
+        }
+    }
+
+    func copies(_ strategy: String) -> Bool { copying.contains(strategy) }
+}
