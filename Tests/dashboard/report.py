@@ -1,6 +1,8 @@
 """What the page of `latchkey compare --html` owes to everybody: narrow screens, and paper."""
 
+import base64
 import pathlib
+import re
 import subprocess
 
 from process import Failure
@@ -9,6 +11,7 @@ RUN_SECONDS_MAX = 120
 # Two phones; and a letter's longer side without its margins, at 96 pixels an inch.
 NARROW = (320, 390)
 PAPER = 964
+PAGES_MAX = 2
 OVER = "return document.documentElement.scrollWidth - innerWidth"
 # What sticks out and cannot be scrolled to.
 WIDE = """
@@ -59,15 +62,15 @@ def look(binary, folder, browser, screenshots, *words):
 
 
 def check_paper(browser):
-    browser.run("addEventListener('beforeprint', () => window.folded = "
-                "document.querySelectorAll('details:not([open])').length)")
-    browser.developer("Page.printToPDF")
-    if browser.run("return window.folded") != 0:
-        raise Failure("on paper the table of all figures is folded")
-    if browser.run("return document.querySelectorAll('details[open]').length"):
-        raise Failure("after printing the table of all figures is not folded again")
+    printed = base64.b64decode(
+        browser.developer("Page.printToPDF", preferCSSPageSize=True)["data"])
+    count = len(re.findall(rb"/Type\s*/Page\b", printed))
+    if not 1 <= count <= PAGES_MAX:
+        raise Failure(f"the report prints on {count} pages, not {PAGES_MAX} at most")
     browser.look_like(PAPER, 1000, media="print")
-    browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    if browser.run("return [...document.querySelectorAll('details')]"
+                   ".some(each => each.getClientRects().length > 0)"):
+        raise Failure("on paper there is what folds")
     # On paper nothing scrolls, so a table that is too wide would lose its columns.
     right = browser.run("return Math.max(...[...document.querySelectorAll('table')].map(each => "
                         "each.getBoundingClientRect().right))")
