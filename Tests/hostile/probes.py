@@ -16,13 +16,23 @@ STORM_SECONDS_MAX = 60
 
 
 class Silent(Peer):
-    """Connects and says nothing. With `returns`, it connects again when it is hung up on."""
+    """Connects and says nothing. With `returns`, it connects again when it is hung up on.
+
+    One that stays asks a probe first. Its answer shows that it has its place: a connection of which
+    only the kernel knows would lose it to a request of the main thread, and places would stay free.
+    """
 
     def __init__(self, loop, address, returns):
         super().__init__(loop, address)
         self.returns, self.rounds = returns, 0
 
     def opened(self):
+        if self.returns:
+            self.rounds += 1
+        else:
+            self.send(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+
+    def received(self, _):
         self.rounds += 1
 
     def ended(self, why):
@@ -31,11 +41,11 @@ class Silent(Peer):
 
 
 def probe(run, service):
-    """The statuses of the three probes, what another request gets, and the status of `health`."""
+    """The statuses of the three probes, what another request gets, and how `health` ended."""
     alive = tuple(service.ask("GET", path)[0] for path in PROBES)
     served, _, body = service.ask("GET", "/v1/strategies")
     health = subprocess.run([run.binary, "health", "--port", str(service.address[1])],
-                            capture_output=True, timeout=15, check=False).returncode
+                            capture_output=True, timeout=15, check=False)
     return alive, served, body.decode("utf-8", "replace"), health
 
 
@@ -49,6 +59,8 @@ def crowd(run, mode, bound, clients, returns):
         for peer in peers:
             peer.connect()
         loop.run(10, lambda: all(peer.rounds for peer in peers))
+        if not all(peer.rounds for peer in peers):
+            return [f"{sum(not peer.rounds for peer in peers)} of {clients} clients have no place"]
         stops = threading.Event()
         storm = threading.Thread(target=loop.run, args=(STORM_SECONDS_MAX, stops.is_set))
         storm.start()
@@ -69,8 +81,8 @@ def mistakes(run, service, returns):
     except (OSError, http.client.HTTPException, subprocess.TimeoutExpired) as error:
         return [repr(error)]
     wrong = []
-    if alive != (200, 200, 200) or health != 0:
-        wrong.append(f"{PROBES} {alive}, `latchkey health` {health}")
+    if alive != (200, 200, 200) or health.returncode != 0:
+        wrong.append(f"{PROBES} {alive}, `latchkey health` {health.returncode} {health.stderr!r}")
     says_full = served == 503 and "too-many-connections" in body
     # Clients that come and go leave a place free now and then.
     if not says_full and not (returns and served == 200):
