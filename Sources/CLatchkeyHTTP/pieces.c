@@ -83,13 +83,12 @@ void latchkey_http_account_give_back_client(latchkey_http_account *account, uint
     latchkey_http_account_give_back(account, count);
 }
 
-latchkey_http_charge latchkey_http_account_ask(const latchkey_http_account *account,
-                                               uint32_t client) {
-    const atomic_size_t *bytes = &account->client_bytes[client % LATCHKEY_HTTP_ACCOUNT_CLIENTS];
+latchkey_http_charge latchkey_http_account_ask(latchkey_http_account *account, uint32_t client) {
     if (latchkey_http_account_is_full(account)) {
         return LATCHKEY_HTTP_CHARGE_FULL;
     }
-    return atomic_load_explicit(bytes, memory_order_relaxed) >= account->client_bytes_max
+    return atomic_load_explicit(share(account, client), memory_order_relaxed) >=
+                   account->client_bytes_max
                ? LATCHKEY_HTTP_CHARGE_SHARE
                : LATCHKEY_HTTP_CHARGED;
 }

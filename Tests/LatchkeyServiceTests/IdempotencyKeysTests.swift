@@ -316,7 +316,7 @@ private final class Keys: Sendable {
         guard let address = NetworkAddress(client) else { return .full }
         let (key, client) = (Array(key.utf8), ClientKey(address))
         var turn = keys.take(key, client, Self.print(request))
-        if case .busy = turn {
+        if case .wait = turn {
             turn = keys.wait(
                 key,
                 client,
@@ -328,7 +328,7 @@ private final class Keys: Sendable {
         }
         return switch turn {
         case .run: .run
-        case .busy, .wait: .wait
+        case .wait: .wait
         case .reused: .reused
         case .full: .full
         case .shareTaken: .shareTaken

@@ -20,7 +20,7 @@ struct ImportInboxTests {
     }
 
     /// How many pieces a buffer holds.
-    private static var pieceCountMax: Int { Inbox.bufferByteCountMax / pieceByteCount }
+    private static var pieceCountMax: Int { ImportBuffer.fullByteCount / pieceByteCount }
 
     /// What a piece led to, in one word, and the bytes that are worked on.
     private func receive(_ inbox: Inbox, _ byteCount: Int = pieceByteCount) -> String {
@@ -73,7 +73,7 @@ struct ImportInboxTests {
             }
             #expect(receive(inbox) == "waits")
             #expect(places.count == 1)
-            #expect(next(inbox) == "works on \(Inbox.bufferByteCountMax), lets go on")
+            #expect(next(inbox) == "works on \(ImportBuffer.fullByteCount), lets go on")
             #expect(places.count == 0)
         }
         #expect(receive(inbox) == "reads on")
@@ -93,13 +93,13 @@ struct ImportInboxTests {
             byteCount += count
         }
         #expect(isWaiting)
-        #expect(byteCount < Inbox.bufferByteCountMax + 8000)
+        #expect(byteCount < ImportBuffer.fullByteCount + 8000)
         guard case .work(let buffer, true) = inbox.next() else {
             Issue.record("nothing is received")
             return
         }
         #expect(unsafe buffer.bytes.count == byteCount)
-        #expect(buffer.capacity < Inbox.bufferByteCountMax + 8000)
+        #expect(buffer.capacity < ImportBuffer.fullByteCount + 8000)
     }
 
     @Test func `what is between the lines of a batch counts, too`() {

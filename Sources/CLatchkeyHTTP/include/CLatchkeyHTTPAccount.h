@@ -45,8 +45,7 @@ void latchkey_http_account_give_back_client(latchkey_http_account *account, uint
                                             size_t count);
 
 // Whether a further byte for this client would be refused, and why.
-latchkey_http_charge latchkey_http_account_ask(const latchkey_http_account *account,
-                                               uint32_t client);
+latchkey_http_charge latchkey_http_account_ask(latchkey_http_account *account, uint32_t client);
 
 // How many bytes are charged.
 size_t latchkey_http_account_bytes(const latchkey_http_account *account);

@@ -90,21 +90,22 @@ struct Headline {
         copying = Set(names.filter { report.traits(of: $0).copiesOnWrite })
         let asked = report.settings.currentStrategy.rawValue
         isStandIn = !names.contains(asked)
-        let preferred = preference.sorted(names)
-        current = isStandIn ? preferred.first : asked
         for cliff in ranking.cliffs where names.contains(where: { isFarAhead($0, at: cliff) }) {
             collapsing.insert(cliff.strategy)
         }
-        if isStandIn {
-            let steady = preferred.filter { !collapsing.contains($0) }
-            current =
-                steady.first { !copiesTooMuch($0, ranking.situations) } ?? steady.first ?? current
-        }
+        current = isStandIn ? standIn(for: names) : asked
         guard let current else { return }
         faster = candidates(current, ranking.situations).filter { isFaster($0.ratio) }
         let decision = self.decision(current, in: ranking.situations)
         isUndecided = decision == .undecided
         if case .use(let better) = decision { strategy = better } else { strategy = current }
+    }
+
+    private func standIn(for names: [String]) -> String? {
+        let preferred = preference.sorted(names)
+        let steady = preferred.filter { !collapsing.contains($0) }
+        return steady.first { !copiesTooMuch($0, ranking.situations) } ?? steady.first
+            ?? preferred.first
     }
 
     // MARK: The rule

@@ -194,17 +194,15 @@ extension ComparisonReport.Recommendation {
                 ? "Only one case was measured."
                 : "No other fit strategy was found better by \(least) in any of the \(count) cases."
         }
+        let shown = shownFlips(headline)
+        let left = flips.count - shown.count
+        let rest = left > 0 ? "; and under \(FigureText.counted(left, "more condition"))" : ""
         guard flips.contains(where: { $0.strategy != nil }) else {
-            let places = shownFlips(headline).map { place($0, ranking) }
-            let left = flips.count - places.count
-            return "Others are better " + places.joined(separator: "; ")
-                + (left > 0 ? "; and under \(FigureText.counted(left, "more condition"))" : "")
+            return "Others are better "
+                + shown.map { place($0, ranking) }.joined(separator: "; ") + rest
                 + ", too noisy to tell which."
         }
-        let clauses = shownFlips(headline).map { clause($0, headline) }
-        let left = flips.count - clauses.count
-        let rest = left > 0 ? "; and under \(FigureText.counted(left, "more condition"))" : ""
-        return "Except: " + clauses.joined(separator: "; ") + rest + "."
+        return "Except: " + shown.map { clause($0, headline) }.joined(separator: "; ") + rest + "."
     }
 
     /// The greatest gain first, and last where it is not decided what is better.

@@ -280,8 +280,10 @@ extension ServiceConfiguration {
 
     /// Who has none is not refused: its imports are slower.
     fileprivate var importPlaces: SharedPlaces {
-        let countMax = ImportPlaces.countMax
-        return SharedPlaces(countMax: countMax, clientCountMax: http.share(of: countMax))
+        SharedPlaces(
+            countMax: ImportBuffer.longCountMax,
+            clientCountMax: http.share(of: ImportBuffer.longCountMax)
+        )
     }
 
     /// Places for so many, of which each client gets its share.

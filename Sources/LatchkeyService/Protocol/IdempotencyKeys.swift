@@ -26,9 +26,10 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     enum Turn {
         /// Run, and call ``IdempotencyKeys/finish(_:_:)``.
         case run
-        /// Call ``IdempotencyKeys/wait(_:_:_:_:number:byteCount:)``: another one runs.
-        case busy
-        /// Nothing: it is answered when the request that runs has finished.
+        /// Wait: another one runs, with whose answer it is answered.
+        ///
+        /// ``IdempotencyKeys/take(_:_:_:)`` has not kept the request;
+        /// ``IdempotencyKeys/wait(_:_:_:_:number:byteCount:)`` has.
         case wait
         /// Give this answer again.
         case answer(KeptAnswer)
@@ -78,7 +79,7 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         _ client: ClientKey,
         _ fingerprint: RequestFingerprint
     ) -> Turn {
-        turn(key, client, fingerprint) { _, _ in .busy }
+        turn(key, client, fingerprint) { _, _ in .wait }
     }
 
     /// The number of a wait that begins, which is that of no other one.

@@ -1,5 +1,4 @@
 internal import Dispatch
-internal import Glibc
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -72,8 +71,6 @@ final class Export: @unchecked Sendable {
             case .accepted:
                 sent(piece.count)
                 piece.removeAll(keepingCapacity: true)
-                // Threads that serve go first where there are fewer processors.
-                sched_yield()
             case .full:
                 return
             case .gone:

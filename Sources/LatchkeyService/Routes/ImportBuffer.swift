@@ -1,11 +1,5 @@
 internal import LatchkeyHTTP
 
-/// The long buffers of bodies that all imports can have.
-enum ImportPlaces {
-    /// 32 MiB of them.
-    static let countMax = 128
-}
-
 /// Bytes of the body of an import, in the order in which they came.
 ///
 /// SAFETY: `@safe` because every access is inside the memory, which lives as long as the object.
@@ -13,6 +7,13 @@ enum ImportPlaces {
 /// once they are read.
 @safe
 final class ImportBuffer: @unchecked Sendable {
+    /// A buffer is full from here on, or without room for a piece like the last one.
+    ///
+    /// So one piece, which may be longer than the last one, can go beyond.
+    static let fullByteCount = 256 << 10
+    /// How many buffers of that length all imports can have.
+    static let longCountMax = (32 << 20) / fullByteCount
+
     private var memory: UnsafeMutableRawBufferPointer
     private var byteCount = 0
     /// Whose place it has among the full buffers, which is given back with the object.
@@ -40,13 +41,13 @@ final class ImportBuffer: @unchecked Sendable {
     /// How many bytes can be added without other memory.
     var roomByteCount: Int { unsafe memory.count - byteCount }
 
-    /// Makes room for this many bytes in all, if there is a place for the client.
-    func grow(to capacity: Int, in places: SharedPlaces, for client: ClientKey) {
-        guard unsafe capacity > memory.count, place == nil, places.enter(client) == .entered else {
+    /// Makes room for a full buffer, if there is a place for the client.
+    func lengthen(in places: SharedPlaces, for client: ClientKey) {
+        guard capacity < Self.fullByteCount, place == nil, places.enter(client) == .entered else {
             return
         }
         place = (places, client)
-        reserve(capacity)
+        reserve(Self.fullByteCount)
     }
 
     /// Adds bytes, in other memory if there is no room: twice as much, unless it has a place.

@@ -20,11 +20,6 @@ internal import LatchkeyStrategies
 ///
 /// One lock guards all of it; to add a piece copies it under the lock.
 struct ImportInbox<Failure: Sendable>: Sendable {
-    /// A buffer is full from here on, or without room for a piece like the last one.
-    ///
-    /// So one piece, which may be longer than the last one, can go beyond.
-    static var bufferByteCountMax: Int { 256 << 10 }
-
     /// What the thread that serves does with a piece.
     enum Reception {
         case readsOn
@@ -89,11 +84,11 @@ struct ImportInbox<Failure: Sendable>: Sendable {
             }
             state.buffer = buffer
             if buffer.roomByteCount < piece.count {
-                buffer.grow(to: Self.bufferByteCountMax, in: places, for: client)
+                buffer.lengthen(in: places, for: client)
             }
             state.isClientWaiting =
                 unsafe buffer.roomByteCount < piece.count
-                || buffer.bytes.count >= Self.bufferByteCountMax
+                || buffer.bytes.count >= ImportBuffer.fullByteCount
             return state.isClientWaiting ? .waits : .readsOn
         }
     }

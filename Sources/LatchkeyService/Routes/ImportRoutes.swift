@@ -10,14 +10,7 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
     let depthMax: Int
     let lineByteCountMax: Int
     /// Of long buffers.
-    private let places: SharedPlaces
-
-    init(store: Store, depthMax: Int, lineByteCountMax: Int, places: SharedPlaces) {
-        self.places = places
-        self.store = store
-        self.depthMax = depthMax
-        self.lineByteCountMax = lineByteCountMax
-    }
+    let places: SharedPlaces
 
     func add(to table: inout RouteTable) {
         table.add(

@@ -92,7 +92,7 @@ final class Repetition: Sendable {
         let key = Array(field)
         let fingerprint = RequestFingerprint(request.exchange)
         let turn = keys.take(key, request.exchange.client, fingerprint)
-        if case .busy = turn {
+        if case .wait = turn {
             wait(waiting, key, fingerprint)
         } else {
             act(turn, waiting, key)
@@ -134,7 +134,7 @@ final class Repetition: Sendable {
         let request = waiting.request
         switch turn {
         case .run: run(waiting, key)
-        case .busy, .wait: break
+        case .wait: break
         case .answer(let answer): repeatAnswer(answer, to: request)
         case .reused: request.fail(.idempotencyKeyReused)
         case .full: request.fail(.tooManyIdempotencyKeys)
