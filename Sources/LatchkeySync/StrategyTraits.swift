@@ -11,6 +11,9 @@ public struct StrategyTraits: Sendable, Hashable {
     /// A caller that cannot enter at once blocks its thread.
     public var blocksCaller: Bool
     /// A submitted write is accepted at once and applied later, on another thread.
+    ///
+    /// A strategy that ``blocksCaller`` and does not say so must apply a submitted write, and call
+    /// its completion, before the call returns: ``Striped`` relies on that.
     public var appliesWritesAsynchronously: Bool
     /// The caller that has waited longest enters next: no later one can overtake it, whatever the
     /// priorities of threads and tasks.

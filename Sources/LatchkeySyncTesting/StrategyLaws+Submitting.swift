@@ -9,13 +9,16 @@ import Synchronization
 
 extension StrategyLaws {
     /// What one thread submits is applied in the order of submission, and each completion is
-    /// called once.
+    /// called once; before the call returns, unless the strategy says that it is asynchronous.
     public static func writesApplyInOrder<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
         writes: Int = 1000
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let completed = Arrivals()
+        let traits = ChosenStrategy.traits
+        let appliesAtOnce = traits.blocksCaller && !traits.appliesWritesAsynchronously
+        var lateCount = 0
         var violations: [Violation] = []
         for number in 0..<writes {
             do throws(BacklogFull) {
@@ -26,6 +29,13 @@ extension StrategyLaws {
             } catch {
                 violations.append("\(ChosenStrategy.name): the backlog is smaller than \(writes)")
             }
+            lateCount += appliesAtOnce && completed.value <= number ? 1 : 0
+        }
+        if lateCount > 0 {
+            violations.append(
+                "\(ChosenStrategy.name): \(lateCount) of \(writes) submitted writes were not "
+                    + "applied at once, as its traits say"
+            )
         }
         if !completed.wait(for: writes) {
             violations.append("\(ChosenStrategy.name): a completion was not called")

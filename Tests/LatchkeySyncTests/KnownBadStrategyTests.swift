@@ -51,6 +51,11 @@ struct KnownBadStrategyTests {
         #expect(violations.contains { $0.contains("gave up before its deadline") })
     }
 
+    @Test func `a strategy that applies submitted writes later must say so, issue 17`() {
+        let violations = StrategyLaws.writesApplyInOrder { TardyStrategy() }
+        #expect(violations.contains { $0.contains("were not applied at once") }, "\(violations)")
+    }
+
     @Test func `a strategy that does not ask for the condition is reported`() {
         let violations = StrategyLaws.conditionsAreWaitedFor { CarelessConditionStrategy() }
         #expect(violations.contains { $0.contains("its condition did not hold") })

@@ -200,6 +200,33 @@ public final class CarelessConditionStrategy: LockingStrategy, ConditionStrategy
     }
 }
 
+/// Applies submitted writes later, which its traits do not say.
+public struct TardyStrategy: LockingStrategy {
+    /// The strategy's name in messages.
+    public static let name = "tardy"
+
+    /// Nothing beyond what every strategy promises.
+    public static let traits = StrategyTraits()
+
+    /// The lock.
+    public let rawLock = FoundationLock()
+
+    private let queue = DispatchQueue(label: "tardy")
+
+    /// Makes a strategy for one value.
+    public init() {}
+
+    /// Has the queue write.
+    public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
+        _ guarded: GuardedValue<Value>,
+        observer: Observer,
+        _ body: @escaping @Sendable (inout Value) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        queue.async { completion(write(guarded, observer: observer, body)) }
+    }
+}
+
 /// Its form for several values does nothing.
 public struct HoldlessStrategy: LockingStrategy {
     /// The strategy's name in messages.
