@@ -10,18 +10,18 @@ internal import Dispatch
 /// more, hold the lock of one arena of malloc() after the other, on which a thread that serves may
 /// wait; so the next look is at least a thousand times as far away as the last one took. Memory is
 /// returned when much is resident that nobody uses; and when that did not help, since the free
-/// blocks are smaller than pages, not again before there is clearly more. The state is used on the
-/// queue alone.
+/// blocks are smaller than pages, not again before there is clearly more, or so much was freed that
+/// free blocks have met. The state is used on the queue alone.
 ///
 /// SAFETY: `@unchecked Sendable` because of that.
 package final class FreeMemory: @unchecked Sendable {
     /// What is resident beside the blocks in use, and stays.
-    private static let keptByteCount = 64 << 20
+    fileprivate static let keptByteCount = 64 << 20
     private static let intervalNanoseconds = 5_000_000_000
 
     private let queue = DispatchQueue(label: "latchkey-memory", qos: .utility)
-    /// What was free when it was returned last; less is there to be returned again.
-    private var remainingByteCount = 0
+    /// What the last return has left.
+    private var left = Extent(usedByteCount: 0, freeByteCount: 0)
     private var isEnded = false
 
     /// Begins to look.
@@ -43,19 +43,37 @@ package final class FreeMemory: @unchecked Sendable {
     private func look() {
         guard !isEnded else { return }
         let start = DispatchTime.now().uptimeNanoseconds
-        if let free = Self.freeByteCount, free > remainingByteCount / 4 * 5 {
+        if let now = Extent.now, now.isWorthReturning(after: left) {
             latchkey_machine_memory_return()
-            remainingByteCount = Self.freeByteCount ?? 0
+            left = .now ?? left
         }
         let elapsed = Int(DispatchTime.now().uptimeNanoseconds - start)
         schedule(max(Self.intervalNanoseconds, 1000 * elapsed))
     }
+}
 
-    /// How much is resident that nobody uses; nil if it is not much.
-    private static var freeByteCount: Int? {
-        guard let resident = ProcessReading.residentByteCount else { return nil }
-        let used = Int(latchkey_machine_memory_in_use())
-        let free = resident - used - keptByteCount
-        return free > max(keptByteCount, used / 4) ? free : nil
+extension FreeMemory {
+    /// How much memory is resident.
+    struct Extent {
+        /// In blocks that are in use.
+        var usedByteCount: Int
+        /// Beside them.
+        var freeByteCount: Int
+
+        /// Nil where the system does not say.
+        static var now: Extent? {
+            ProcessReading.residentByteCount.map { resident in
+                let used = Int(latchkey_machine_memory_in_use())
+                return Extent(usedByteCount: used, freeByteCount: resident - used)
+            }
+        }
+
+        /// Whether much is free, and more of it can be returned than when this was left.
+        func isWorthReturning(after left: Extent) -> Bool {
+            let returnable = freeByteCount - FreeMemory.keptByteCount
+            return returnable > max(FreeMemory.keptByteCount, usedByteCount / 4)
+                && (freeByteCount > left.freeByteCount / 4 * 5
+                    || usedByteCount < left.usedByteCount / 4 * 3)
+        }
     }
 }
