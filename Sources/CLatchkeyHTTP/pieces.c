@@ -6,6 +6,10 @@
 // whatever thread, frees it and gives its charge back. So a piece for a thousand streams is there
 // once, and is charged once. Queues have no lock; that of their stream guards them. A short piece
 // is added to the last block, if that is of this queue alone and has room.
+//
+// A queue also takes what it holds from the share of its client. A block that is in another queue
+// already costs nothing more: what many streams wait for together would else be counted as if each
+// had a copy.
 
 #include "pieces.h"
 
@@ -157,13 +161,35 @@ const void *latchkey_http_block_bytes(const latchkey_http_block *block, size_t *
     return block->bytes;
 }
 
-// Adds a block without a new reference. Returns false without memory.
-static bool append(pieces *queue, latchkey_http_block *block) {
+// Takes bytes from the share of the client. Returns false, and takes nothing, if they are not left.
+static bool take_share(const pieces *queue, size_t count, bool forces) {
+    latchkey_http_account *account = queue->account;
+    if (account == NULL) {
+        return true;
+    }
+    atomic_size_t *bytes = share(account, queue->client);
+    if (forces) {
+        atomic_fetch_add_explicit(bytes, count, memory_order_relaxed);
+        return true;
+    }
+    return charge(bytes, account->client_bytes_max, count);
+}
+
+static void give_share_back(const pieces *queue, size_t count) {
+    if (queue->account != NULL) {
+        atomic_fetch_sub_explicit(share(queue->account, queue->client), count,
+                                  memory_order_relaxed);
+    }
+}
+
+// Adds a block without a new reference, and its share, which was taken. Returns false without
+// memory.
+static bool append(pieces *queue, latchkey_http_block *block, size_t taken) {
     piece *added = malloc(sizeof(*added));
     if (added == NULL) {
         return false;
     }
-    *added = (piece){.next = NULL, .block = block};
+    *added = (piece){.next = NULL, .block = block, .share = taken};
     if (block->account != NULL) {
         latchkey_http_account_add(block->account, sizeof(*added));
     }
@@ -177,9 +203,20 @@ static bool append(pieces *queue, latchkey_http_block *block) {
     return true;
 }
 
-bool latchkey_http_pieces_add(pieces *queue, latchkey_http_block *block) {
+bool latchkey_http_block_is_shared(const latchkey_http_block *block) {
+    // Its maker has a reference, too.
+    return atomic_load_explicit(&block->reference_count, memory_order_relaxed) > 1;
+}
+
+bool latchkey_http_pieces_add(pieces *queue, latchkey_http_block *block, bool forces) {
+    size_t taken = latchkey_http_block_is_shared(block) ? 0 : block->charge;
+    if ((!forces && latchkey_http_account_is_full(queue->account)) ||
+        !take_share(queue, taken, forces)) {
+        return false;
+    }
     atomic_fetch_add_explicit(&block->reference_count, 1, memory_order_relaxed);
-    if (!append(queue, block)) {
+    if (!append(queue, block, taken)) {
+        give_share_back(queue, taken);
         latchkey_http_block_release(block);
         return false;
     }
@@ -187,8 +224,7 @@ bool latchkey_http_pieces_add(pieces *queue, latchkey_http_block *block) {
     return true;
 }
 
-bool latchkey_http_pieces_copy(pieces *queue, const void *bytes, size_t count,
-                               latchkey_http_account *account, bool forces) {
+bool latchkey_http_pieces_copy(pieces *queue, const void *bytes, size_t count, bool forces) {
     latchkey_http_block *last = queue->is_growing ? queue->last->block : NULL;
     if (last != NULL && count <= last->capacity - last->count) {
         memcpy(last->bytes + last->count, bytes, count);
@@ -197,13 +233,17 @@ bool latchkey_http_pieces_copy(pieces *queue, const void *bytes, size_t count,
         return true;
     }
     size_t capacity = queue->count > 0 && count < GROWING_BYTES ? GROWING_BYTES : count;
-    latchkey_http_block *block = create(capacity, account, forces);
+    latchkey_http_block *block = create(capacity, queue->account, forces);
     if (block == NULL) {
         return false;
     }
     memcpy(block->bytes, bytes, count);
     block->count = count;
-    if (!append(queue, block)) {
+    bool is_charged = take_share(queue, block->charge, forces);
+    if (!is_charged || !append(queue, block, block->charge)) {
+        if (is_charged) {
+            give_share_back(queue, block->charge);
+        }
         latchkey_http_block_release(block);
         return false;
     }
@@ -223,6 +263,7 @@ static void drop_first(pieces *queue) {
     if (first->block->account != NULL) {
         latchkey_http_account_give_back(first->block->account, sizeof(*first));
     }
+    give_share_back(queue, first->share);
     latchkey_http_block_release(first->block);
     free(first);
 }

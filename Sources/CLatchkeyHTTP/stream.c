@@ -146,6 +146,7 @@ latchkey_http_stream *latchkey_http_stream_create(const latchkey_http_stream_opt
         return NULL;
     }
     s->options = *options;
+    s->unsent = (pieces){.account = options->account, .client = options->client};
     s->reason = LATCHKEY_HTTP_STREAM_CLIENT;
     latchkey_http_suspension_create(&s->suspension);
     atomic_init(&s->caller_count, 1);
@@ -156,13 +157,15 @@ latchkey_http_stream *latchkey_http_stream_create(const latchkey_http_stream_opt
 
 // Takes a piece: a block, or bytes to copy. Returns false without room in the account, or without
 // memory. (lock)
+//
+// The client of an empty stream has taken all that there was, so it is served on, whatever others
+// hold: with a short piece, or with what is there anyway, because other streams have it.
 static bool take(latchkey_http_stream *s, latchkey_http_block *block, const void *bytes,
-                 size_t count, bool forces) {
-    if (block == NULL) {
-        return latchkey_http_pieces_copy(&s->unsent, bytes, count, s->options.account, forces);
-    }
-    return (forces || !latchkey_http_account_is_full(s->options.account)) &&
-           latchkey_http_pieces_add(&s->unsent, block);
+                 size_t count, bool is_empty) {
+    bool forces = is_empty && (count <= LATCHKEY_HTTP_STREAM_SHORT_BYTES_MAX ||
+                               (block != NULL && latchkey_http_block_is_shared(block)));
+    return block != NULL ? latchkey_http_pieces_add(&s->unsent, block, forces)
+                         : latchkey_http_pieces_copy(&s->unsent, bytes, count, forces);
 }
 
 static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_block *block,
@@ -172,12 +175,9 @@ static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_bl
     pthread_mutex_lock(&s->suspension.lock);
     size_t there = s->unsent.count;
     bool has_space = there == 0 || (there <= bound && count <= bound - there);
-    // Its client has taken all that there was, so it is served on, whatever others hold. Nothing
-    // that is sent would tell when there is room again.
-    bool is_empty = there == 0;
     if (s->has_ended || s->is_over) {
         result = LATCHKEY_HTTP_WRITE_GONE;
-    } else if (count == 0 || (has_space && take(s, block, bytes, count, is_empty))) {
+    } else if (count == 0 || (has_space && take(s, block, bytes, count, there == 0))) {
         if (count > 0) {
             wake(s);
         }
@@ -185,7 +185,8 @@ static latchkey_http_write write_piece(latchkey_http_stream *s, latchkey_http_bl
         s->refused_count = count > s->refused_count ? count : s->refused_count;
         result = LATCHKEY_HTTP_WRITE_FULL;
     } else {
-        // There was no memory. The client must not miss a piece in the middle.
+        // Nothing that is sent would tell when there is room, in the account or in memory. The
+        // client must not miss a piece in the middle.
         s->is_over = true;
         latchkey_http_stream_cut(s, LATCHKEY_HTTP_STREAM_CLIENT);
         result = LATCHKEY_HTTP_WRITE_GONE;

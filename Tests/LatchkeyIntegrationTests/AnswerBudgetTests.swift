@@ -55,6 +55,22 @@ struct AnswerBudgetTests {
         }
     }
 
+    /// Waits until so many requests of a route were answered.
+    private static func awaitRequests(_ site: Site, _ route: String, _ count: Int) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while true {
+            let lines = try site.ask("GET", "/metrics").text.split(separator: "\n").filter {
+                $0.hasPrefix("latchkey_http_requests_total{") && $0.contains("route=\"\(route)\"")
+            }
+            let sum = lines.compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+                .reduce(0, +)
+            if sum >= count { return }
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "\(sum) requests of \(route)")
+            }
+        }
+    }
+
     /// Two transactions take 32 MiB of 40, and a third would go beyond.
     private static func useUp(_ site: Site) throws -> [HTTPClient] {
         try fill(site)
@@ -172,6 +188,39 @@ struct AnswerBudgetTests {
             }
             let growth = try Self.residentBytes(program) - before
             #expect(growth < 100 * Self.mebibyte, "\(growth) bytes for 12 states of 17 MiB")
+            try site.isWell()
+            withExtendedLifetime(clients) {}
+            _ = program.end()
+        }
+    }
+
+    /// Each stream has an event of its own: the result of the operation.
+    @Test(arguments: [
+        ("/v1/operations/{id}/events", "/v1/operations/j/events"),
+        ("/v1/watch", "/v1/watch?initial=true"),
+    ])
+    func `streams that nobody reads take their address's share, and no more, issue 17`(
+        route: String,
+        target: String
+    ) async throws {
+        let flags = Self.flags.dropLast(2) + ["--client-share", "1/2", "--history", "16"]
+        let program = try Program(["serve", "--port", "0"] + flags)
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            try Self.fill(site)
+            let gets = repeatElement(#"{"get":"v"}"#, count: 8).joined(separator: ",")
+            let steps = #"{"id":"j","steps":[{"transaction":{"then":[\#(gets)]}}]}"#
+            #expect(try site.ask("POST", "/v1/operations", steps).status == 202)
+            try site.awaitMetric(#"latchkey_operations{state="finished"}"#, 1)
+            let before = try Self.residentBytes(program)
+            let clients = try (0..<30).map { _ in try Self.ask(site, "GET", target) }
+            try Self.awaitRequests(site, route, clients.count)
+            try Self.awaitHeld(site) { $0 > 10 * Self.mebibyte }
+            let other = try site.client(from: 2)
+            #expect(try other.request("GET", "/v1/properties/v").body.count == Self.value.count)
+            #expect(try Self.held(site) < 24 * Self.mebibyte)
+            let growth = try Self.residentBytes(program) - before
+            #expect(growth < 60 * Self.mebibyte, "\(growth) bytes for 30 streams")
             try site.isWell()
             withExtendedLifetime(clients) {}
             _ = program.end()

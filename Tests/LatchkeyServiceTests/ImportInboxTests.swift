@@ -48,7 +48,7 @@ struct ImportInboxTests {
         case .work(let buffer, let isWaiting):
             unsafe "works on \(buffer.bytes.count)\(isWaiting ? ", lets go on" : "")"
         case .end: "ends"
-        case .idle(let isWaiting): isWaiting ? "idle, lets go on" : "idle"
+        case .idle: "idle"
         case .stop: "stops"
         }
     }

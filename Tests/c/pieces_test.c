@@ -5,7 +5,13 @@
 
 #include "producer.h"
 
-enum { BLOCK_BYTES = 3000, ACCOUNT_BYTES = 10000, LONG_BYTES = 257 };
+enum {
+    BLOCK_BYTES = 3000,
+    ACCOUNT_BYTES = 10000,
+    SOME_BYTES = 257,
+    LONG_BYTES = LATCHKEY_HTTP_STREAM_SHORT_BYTES_MAX + 1,
+    SHARE_BYTES = 2 * LONG_BYTES,
+};
 
 static void fill_to_the_bound(producer *p) {
     CHECK(latchkey_http_stream_write(p->stream, repeated('f', STREAM_BOUND), STREAM_BOUND) ==
@@ -85,12 +91,12 @@ static void serves_on_who_reads_beyond_the_account_s_bound(void) {
     producer *p = ask_for_stream(&c, 0);
     latchkey_http_account_add(account, ACCOUNT_BYTES);
     // A client that reads gets its next piece. Behind that, the stream waits as if it were full.
-    static char body[LONG_BYTES];
+    static char body[SOME_BYTES];
     bool ends;
     for (int i = 0; i < 2; i++) {
-        CHECK(latchkey_http_stream_write(p->stream, repeated('l', LONG_BYTES), LONG_BYTES) ==
+        CHECK(latchkey_http_stream_write(p->stream, repeated('l', SOME_BYTES), SOME_BYTES) ==
               LATCHKEY_HTTP_WRITE_ACCEPTED);
-        CHECK(read_stream(&c, body, LONG_BYTES, &ends) == LONG_BYTES && !ends);
+        CHECK(read_stream(&c, body, SOME_BYTES, &ends) == SOME_BYTES && !ends);
         pause_milliseconds(20);
     }
     latchkey_http_account_give_back(account, ACCOUNT_BYTES);
@@ -104,9 +110,9 @@ static void serves_on_who_reads_beyond_the_account_s_bound(void) {
 
 static void fill_beyond_the_account(producer *p) {
     // Nothing is read before this returns.
-    CHECK(latchkey_http_stream_write(p->stream, repeated('f', LONG_BYTES), LONG_BYTES) ==
+    CHECK(latchkey_http_stream_write(p->stream, repeated('f', SOME_BYTES), SOME_BYTES) ==
           LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(p->stream, repeated('f', LONG_BYTES), LONG_BYTES) ==
+    CHECK(latchkey_http_stream_write(p->stream, repeated('f', SOME_BYTES), SOME_BYTES) ==
           LATCHKEY_HTTP_WRITE_FULL);
     latchkey_http_stream_end(p->stream);
 }
@@ -116,16 +122,96 @@ static void takes_one_piece_beyond_the_account_s_bound(void) {
     latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     stream_account = account;
     latchkey_http_account_add(account, ACCOUNT_BYTES);
-    static char body[LONG_BYTES + 100];
+    static char body[SOME_BYTES + 100];
     fill = fill_beyond_the_account;
     CHECK(client_ask(&c, GET("/filled")) == 200);
     bool ends;
-    CHECK(read_stream(&c, body, sizeof body, &ends) == LONG_BYTES && ends);
+    CHECK(read_stream(&c, body, sizeof body, &ends) == SOME_BYTES && ends);
     CHECK(is_gone(producer_at(0), LATCHKEY_HTTP_STREAM_ENDED));
     CHECK(latchkey_http_account_bytes(account) == ACCOUNT_BYTES);
     stream_account = NULL;
     stream_stop(1000);
     latchkey_http_account_destroy(account);
+}
+
+// Streams that have nothing to send, in an account that is full: what each of them gets.
+static void takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones(void) {
+    stream_start(subject_options(threads));
+    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
+    stream_account = account;
+    latchkey_http_block *shared =
+        latchkey_http_block_create(repeated('b', LONG_BYTES), LONG_BYTES, NULL);
+    latchkey_http_block *own =
+        latchkey_http_block_create(repeated('o', LONG_BYTES), LONG_BYTES, NULL);
+    latchkey_http_stream *keeper = NULL;
+    latchkey_http_response *response;
+    latchkey_http_stream_options options = {.buffer_bytes_max = STREAM_BOUND};
+    keeper = latchkey_http_stream_create(&options, &response);
+    CHECK(latchkey_http_stream_write_block(keeper, shared) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    latchkey_http_account_add(account, ACCOUNT_BYTES);
+    static client clients[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        CHECK(client_open(&clients[i], s.port));
+        ask_for_stream(&clients[i], i);
+    }
+    CHECK(latchkey_http_stream_write(producer_at(0)->stream, repeated('s', LONG_BYTES - 1),
+                                     LONG_BYTES - 1) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK(latchkey_http_stream_write_block(producer_at(1)->stream, shared) ==
+          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK(latchkey_http_stream_write(producer_at(2)->stream, repeated('l', LONG_BYTES),
+                                     LONG_BYTES) == LATCHKEY_HTTP_WRITE_GONE);
+    CHECK(latchkey_http_stream_write_block(producer_at(3)->stream, own) ==
+          LATCHKEY_HTTP_WRITE_GONE);
+    static char body[LONG_BYTES + 100];
+    for (uint32_t i = 0; i < 4; i++) {
+        bool ends;
+        latchkey_http_stream_end(producer_at(i)->stream);
+        size_t count = read_stream(&clients[i], body, sizeof body, &ends);
+        CHECK(i < 2 ? ends && count == LONG_BYTES - 1 + i : !ends && count == 0);
+        client_close(&clients[i]);
+    }
+    CHECK(is_gone(producer_at(2), LATCHKEY_HTTP_STREAM_CLIENT));
+    CHECK(is_gone(producer_at(3), LATCHKEY_HTTP_STREAM_CLIENT));
+    latchkey_http_response_discard(response);
+    latchkey_http_stream_release(keeper);
+    latchkey_http_block_release(shared);
+    latchkey_http_block_release(own);
+    CHECK(latchkey_http_account_bytes(account) == ACCOUNT_BYTES);
+    CHECK(latchkey_http_account_charge_client(account, 0, ACCOUNT_BYTES) ==
+          LATCHKEY_HTTP_CHARGE_FULL);
+    stream_account = NULL;
+    stream_stop(1000);
+    latchkey_http_account_destroy(account);
+}
+
+static void fill_the_share(producer *p) {
+    // Nothing is read before this returns.
+    CHECK(latchkey_http_stream_write(p->stream, repeated('f', LONG_BYTES), LONG_BYTES) ==
+          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK(latchkey_http_account_charge_client(stream_account, 0, LONG_BYTES) ==
+          LATCHKEY_HTTP_CHARGE_SHARE);
+    CHECK(latchkey_http_account_charge_client(stream_account, 1, LONG_BYTES) ==
+          LATCHKEY_HTTP_CHARGED);
+    latchkey_http_account_give_back_client(stream_account, 1, LONG_BYTES);
+    latchkey_http_stream_end(p->stream);
+}
+
+static void takes_what_a_stream_holds_from_the_client_s_share(void) {
+    stream_start(subject_options(threads));
+    stream_account = latchkey_http_account_create(10 * SHARE_BYTES, SHARE_BYTES);
+    static char body[LONG_BYTES + 100];
+    fill = fill_the_share;
+    CHECK(client_ask(&c, GET("/filled")) == 200);
+    bool ends;
+    CHECK(read_stream(&c, body, sizeof body, &ends) == LONG_BYTES && ends);
+    CHECK(is_gone(producer_at(0), LATCHKEY_HTTP_STREAM_ENDED));
+    CHECK(latchkey_http_account_charge_client(stream_account, 0, SHARE_BYTES) ==
+          LATCHKEY_HTTP_CHARGED);
+    latchkey_http_account_give_back_client(stream_account, 0, SHARE_BYTES);
+    CHECK(latchkey_http_account_bytes(stream_account) == 0);
+    stream_stop(1000);
+    latchkey_http_account_destroy(stream_account);
+    stream_account = NULL;
 }
 
 static void gives_each_client_its_share(void) {
@@ -155,6 +241,10 @@ const test_case pieces_cases[] = {
     {"serves on who reads, beyond the account's bound",
      serves_on_who_reads_beyond_the_account_s_bound},
     {"takes one piece beyond the account's bound", takes_one_piece_beyond_the_account_s_bound},
+    {"takes short and shared pieces beyond the bound, and no long ones",
+     takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones},
+    {"takes what a stream holds from its client's share",
+     takes_what_a_stream_holds_from_the_client_s_share},
     {"gives each client its share of an account", gives_each_client_its_share},
     {NULL, NULL},
 };

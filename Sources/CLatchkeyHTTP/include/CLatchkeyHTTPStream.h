@@ -34,7 +34,8 @@ typedef enum latchkey_http_stream_reason {
     // The producer ended the stream. The client may still have gone before it took everything.
     LATCHKEY_HTTP_STREAM_ENDED,
     // Before the producer ended the stream, the client closed the connection or its half of it, or
-    // the connection failed, or there was no memory for a piece.
+    // the connection failed, or there was no room for a piece: no memory, or a long piece at a
+    // bound of the account.
     LATCHKEY_HTTP_STREAM_CLIENT,
     // The client took the bytes too slowly; or the request had been taken away from its handler
     // before it was answered.
@@ -44,6 +45,8 @@ typedef enum latchkey_http_stream_reason {
 } latchkey_http_stream_reason;
 
 enum {
+    // So long a piece is taken at the bounds of the account, if the stream has nothing to send.
+    LATCHKEY_HTTP_STREAM_SHORT_BYTES_MAX = 32 * 1024,
     // How long the producers of streams have after the begin of latchkey_http_stop() to push their
     // last pieces. Then the server ends the streams.
     LATCHKEY_HTTP_STREAM_LAST_MILLISECONDS = 200,
@@ -61,9 +64,12 @@ typedef struct latchkey_http_stream_options {
     // How many bytes are buffered at most; at least 1. A longer piece is taken, too, but only into
     // an empty buffer.
     size_t buffer_bytes_max;
-    // What is buffered is charged to it. At its bound a stream with something to send is FULL; one
-    // with nothing to send takes its next piece. May be NULL. It must live longer than all streams.
+    // What is buffered is charged to it, and to the share of the client. At one of the bounds a
+    // stream with something to send is FULL. One with nothing to send takes a short piece, or a
+    // block that another stream has; a longer one cuts the stream. May be NULL. It must live longer
+    // than all streams.
     latchkey_http_account *account;
+    uint32_t client;
     // Whether a part of the body is of no use. Then the server never ends the stream in order,
     // which would make the part look complete: a stop waits for its end as it waits for requests,
     // and cuts it off when the time of latchkey_http_stop() is over.

@@ -33,7 +33,7 @@ extension ResponseFields {
     private static var exposed: StaticString {
         """
         ETag, Location, Retry-After, Allow, Server-Timing, Idempotency-Replayed, \
-        Latchkey-Revision, Latchkey-Created
+        Latchkey-Revision, Latchkey-Created, Latchkey-TTL
         """
     }
 

@@ -26,7 +26,8 @@ package final class ResponseStream: @unchecked Sendable {
     package enum End: Sendable {
         /// The producer has ended it, and everything was handed over for sending.
         case ended
-        /// The client has closed the connection, or its half of it.
+        /// The client has closed the connection, or its half of it, or there was no room for a
+        /// piece.
         case client
         /// The client took the bytes too slowly, or the request had been taken away before.
         case deadline
@@ -120,12 +121,14 @@ extension ResponseStream {
         _ events: Events,
         bufferBytesMax: Int,
         budget: AnswerBudget?,
+        client: ClientKey,
         isWhole: Bool
     ) -> (ResponseStream, response: OpaquePointer?) {
         let made = ResponseStream(events)
         var options = unsafe latchkey_http_stream_options()
         unsafe options.buffer_bytes_max = max(1, bufferBytesMax)
         unsafe options.account = budget?.account
+        unsafe options.client = client.number
         unsafe options.is_whole = isWhole
         unsafe options.has_room = { context in
             let stream = unsafe ResponseStream.from(context)
@@ -189,9 +192,10 @@ extension Exchange {
     ///   - status: neither 204 nor 304.
     ///   - events: what the producer is told.
     ///   - bufferBytesMax: how many bytes are buffered at most.
-    ///   - budget: is charged with what is buffered. At its bound, long pieces are refused: with
-    ///     ``ResponseStream/WriteResult/full`` while there are others to send; else the stream is
-    ///     cut.
+    ///   - budget: is charged with what is buffered. At its bound, or at the client's share of it,
+    ///     a piece is answered ``ResponseStream/WriteResult/full`` while there are others to send.
+    ///     If there are none, one of up to 32 KiB is taken, and so is a ``StreamPiece`` that
+    ///     another stream has; a longer one cuts the stream.
     ///   - isWhole: whether a part of the body is of no use. A server that stops then waits for the
     ///     end of the stream, as for a request, and cuts it off when its time is over.
     ///   - fields: adds the header fields. If one of them is not valid, the answer becomes a 500.
@@ -209,6 +213,7 @@ extension Exchange {
             events,
             bufferBytesMax: bufferBytesMax,
             budget: budget,
+            client: client,
             isWhole: isWhole
         )
         guard let response = unsafe response, let stream = unsafe made.stream else {

@@ -132,12 +132,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
                 }
             case .end:
                 isAtEnd = true
-            case .idle(let isWaiting):
-                if isWaiting {
-                    request.exchange.readOn()
-                }
-                return
-            case .stop:
+            case .idle, .stop:
                 return
             }
         }

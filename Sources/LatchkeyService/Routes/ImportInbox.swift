@@ -37,8 +37,8 @@ struct ImportInbox<Failure: Sendable>: Sendable {
         case work(ImportBuffer, isWaiting: Bool)
         /// Puts what is left, and answers.
         case end
-        /// Lets the client go on if it waits.
-        case idle(isWaiting: Bool)
+        /// Waits for more. The client does not wait: that it does only while there is a buffer.
+        case idle
         /// Nothing: the request was lost.
         case stop
     }
@@ -125,17 +125,15 @@ struct ImportInbox<Failure: Sendable>: Sendable {
             guard !state.isLost else {
                 return .stop
             }
-            let isWaiting = state.isClientWaiting
-            state.isClientWaiting = false
             if let buffer = state.buffer {
-                state.buffer = nil
-                return .work(buffer, isWaiting: isWaiting)
+                defer { (state.buffer, state.isClientWaiting) = (nil, false) }
+                return .work(buffer, isWaiting: state.isClientWaiting)
             }
             if state.isComplete {
                 return .end
             }
             state.isWorking = false
-            return .idle(isWaiting: isWaiting)
+            return .idle
         }
     }
 

@@ -38,10 +38,12 @@ struct RequestMetrics: Sendable {
     private let sentBytes: Counter
     private let sendsServerTiming: Bool
     private let answers: AnswerBudget
+    private let answerShareRefusals: ShareRefusals
 
     init(_ registry: MetricRegistry, sendsServerTiming: Bool, answers: AnswerBudget) {
         self.registry = registry
         self.answers = answers
+        answerShareRefusals = ShareRefusals(registry, "answers")
         self.sendsServerTiming = sendsServerTiming
         receivedBytes = registry.counter(Self.received)
         sentBytes = registry.counter(Self.sent)
@@ -62,7 +64,8 @@ struct RequestMetrics: Sendable {
             receivedBytes: receivedBytes,
             sentBytes: sentBytes,
             sendsServerTiming: sendsServerTiming,
-            answers: answers
+            answers: answers,
+            answerShareRefusals: answerShareRefusals
         )
         return RequestSeries(counters)
     }
@@ -88,6 +91,11 @@ struct RequestSeries: Sendable {
 
     /// What unsent answers hold.
     var answers: AnswerBudget { unsafe counters._withUnsafeGuaranteedRef { $0.answers } }
+
+    /// Counts a request whose client has its share of unsent answers.
+    func countAnswerShareRefusal() {
+        unsafe counters._withUnsafeGuaranteedRef { $0.answerShareRefusals.add() }
+    }
 
     /// Counts a request before its answer is sent.
     func record(
@@ -120,6 +128,7 @@ struct RequestSeries: Sendable {
 private final class RequestCounters: Sendable {
     let sendsServerTiming: Bool
     let answers: AnswerBudget
+    let answerShareRefusals: ShareRefusals
     private let statuses: [UInt16]
     /// One counter for each status, and one for all other statuses.
     private let counts: [Counter]
@@ -134,9 +143,11 @@ private final class RequestCounters: Sendable {
         receivedBytes: Counter,
         sentBytes: Counter,
         sendsServerTiming: Bool,
-        answers: AnswerBudget
+        answers: AnswerBudget,
+        answerShareRefusals: ShareRefusals
     ) {
         self.answers = answers
+        self.answerShareRefusals = answerShareRefusals
         self.statuses = statuses
         self.counts = counts
         self.durations = durations

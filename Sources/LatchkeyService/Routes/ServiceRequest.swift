@@ -86,11 +86,12 @@ struct ServiceRequest: Sendable {
     private func failure(_ charge: AnswerBudget.Charge) -> RequestFailure? {
         switch charge {
         case .charged:
-            nil
+            return nil
         case .full:
-            RequestFailure(.tooManyAnswers)
+            return RequestFailure(.tooManyAnswers)
         case .shareTaken:
-            .shareTaken(
+            series.countAnswerShareRefusal()
+            return .shareTaken(
                 "\(series.answers.clientByteCountMax) bytes of answers that it has not read "
                     + "(--answer-bytes)"
             )

@@ -27,6 +27,7 @@ struct HistoryPassing {
             return nil
         }
         let count = place > oldest ? place - oldest : 0
-        return UInt64(Double(count) * Double(passedNanoseconds) / Double(passedCount))
+        let nanoseconds = Double(count) * Double(passedNanoseconds) / Double(passedCount)
+        return UInt64(exactly: nanoseconds.rounded()) ?? .max
     }
 }
