@@ -66,8 +66,10 @@ package struct CacheLineProbe: Sendable {
         return found.isEmpty ? nil : found[found.count / 2]
     }
 
-    /// All pairs of a few processors. Of many, for each distance in the list that is a power of two
-    /// or half of the list, as many pairs: neighbours, siblings and the two halves are among them.
+    /// All pairs of a few processors, and some of many.
+    ///
+    /// Of many, there are as many pairs for each distance in the list that is a power of two or
+    /// half of the list: neighbours, siblings and the two halves are among them.
     static func pairs(of processors: [Int]) -> [Pair] {
         let count = processors.count
         if count * (count - 1) / 2 <= pairsMax {

@@ -3,11 +3,11 @@ import Foundation
 /// The two modes of a series of readings of the cache line: processors near each other, and far
 /// apart.
 ///
-/// **The rule.** The readings are split into two groups where the distances from the groups' medians
-/// are least, as logarithms. A reading belongs to the nearer median. They are modes if the medians
-/// are at least a factor of ``ratioMin`` apart, at least ``shareMin`` of the readings and two belong
-/// to each, and at most ``betweenMax`` of all lie in the middle third between them. Few disturbed
-/// readings so make no mode, and neither does a wide spread.
+/// **The rule.** The readings are split into two groups where the distances from the groups'
+/// medians are least, as logarithms. A reading belongs to the nearer median. They are modes if the
+/// medians are at least a factor of ``ratioMin`` apart, at least ``shareMin`` of the readings and
+/// two belong to each, and at most ``betweenMax`` of all lie in the middle third between them. Few
+/// disturbed readings so make no mode, and neither does a wide spread.
 package struct CacheLineModes: Sendable, Equatable {
     /// The medians, in nanoseconds.
     package let near: Double

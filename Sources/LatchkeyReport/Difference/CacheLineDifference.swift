@@ -22,10 +22,30 @@ struct CacheLineDifference {
         (self.before, self.after) = (old, new)
     }
 
-    var sentence: String {
+    /// What can be compared nevertheless: the figures of one thread.
+    ///
+    /// - Throws: A sentence if there are none.
+    func comparable(
+        _ rows: [ReportDifference.Row]
+    ) throws(ReportFileError) -> [ReportDifference.Row] {
+        let alone = rows.filter(\.isOneThread)
+        guard !alone.isEmpty else {
+            throw ReportFileError(
+                message: "\(sentence), and the reports have no case of one thread. --force "
+                    + "compares them anyway."
+            )
+        }
+        return alone
+    }
+
+    var note: String {
+        "\(sentence), so only cases of one thread are compared. --force compares everything."
+    }
+
+    private var sentence: String {
         let times = [before, after].map { FigureText.duration(nanoseconds: $0) }
         return "The processors were \(after > before ? "farther apart" : "nearer to each other") "
             + "after than before: a cache line took \(times[0]) there and back before and "
-            + "\(times[1]) after, on average."
+            + "\(times[1]) after, on average. What several threads do follows that"
     }
 }

@@ -83,14 +83,7 @@ package struct ReportDifference {
             )
         }
         let distance = isForced ? nil : CacheLineDifference(before, after)
-        if let distance {
-            rows = rows.filter(\.isOneThread)
-            try require(
-                !rows.isEmpty,
-                "\(distance.sentence) What several threads do follows that, and the reports have no "
-                    + "case of one thread. --force compares them anyway."
-            )
-        }
+        rows = try distance?.comparable(rows) ?? rows
         let leastRatio = max(before.conditions.leastRatio, after.conditions.leastRatio)
         for index in rows.indices { rows[index].widen(to: leastRatio) }
         rows += Row.pooled(rows)
@@ -103,12 +96,7 @@ package struct ReportDifference {
         }
         notes =
             matching.notes + before.notes("before") + after.notes("after") + oldFailures
-            + (distance.map {
-                [
-                    "\($0.sentence) What several threads do follows that, so only cases of one "
-                        + "thread are compared. --force compares everything."
-                ]
-            } ?? [])
+            + [distance?.note].compactMap(\.self)
             + (isRestricted
                 ? [
                     "Under these conditions only the processor time of one thread is compared, "
