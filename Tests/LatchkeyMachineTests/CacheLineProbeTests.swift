@@ -74,7 +74,9 @@ struct CacheLineProbeTests {
             return
         }
         // Others may have the processors now and then.
-        let reading = try #require((0..<50).lazy.compactMap { _ in probe.nanoseconds(pair) }.first)
+        var found: Double?
+        for _ in 0..<100 where found == nil { found = probe.nanoseconds(pair) }
+        let reading = try #require(found)
         #expect((10...100_000).contains(reading), "\(reading)")
     }
 
