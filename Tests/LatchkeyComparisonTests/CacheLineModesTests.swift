@@ -168,11 +168,25 @@ struct CacheLineModesTests {
         #expect(line.modes.map { $0.roundTripNanoseconds.rounded() } == [100, 400])
         #expect(abs(line.modes[0].share - 13.0 / 36) < 1e-9)
         #expect(abs((line.averageNanoseconds ?? 0) - 100 * pow(4, 23.0 / 36)) < 1e-6)
+        // In the order in which they were taken.
+        #expect(
+            line.series == [Double](repeating: 100, count: 13) + Array(repeating: 400, count: 23)
+        )
         let repeats = (report.cases + report.baselines).flatMap(\.repeats)
         #expect(repeats.allSatisfy { $0.lineNanoseconds?.count == 2 })
         #expect(repeats.count { $0.processors == .changed } == 1)
         #expect(repeats.count { $0.processors == .near } == 6)
         #expect(repeats.count { $0.processors == .far } == 11)
+    }
+
+    @Test(arguments: [1, 199, 200, 201, 400, 650, 10_000])
+    func `a series has at most two hundred readings, in order`(count: Int) {
+        var line = ComparisonReport.CacheLine(pairs: [], modes: [])
+        _ = line.add((1...count).map(Double.init))
+        let series = line.series ?? []
+        #expect((1...ComparisonReport.CacheLine.seriesCountMax).contains(series.count))
+        #expect(series == series.sorted())
+        #expect(count > 200 || series.count == count)
     }
 
     @Test(.timeLimit(.minutes(1)))

@@ -146,6 +146,56 @@ struct CacheLineReportTests {
         #expect(report.conditions.ranking == .refused)
     }
 
+    // MARK: Both modes
+
+    /// A strategy that is this much faster in each mode, in a report of both modes.
+    private static func bothModes(
+        near: Double,
+        far: Double,
+        _ order: [ComparisonReport.ProcessorDistance]
+    ) -> ComparisonReport {
+        var report = ComparisonReport.plain([.lock: [2: [1]], .spin: [2: [1]]])
+        report.cases = [
+            entry("lock", [.near: 6e6, .far: 3e6], order),
+            entry("spin", [.near: 6e6 * near, .far: 3e6 * far], order),
+        ]
+        report.conclude(isForced: false)
+        return report
+    }
+
+    @Test func `where both modes came, the verdict says both`() throws {
+        let order =
+            [ComparisonReport.ProcessorDistance](repeating: .near, count: 5)
+            + [ComparisonReport.ProcessorDistance](repeating: .far, count: 5)
+        let report = Self.bothModes(near: 1.5, far: 1.3, order)
+        let modes = try #require(ModeGains(report, "spin", "lock"))
+        #expect(abs(modes.near / 1.5 - 1) < 1e-9 && abs(modes.far / 1.3 - 1) < 1e-9)
+        #expect(
+            modes.sentence(.throughput, over: "lock")
+                == "On several threads: 50 % more than `lock` with processors near each other, "
+                + "30 % more than `lock` with processors far apart."
+        )
+        #expect(report.recommendation?.strategies.first == "spin")
+        #expect(
+            report.recommendation?.notes.contains { $0.hasPrefix("On several threads: 50 %") }
+                == true
+        )
+        let worse = try #require(
+            ModeGains(Self.bothModes(near: 1.5, far: 0.8, order), "spin", "lock")
+        )
+        #expect(
+            worse.sentence(.throughput, over: "lock").hasSuffix(
+                "20 % slower than `lock` with processors far apart."
+            )
+        )
+        // A mode that came four times is not told of, nor is a strategy beside itself.
+        #expect(
+            ModeGains(Self.bothModes(near: 2, far: 2, Array(order.dropLast())), "spin", "lock")
+                == nil
+        )
+        #expect(ModeGains(report, "lock", "lock") == nil)
+    }
+
     // MARK: In words
 
     @Test func `the terminal, Markdown and the page say how far apart the processors were`() throws

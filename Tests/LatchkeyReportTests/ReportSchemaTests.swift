@@ -47,6 +47,7 @@ struct ReportSchemaTests {
             pairs: [.init(first: 0, second: 1, roundTripNanoseconds: 60)],
             modes: [.init(roundTripNanoseconds: 60, share: 1)],
             averageNanoseconds: 60,
+            series: [60, 61],
             missingBecause: "Nothing is missing."
         )
         report.cases[0].repeats[0].responseFromIntendedStart = .sample(p50: 1)

@@ -17,10 +17,19 @@ extension ComparisonReport.CacheLine {
         }
     }
 
+    /// A strip of a page has about as many columns.
+    static let seriesCountMax = 200
+
     /// Adds what the readings of the run have in common, and returns their modes if they have two.
+    ///
+    /// The readings are in the order in which they were taken.
     mutating func add(_ readings: [Double]) -> CacheLineModes? {
         guard !readings.isEmpty else { return nil }
         missingBecause = nil
+        let step = (readings.count + Self.seriesCountMax - 1) / Self.seriesCountMax
+        series = stride(from: 0, to: readings.count, by: step).map { start in
+            Statistics.median(Array(readings[start..<min(start + step, readings.count)]))
+        }
         let logarithms = readings.map { log($0) }
         averageNanoseconds = exp(logarithms.reduce(0, +) / Double(readings.count))
         guard let found = CacheLineModes(readings) else {

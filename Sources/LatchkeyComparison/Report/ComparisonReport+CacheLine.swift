@@ -24,6 +24,11 @@ extension ComparisonReport {
         package var modes: [Mode]
         /// The geometric mean of these readings.
         package var averageNanoseconds: Double?
+        /// The readings in the order in which they were taken, thinned out: each is the median of
+        /// neighbours.
+        ///
+        /// Left out if there was no reading.
+        package var series: [Double]?
         /// Why there is no figure, in a sentence; left out if there is one.
         package var missingBecause: String?
     }

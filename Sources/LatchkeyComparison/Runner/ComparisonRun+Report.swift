@@ -13,7 +13,10 @@ extension ComparisonRun {
         fingerprint: ComparisonReport.Fingerprint
     ) -> ComparisonReport {
         var (measured, fingerprint) = (measured, fingerprint)
-        let readings = measured.repeats.joined().flatMap { $0.lineNanoseconds ?? [] }
+        let readings = schedule.order.flatMap { repeatIndex, caseIndex in
+            let found = measured.repeats[caseIndex].first { $0.index == repeatIndex }
+            return found?.lineNanoseconds ?? []
+        }
         if let modes = fingerprint.cacheLine?.add(readings) {
             measured.repeats = zip(schedule.cases, measured.repeats).map { planned, repeats in
                 repeats.marked(by: modes, threads: planned.threads)

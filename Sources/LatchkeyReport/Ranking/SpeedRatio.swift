@@ -93,18 +93,26 @@ struct SpeedRatio: Equatable {
 }
 
 extension RankedFigure {
-    /// The speeds of the repeats that both cases have, by index.
+    /// The repeats that count in both cases, by index.
+    func pairedRepeats(
+        _ one: ComparisonReport.Case,
+        _ other: ComparisonReport.Case
+    ) -> [(ComparisonReport.Repeat, ComparisonReport.Repeat)] {
+        let others = Dictionary(
+            other.counted.map { ($0.index, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        return one.counted.compactMap { entry in others[entry.index].map { (entry, $0) } }
+    }
+
+    /// Their speeds.
     ///
     /// Only those in which the processors were as far apart, if they can be ranked.
     func pairedSpeeds(
         _ one: ComparisonReport.Case,
         _ other: ComparisonReport.Case
     ) -> [(Double, Double)] {
-        let others = Dictionary(
-            other.counted.map { ($0.index, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
-        let pairs = one.counted.compactMap { entry in others[entry.index].map { (entry, $0) } }
+        let pairs = pairedRepeats(one, other)
         let alike = pairs.filter { $0.processors == $1.processors }
         let least = ComparisonReport.Conditions.repeatsMin
         return (one.threads > 1 && alike.count >= least ? alike : pairs).compactMap { one, other in
