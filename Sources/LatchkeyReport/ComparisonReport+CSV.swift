@@ -25,6 +25,7 @@ extension ComparisonReport {
             arrival threadMode repeat operations seconds operationsPerSecond operationsPerThread \
             meteredOperations contended handOffs cpuSeconds voluntarySwitches involuntarySwitches \
             minorFaults majorFaults futexCalls systemCalls refused \
+            lineNanoseconds processors isLeftOut \
             allocationsPerOperation referencesPerOperation
             """
         let durations = """
@@ -62,6 +63,8 @@ extension ComparisonReport {
         fields["operationsPerSecond"] = "\(measured.operationsPerSecond)"
         fields["operationsPerThread"] =
             measured.operationsPerThread.map(String.init).joined(separator: " ")
+        fields["lineNanoseconds"] =
+            measured.lineNanoseconds?.map { "\($0)" }.joined(separator: " ")
         return fields
     }
 

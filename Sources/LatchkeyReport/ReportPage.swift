@@ -76,6 +76,8 @@ private struct Content: Encodable {
     let selfWaitNote = ComparisonReport.Case.waitsForItselfNote
     let missNote = ComparisonReport.missNote
     let method: String
+    let cacheLineFact: String?
+    let cacheLine: String?
 
     init(_ full: ComparisonReport, byteCountMax: Int) throws(ReportFileError) {
         let ranking = Ranking(full)
@@ -83,6 +85,8 @@ private struct Content: Encodable {
         order = ranking.order
         method = HTTPComparison.method(full.settings.arrival)
         looks = StrategyLook.numbers((full.cases + full.baselines).map(\.strategy).uniqued())
+        cacheLineFact = full.cacheLineFact
+        cacheLine = full.cacheLineText.isEmpty ? nil : full.cacheLineText
         commandLine = full.settings.commandLine
         crossovers = full.crossovers.filter { $0.touches(ranking.bestThree) }
             .prefix(Self.crossoverCountMax).map {

@@ -182,6 +182,8 @@ struct ReportFileTests {
         measured.startDelay = .sample(p50: 9)
         (measured.meteredOperations, measured.futexCalls) = (11, 12)
         (measured.systemCalls, measured.refused) = (13, 14)
+        (measured.lineNanoseconds, measured.isLeftOut) = ([57, 392], true)
+        measured.processors = .changed
         (measured.operations, measured.operationsPerThread) = (30, [10, 20])
         report.cases[0].repeats = [measured]
         let rows = String(decoding: report.csv(), as: UTF8.self).split(separator: "\r\n").map {

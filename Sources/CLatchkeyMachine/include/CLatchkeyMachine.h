@@ -48,4 +48,12 @@ uint64_t latchkey_machine_memory_in_use(void);
 // Locks as above.
 void latchkey_machine_memory_return(void);
 
+// Sends a cache line to and fro between two processors for `budget` nanoseconds, and writes how
+// many nanoseconds a round trip takes, on average over each batch of them. Blocks for as long as
+// `patience` nanoseconds if another thread has one of the processors. Returns the number of
+// batches, or a negated errno: a thread may not run on a processor. Swift cannot see the affinity
+// of threads, a GNU extension.
+int latchkey_machine_line_trips(int first, int second, uint64_t budget, uint64_t patience,
+                                float *trips, int trips_max);
+
 #endif

@@ -91,6 +91,13 @@ extension ComparisonReport {
         ///
         /// They are not in `operations`.
         package var refused: Int?
+        /// How long a cache line took there and back between processors, before the unmetered part
+        /// of the repeat and after it.
+        package var lineNanoseconds: [Double]?
+        /// Left out unless the run had two modes.
+        package var processors: ProcessorDistance?
+        /// True if the repeat does not count, because the distance of the processors changed.
+        package var isLeftOut: Bool?
     }
 
     /// Quantiles of durations.

@@ -74,6 +74,8 @@ extension ComparisonReport {
         package var frequencyGovernor: String?
         package var memoryBytes: Int
         package var clockSource: String?
+        /// Left out by earlier versions.
+        package var cacheLine: CacheLine?
     }
 
     /// Which `Synchronization.Mutex` is linked, found by watching it wait.

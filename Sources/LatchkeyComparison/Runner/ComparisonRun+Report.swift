@@ -12,6 +12,16 @@ extension ComparisonRun {
         from before: MachineReading,
         fingerprint: ComparisonReport.Fingerprint
     ) -> ComparisonReport {
+        var (measured, fingerprint) = (measured, fingerprint)
+        let readings = schedule.order.flatMap { repeatIndex, caseIndex in
+            let found = measured.repeats[caseIndex].first { $0.index == repeatIndex }
+            return found?.lineNanoseconds ?? []
+        }
+        if let modes = fingerprint.cacheLine?.add(readings) {
+            measured.repeats = zip(schedule.cases, measured.repeats).map { planned, repeats in
+                repeats.marked(by: modes, threads: planned.threads)
+            }
+        }
         let baselines = cases(measured, method, areBaselines: true)
         let unsynchronized = baselines.filter {
             $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
@@ -142,6 +152,7 @@ extension ComparisonReport.Case {
 
 extension ComparisonReport.Summary {
     init(_ repeats: [ComparisonReport.Repeat], seed: UInt64) {
+        let repeats = repeats.filter { $0.isLeftOut != true }
         let rates = repeats.map(\.operationsPerSecond)
         let spread = ComparisonReport.Spread(rates, seed: seed)
         let modes = Modes(rates)

@@ -1,6 +1,6 @@
 internal import CLatchkeySystem
 internal import Foundation
-internal import LatchkeyMachine
+package import LatchkeyMachine
 internal import LatchkeyStrategies
 
 /// A run of `latchkey compare`.
@@ -16,6 +16,7 @@ package struct ComparisonRun: Sendable {
     let catalogue: Catalogue
     private let executable: String
     private let trace: ReplayedTrace?
+    private let probe: CacheLineProbe
 
     /// The result of a run, and the failure that ended it early, if one did.
     package struct Outcome: Sendable {
@@ -29,13 +30,15 @@ package struct ComparisonRun: Sendable {
     ///   - executable: The program whose `serve` is started, over HTTP.
     ///   - catalogue: What the program adds.
     ///   - trace: The trace to replay, which the settings describe.
+    ///   - probe: Reads how far apart the processors are.
     /// - Throws: A sentence about the first setting that makes no sense.
     package init(
         _ settings: ComparisonSettings,
         version: String,
         executable: String = "",
         catalogue: Catalogue = Catalogue(),
-        trace: ReplayedTrace? = nil
+        trace: ReplayedTrace? = nil,
+        probe: CacheLineProbe = CacheLineProbe()
     ) throws(ComparisonError) {
         var settings = settings
         settings.workload = catalogue.workload?.name
@@ -43,6 +46,7 @@ package struct ComparisonRun: Sendable {
         try catalogue.validate()
         try settings.validate(catalogue)
         self.trace = trace
+        self.probe = probe
         self.settings = settings
         self.catalogue = catalogue
         self.version = version
@@ -81,7 +85,11 @@ package struct ComparisonRun: Sendable {
             (settings.strategies.count, StrategyVerdicts.estimatedSeconds),
         ])
         progress(clock.progress("calibrating"))
-        let mutex = ComparisonReport.MutexObservation.observe()
+        var fingerprint = ComparisonReport.Fingerprint(
+            version: version,
+            mutex: ComparisonReport.MutexObservation.observe()
+        )
+        fingerprint.cacheLine = ComparisonReport.CacheLine(probe)
         var measured = Measured(repeats: schedule.cases.map { _ in [] })
         for (index, label) in method.preparations.enumerated() where !isInterrupted() {
             progress(clock.progress(label))
@@ -124,7 +132,7 @@ package struct ComparisonRun: Sendable {
             by: method,
             startedAt: startedAt,
             from: before,
-            fingerprint: ComparisonReport.Fingerprint(version: version, mutex: mutex)
+            fingerprint: fingerprint
         )
         return Outcome(report: report, failure: measured.failure)
     }
@@ -161,6 +169,7 @@ package struct ComparisonRun: Sendable {
                 schedule,
                 catalogue,
                 trace: trace,
+                probe: probe,
                 isInterrupted: isInterrupted
             )
         case .http:
@@ -169,6 +178,7 @@ package struct ComparisonRun: Sendable {
                 schedule,
                 executable: executable,
                 trace: trace,
+                probe: probe,
                 isInterrupted: isInterrupted
             )
         }

@@ -17,6 +17,7 @@ struct MemoryComparison: ComparisonMethod {
     private var stepNanoseconds: [Double] = []
     private let isInterrupted: @Sendable () -> Bool
     private let trace: ReplayedTrace?
+    private let probe: CacheLineProbe
 
     /// The keys of each workload.
     ///
@@ -53,11 +54,13 @@ struct MemoryComparison: ComparisonMethod {
         _ schedule: Schedule,
         _ catalogue: Catalogue = Catalogue(),
         trace: ReplayedTrace? = nil,
+        probe: CacheLineProbe = CacheLineProbe(),
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) {
         self.settings = settings
         self.catalogue = catalogue
         self.trace = trace
+        self.probe = probe
         self.isInterrupted = isInterrupted
         work = Work(seed: settings.seed)
         calibration = WorkCalibration.measure(work)
@@ -97,13 +100,16 @@ struct MemoryComparison: ComparisonMethod {
         // runs of one workload would have sections of different lengths.
         calibration = WorkCalibration.measure(work)
         stepNanoseconds.append(calibration.stepNanoseconds)
+        let lineBefore = probe.nanoseconds()
         let bare = try slice(planned, repeatIndex, isMetered: false)
+        let lineAfter = probe.nanoseconds()
         var found = ComparisonReport.Repeat(
             bare.result,
             index: repeatIndex,
             isPaced: planned.workload.arrival != .closed
         )
         if found.operations == 0 { found.seconds = settings.durationSeconds }
+        found.lineNanoseconds = [lineBefore, lineAfter].compactMap(\.self)
         note(bare, planned)
         if repeatIndex == 0, planned.workload.name != nil {
             try countHeap(planned)

@@ -112,7 +112,7 @@ extension ComparisonReport.ScalingFit {
     /// `nil` if there are fewer than three numbers of threads, or in an open loop, whose throughput
     /// is the rate that was asked for.
     init?(_ cases: [ComparisonReport.Case], seed: UInt64) {
-        let sweep = cases.map { (Double($0.threads), $0.repeats.map(\.operationsPerSecond)) }
+        let sweep = cases.map { (Double($0.threads), $0.counted.map(\.operationsPerSecond)) }
         guard let first = cases.first, first.workload.arrival == .closed,
             let curve = ScalabilityCurve(sweep.map { ($0, Statistics.median($1)) })
         else { return nil }

@@ -43,6 +43,7 @@ package struct HTTPComparison: ComparisonMethod {
     private let load: LoadGenerator?
     private let isInterrupted: @Sendable () -> Bool
     private let trace: ReplayedTrace?
+    private let probe: CacheLineProbe
 
     private var processes: [Service: ServiceProcess] = [:]
     private var lostCounts: [String: Int] = [:]
@@ -57,10 +58,12 @@ package struct HTTPComparison: ComparisonMethod {
         _ schedule: Schedule,
         executable: String,
         trace: ReplayedTrace? = nil,
+        probe: CacheLineProbe = CacheLineProbe(),
         isInterrupted: @escaping @Sendable () -> Bool
     ) throws(ComparisonError) {
         self.settings = settings
         self.trace = trace
+        self.probe = probe
         self.executable = executable
         self.isInterrupted = isInterrupted
         services = schedule.cases.map { Self.service($0, settings) }.uniqued()
@@ -114,9 +117,11 @@ package struct HTTPComparison: ComparisonMethod {
                 throw ComparisonError("The service for \(planned.label) does not run.")
             }
             try process.resetContention()
+            let lineBefore = probe.nanoseconds()
             let processorBefore = process.processorSeconds
             let seen = try seen(planned, process, repeatIndex)
             let processorAfter = process.processorSeconds
+            let lineAfter = probe.nanoseconds()
             let row = try process.contention(service.strategy)
             if seen.lost > 0 { lostCounts[planned.label, default: 0] += seen.lost }
             instrument.samplingMean = row.samplingMean
@@ -137,6 +142,7 @@ package struct HTTPComparison: ComparisonMethod {
                 measured.cpuSeconds = processorAfter - processorBefore
             }
             measured.refused = seen.refused
+            measured.lineNanoseconds = [lineBefore, lineAfter].compactMap(\.self)
             if !planned.isBaseline {
                 measured.meteredOperations = Int(row.acquisitions.all)
                 measured.add(row)

@@ -163,7 +163,7 @@ extension ReportDifference.Figure {
     /// A repeat without operations is the slowest of all and must count: it has half an operation,
     /// and the planned duration instead of 0.
     fileprivate func logarithms(_ entry: ComparisonReport.Case, _ duration: Double) -> [Double] {
-        entry.repeats.compactMap { measured -> Double? in
+        entry.counted.compactMap { measured -> Double? in
             let operations = Double(measured.operations)
             return switch self {
             case .throughput:

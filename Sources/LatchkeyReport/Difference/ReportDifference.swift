@@ -11,6 +11,9 @@ package import LatchkeyComparison
 /// among themselves, because several threads vary by ten times as much. A check that fails and did
 /// not before is worse, too.
 ///
+/// If the processors were near each other in one run and far apart in the other, only cases of one
+/// thread are compared: see ``CacheLineDifference``.
+///
 /// If the machine was busy during one of two runs, their throughput and waits really differ. So the
 /// noise of the busier run widens the least difference that is found. If the conditions of a report
 /// forbid a ranking, only the processor time of one thread is compared, which other processes
@@ -60,7 +63,7 @@ package struct ReportDifference {
         let matching = CaseMatching(before, after)
         try require(!matching.pairs.isEmpty, "The two reports have no case in common.")
         let pairs = matching.pairs.filter {
-            min($0.before.repeats.count, $0.after.repeats.count) >= Self.repeatsMin
+            min($0.before.counted.count, $0.after.counted.count) >= Self.repeatsMin
         }
         try require(
             !pairs.isEmpty,
@@ -79,6 +82,8 @@ package struct ReportDifference {
                     + " --force compares them anyway."
             )
         }
+        let distance = isForced ? nil : CacheLineDifference(before, after)
+        rows = try distance?.comparable(rows) ?? rows
         let leastRatio = max(before.conditions.leastRatio, after.conditions.leastRatio)
         for index in rows.indices { rows[index].widen(to: leastRatio) }
         rows += Row.pooled(rows)
@@ -91,6 +96,7 @@ package struct ReportDifference {
         }
         notes =
             matching.notes + before.notes("before") + after.notes("after") + oldFailures
+            + [distance?.note].compactMap(\.self)
             + (isRestricted
                 ? [
                     "Under these conditions only the processor time of one thread is compared, "

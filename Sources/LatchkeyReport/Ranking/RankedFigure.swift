@@ -32,7 +32,7 @@ enum RankedFigure {
 
     /// The speed of each repeat that has one.
     private func values(_ entry: ComparisonReport.Case) -> [Double] {
-        entry.repeats.compactMap(speed)
+        entry.counted.compactMap(speed)
     }
 
     /// The speed of a repeat, if it has one.

@@ -98,6 +98,9 @@ extension ComparisonReport.Recommendation {
                     + "\(FigureText.fixed(ratio.high, 2)))."
             )
         }
+        if let current = headline.current, let modes = ModeGains(report, name, current) {
+            notes.append(modes.sentence(figure, over: current))
+        }
         if !asGood.isEmpty {
             notes.append("As good, within 10 %: \(FigureText.names(asGood)).")
         }

@@ -7,7 +7,7 @@ extension ComparisonReport {
     ///
     /// - Parameter isForced: whether to rank under whatever conditions, and say so.
     package mutating func conclude(isForced: Bool) {
-        let fewest = cases.map(\.repeats.count).min() ?? Conditions.repeatsMin
+        let fewest = cases.map(\.counted.count).min() ?? Conditions.repeatsMin
         if fewest < Conditions.repeatsMin {
             let finding =
                 "A case has \(FigureText.counted(fewest, "repeat")): with fewer than "

@@ -7,7 +7,9 @@ internal import LatchkeyComparison
 /// interval, and the narrower one is taken:
 /// - **within the repeats**: repeats with one index were taken next to each other, so that what
 ///   disturbs both cancels in their ratio. The interval is that of the median of these ratios, by
-///   order statistics: the sign test's. Of five it is their range. It holds the table's ratio, too;
+///   order statistics: the sign test's. Of five it is their range. It holds the table's ratio, too.
+///   Where the processors were near each other in one of a pair and far apart in the other, the
+///   pair does not count, as long as enough others do;
 /// - **of the medians**: the two intervals of the medians, as independent.
 ///
 /// If the ratios have two modes, their interval is their range; one of five or more that is far
@@ -91,17 +93,30 @@ struct SpeedRatio: Equatable {
 }
 
 extension RankedFigure {
-    /// The speeds of the repeats that both cases have, by index.
+    /// The repeats that count in both cases, by index.
+    func pairedRepeats(
+        _ one: ComparisonReport.Case,
+        _ other: ComparisonReport.Case
+    ) -> [(ComparisonReport.Repeat, ComparisonReport.Repeat)] {
+        let others = Dictionary(
+            other.counted.map { ($0.index, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        return one.counted.compactMap { entry in others[entry.index].map { (entry, $0) } }
+    }
+
+    /// Their speeds.
+    ///
+    /// Only those in which the processors were as far apart, if they can be ranked.
     func pairedSpeeds(
         _ one: ComparisonReport.Case,
         _ other: ComparisonReport.Case
     ) -> [(Double, Double)] {
-        let others = Dictionary(
-            other.repeats.compactMap { entry in speed(entry).map { (entry.index, $0) } },
-            uniquingKeysWith: { first, _ in first }
-        )
-        return one.repeats.compactMap { entry in
-            guard let own = speed(entry), let theirs = others[entry.index] else { return nil }
+        let pairs = pairedRepeats(one, other)
+        let alike = pairs.filter { $0.processors == $1.processors }
+        let least = ComparisonReport.Conditions.repeatsMin
+        return (one.threads > 1 && alike.count >= least ? alike : pairs).compactMap { one, other in
+            guard let own = speed(one), let theirs = speed(other) else { return nil }
             return (own, theirs)
         }
     }

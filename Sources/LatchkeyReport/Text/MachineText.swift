@@ -10,6 +10,7 @@ extension ComparisonReport {
             fingerprint.kernel.map { "Linux \($0)" },
             "Swift \(fingerprint.swiftVersionAtLeast) or later",
             "\(fingerprint.configuration) build", "Mutex: \(fingerprint.mutex.kind.rawValue)",
+            cacheLineFact,
         ]
         return facts.compactMap(\.self).joined(separator: ", ")
     }

@@ -38,7 +38,7 @@ package struct TerminalReport {
         let time = FigureText.duration
         let cost = report.instrument
         return paragraphs([
-            report.machine,
+            report.machine, report.cacheLineText,
             "\(FigureText.counted(settings.repeats, "repeat")) of "
                 + "\(time(settings.durationSeconds * 1e9)), seed \(settings.seed), "
                 + (settings.transport == .http ? "over HTTP" : "in process"),

@@ -1,0 +1,50 @@
+extension ComparisonReport {
+    /// How long a cache line takes from one processor to another and back, in this run.
+    package struct CacheLine: Codable, Sendable, Equatable {
+        /// Between two processors, when the run began.
+        package struct Pair: Codable, Sendable, Equatable {
+            package var first: Int
+            package var second: Int
+            package var roundTripNanoseconds: Double
+        }
+
+        /// What the readings of the run have in common.
+        package struct Mode: Codable, Sendable, Equatable {
+            /// The median.
+            package var roundTripNanoseconds: Double
+            /// Of the readings.
+            package var share: Double
+        }
+
+        /// All pairs of up to eight processors, and some of more.
+        package var pairs: [Pair]
+        /// The readings before and after each slice: one mode, or two, the nearer one first.
+        ///
+        /// Empty if there was no reading.
+        package var modes: [Mode]
+        /// The geometric mean of these readings.
+        package var averageNanoseconds: Double?
+        /// The readings in the order in which they were taken, thinned out: each is the median of
+        /// neighbours.
+        ///
+        /// Left out if there was no reading.
+        package var series: [Double]?
+        /// Why there is no figure, in a sentence; left out if there is one.
+        package var missingBecause: String?
+    }
+
+    /// How far apart the processors were during a repeat, where the run had two modes.
+    package enum ProcessorDistance: String, Codable, Sendable, CaseIterable {
+        case near
+        case far
+        /// The mode changed during the repeat.
+        case changed
+    }
+}
+
+extension ComparisonReport.Case {
+    /// The repeats that count: all but those that are left out.
+    package var counted: [ComparisonReport.Repeat] {
+        repeats.filter { $0.isLeftOut != true }
+    }
+}
