@@ -1,3 +1,5 @@
+internal import CLatchkeySystem
+
 /// Short parts of a JSON text, in memory on the stack.
 ///
 /// SAFETY: `@safe` because every part is checked against the memory's length; whoever lends the
@@ -36,7 +38,7 @@ struct JSONPiece {
 
     mutating func integer(_ number: UInt64) {
         let place = unsafe room(DecimalText.byteCountMax)
-        end += unsafe DecimalText.write(number, to: place)
+        end += unsafe latchkey_system_decimal(number, place)
     }
 
     @inline(__always)
