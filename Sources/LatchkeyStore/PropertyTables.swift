@@ -24,7 +24,7 @@ extension [PropertyTable] {
         var drafts: [Draft] = []
         drafts.reserveCapacity(positions.count)
         for index in positions.indices {
-            let former = self[positions[index]].stored(transaction.names[index])
+            let former = self[positions[index]].find(transaction.names[index], in: .stored)
             drafts.append(Draft(former, at: time))
         }
         var work = TransactionWork(context.limits)
@@ -89,11 +89,8 @@ extension [PropertyTable] {
     ///
     /// That of the commit, or the newest one of the properties that a refusal was decided by.
     @usableFromInline
-    mutating func executeWithheld(
-        _ transaction: PreparedTransaction,
-        at time: Timestamp?
-    ) -> Withheld<Decision> {
-        let decision = execute(transaction, at: time)
+    mutating func executeWithheld(_ transaction: PreparedTransaction) -> Withheld<Decision> {
+        let decision = execute(transaction, at: nil)
         return Withheld(decision) {
             zip(transaction.names, transaction.tables.positions)
                 .map { self[$1].revision(of: $0) }.max() ?? 0
@@ -109,7 +106,7 @@ extension [PropertyTable] {
         var formerSize = StoreSize()
         for (effect, position) in zip(commit.effects, positions) {
             let name = PropertyName(of: effect.some)
-            let former = self[position].stored(name)
+            let former = self[position].find(name, in: .stored)
             formerSize += StoreSize(former)
             context.room.occupy(StoreSize(effect.property))
             self[position].install(name, former, effect.property)

@@ -127,7 +127,12 @@ extension BlockingStore {
         at time: Timestamp
     ) -> Decision where Store == PropertyStore<ChosenStrategy> {
         wait { (completion) throws(BacklogFull) in
-            try base.execute(change, at: time, completion: completion)
+            try base.execute(
+                change,
+                at: time,
+                observer: NoObserver(),
+                receiver: DecisionClosure(completion)
+            )
         }
     }
 
