@@ -78,7 +78,7 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
                 completion: answer
             )
         case .transaction(let transaction):
-            let prepared = base.prepare(transaction)
+            let prepared = base.prepare(transaction, at: nil)
             try base.submitWrite(
                 prepared.tables,
                 observer: observer,

@@ -197,11 +197,11 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
                 completion: { receiver.receive($0) }
             )
         case .transaction(let transaction):
-            let prepared = prepare(transaction)
+            let prepared = prepare(transaction, at: time)
             try submitWrite(
                 prepared.tables,
                 observer: observer,
-                { $0.execute(prepared, at: time) },
+                { $0.execute(prepared) },
                 completion: { receiver.receive($0) }
             )
         }
@@ -296,8 +296,8 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     }
 
     @inlinable
-    func prepare(_ transaction: Transaction) -> PreparedTransaction {
-        PreparedTransaction(transaction) { index($0) }
+    func prepare(_ transaction: Transaction, at time: Timestamp?) -> PreparedTransaction {
+        PreparedTransaction(transaction, at: time) { index($0) }
     }
 
     @inlinable

@@ -240,7 +240,7 @@ extension PropertyTable {
         case .transaction(let transaction):
             var tables = [self]
             defer { self = tables[0] }
-            return tables.execute(PreparedTransaction(transaction) { _ in 0 }, at: now)
+            return tables.execute(PreparedTransaction(transaction, at: now) { _ in 0 })
         }
     }
 

@@ -26,7 +26,7 @@ struct JSONPiece {
     /// Writes JSON as it stands there.
     @inline(__always)
     mutating func raw(_ text: StaticString) {
-        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        unsafe append(UnsafeRawBufferPointer(text))
     }
 
     /// Writes a string that needs no escape.
