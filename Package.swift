@@ -83,7 +83,10 @@ let package = Package(
             name: "LatchkeyOperations",
             dependencies: ["CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync"]
         ),
-        .target(name: "LatchkeyHTTP", dependencies: ["CLatchkeyHTTP", "LatchkeySettings"]),
+        .target(
+            name: "LatchkeyHTTP",
+            dependencies: ["CLatchkeyHTTP", "CLatchkeySystem", "LatchkeySettings"]
+        ),
         .target(
             name: "LatchkeyComparison",
             dependencies: [

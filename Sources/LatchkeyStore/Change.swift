@@ -117,6 +117,14 @@ extension Change {
             case .get, .delete, .increment, .expire, .evict: nil
             }
         }
+
+        /// Whether the result of the step has a value.
+        var showsValue: Bool {
+            switch self {
+            case .get, .increment, .merge: true
+            case .put, .delete, .expire, .evict: false
+            }
+        }
     }
 
     /// All steps that can be made: of a transaction, those of both branches.
@@ -183,14 +191,6 @@ extension Change.Step {
         case .expire where !isExpired: throw .preconditionFailed
         case .expire: return former
         default: return isExpired ? nil : former
-        }
-    }
-
-    /// Whether the result of the step has a value.
-    var showsValue: Bool {
-        switch action {
-        case .get, .increment, .merge: true
-        case .put, .delete, .expire, .evict: false
         }
     }
 

@@ -11,10 +11,11 @@ package final class Commit: Sendable {
     package let time: Timestamp
     /// The effect on the first property that the commit changes, if there is one.
     package let first: Effect?
+    /// Stands here, and not beside the results, because here is room for it.
+    private let succeeded: Bool
     /// What it does to the others, each once.
     package let others: [Effect]
-    /// What the steps of a transaction did; nil for a change of one step.
-    package let outcome: Transaction.Outcome?
+    private let results: [Transaction.Result]?
 
     /// Whether the change had no effect.
     ///
@@ -36,12 +37,18 @@ package final class Commit: Sendable {
         self.time = time
         self.first = first
         self.others = others
-        self.outcome = outcome
+        succeeded = outcome?.succeeded ?? true
+        results = outcome?.results
+    }
+
+    /// What the steps of a transaction did; nil for a change of one step.
+    package var outcome: Transaction.Outcome? {
+        results.map { Transaction.Outcome(succeeded: succeeded, results: $0) }
     }
 
     /// The commit as a history keeps it.
     package var withoutOutcome: Commit {
-        outcome == nil ? self : Commit(revision: revision, time: time, first: first, others: others)
+        results == nil ? self : Commit(revision: revision, time: time, first: first, others: others)
     }
 
     /// What a commit does to one property.

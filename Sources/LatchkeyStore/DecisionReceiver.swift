@@ -1,5 +1,3 @@
-public import LatchkeySync
-
 /// Takes the decision about a change.
 ///
 /// A value instead of a closure: it is allocated only where it has to be kept, such as in a store
@@ -23,19 +21,5 @@ package struct DecisionClosure: DecisionReceiver {
     @inlinable
     package func receive(_ decision: Decision) {
         closure(decision)
-    }
-}
-
-extension CommittingStore {
-    /// Decides a change and calls `completion` with the decision.
-    @_disfavoredOverload
-    @inlinable
-    @inline(__always)
-    package func commit(
-        _ change: Change,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        try commit(change, observer: observer, receiver: DecisionClosure(completion))
     }
 }

@@ -42,42 +42,18 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     @usableFromInline
     package func look(
         _ name: PropertyName,
-        observer: some EntryObserver = NoObserver(),
+        in scope: PropertyScope,
+        observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
         try base.stripes.submitRead(
             base.index(name),
             observer: observer,
-            { $0.find(name) },
+            { $0.findWithheld(name, in: scope) },
             completion: { answer in
                 hook.whenReleased(answer.revision) { completion(answer.value) }
             }
         )
-    }
-
-    @usableFromInline
-    package func lookStored(
-        _ name: PropertyName,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try base.stripes.submitRead(
-            base.index(name),
-            observer: observer,
-            { $0.findStored(name) },
-            completion: { answer in
-                hook.whenReleased(answer.revision) { completion(answer.value) }
-            }
-        )
-    }
-
-    @usableFromInline
-    package func commit(
-        _ change: Change,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        try execute(change, at: nil, observer: observer, completion: completion)
     }
 
     @usableFromInline
@@ -86,21 +62,11 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        try execute(change, at: nil, observer: observer) { receiver.receive($0) }
-    }
-
-    /// As ``PropertyStore/execute(_:at:observer:completion:)``.
-    package func execute(
-        _ change: Change,
-        at time: Timestamp?,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
         let answer = { @Sendable [hook] (answer: Withheld<Decision>) in
             if case .success(let commit) = answer.value, !commit.isEmpty {
                 hook.pass(commit)
             }
-            hook.whenReleased(answer.revision) { completion(answer.value) }
+            hook.whenReleased(answer.revision) { receiver.receive(answer.value) }
         }
         switch change {
         case .step(let step):
@@ -108,15 +74,15 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
             try base.submitWrite(
                 base.index(step.name),
                 observer: observer,
-                { $0.executeWithheld(step, property, at: time) },
+                { $0.executeWithheld(step, property) },
                 completion: answer
             )
         case .transaction(let transaction):
-            let prepared = base.prepare(transaction)
+            let prepared = base.prepare(transaction, at: nil)
             try base.submitWrite(
                 prepared.tables,
                 observer: observer,
-                { $0.executeWithheld(prepared, at: time) },
+                { $0.executeWithheld(prepared) },
                 completion: answer
             )
         }

@@ -37,10 +37,15 @@ package final class Journal: Sendable {
             formerAddress = commit.first?.former?.address ?? 0
         }
 
-        /// Fetches what is freed with the entry into the processor's cache.
+        /// Fetches what is freed with the entry, and then used again, into the processor's cache.
+        ///
+        /// Both objects are usually longer than one line of it.
         func prefetch() {
-            latchkey_system_prefetch(UInt(bitPattern: ObjectIdentifier(commit)))
-            latchkey_system_prefetch(formerAddress)
+            let address = UInt(bitPattern: ObjectIdentifier(commit))
+            for offset: UInt in [0, 64] {
+                latchkey_system_prefetch(address + offset)
+                latchkey_system_prefetch(formerAddress + offset)
+            }
         }
     }
 
@@ -119,12 +124,13 @@ package final class Journal: Sendable {
     ///
     /// Called once for each revision, from any thread and in any order.
     package func append(_ commit: Commit) {
+        let commit = commit.withoutOutcome
         let delivery = state.write { state in
             guard commit.revision == state.last + 1 else {
-                state.early[commit.revision] = commit.withoutOutcome
+                state.early[commit.revision] = commit
                 return Delivery()
             }
-            return deliver(commit.withoutOutcome, &state)
+            return deliver(commit, &state)
         }
         withExtendedLifetime(delivery) {
             for answer in delivery.ready {
@@ -162,8 +168,10 @@ package final class Journal: Sendable {
         {
             state.byteCount -= oldest.byteCount
             delivery.drop(oldest.commit)
-            // The next commit will drop this one.
-            state.history.first?.prefetch()
+            // What the commit behind the next one will drop: that takes as long as a request.
+            if state.history.count > 1 {
+                state.history[1].prefetch()
+            }
         }
     }
 

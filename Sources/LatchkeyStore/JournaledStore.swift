@@ -33,19 +33,11 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     @inline(__always)
     package func look(
         _ name: PropertyName,
+        in scope: PropertyScope,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try base.look(name, observer: observer, completion: completion)
-    }
-
-    @usableFromInline
-    package func lookStored(
-        _ name: PropertyName,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try base.lookStored(name, observer: observer, completion: completion)
+        try base.look(name, in: scope, observer: observer, completion: completion)
     }
 
     @inlinable

@@ -8,14 +8,15 @@ struct TableSelection: Sendable {
 
     /// - Parameter propertyStripes: The stripe of each property.
     @usableFromInline
-    init(_ propertyStripes: [Int]) {
-        guard !Self.isAscending(propertyStripes) else {
+    init(_ propertyStripes: consuming [Int]) {
+        var positions = propertyStripes
+        guard !Self.isAscending(positions) else {
+            self.positions = Array(positions.indices)
             // A commit without effects takes a revision under some table, whichever it is.
-            stripes = propertyStripes.isEmpty ? [0] : propertyStripes
-            positions = Array(propertyStripes.indices)
+            stripes = positions.isEmpty ? [0] : positions
             return
         }
-        var stripes = propertyStripes
+        var stripes = positions
         stripes.sort()
         var count = 1
         for index in 1..<stripes.count where stripes[index] != stripes[count - 1] {
@@ -25,7 +26,6 @@ struct TableSelection: Sendable {
         if count < stripes.count {
             stripes.removeLast(stripes.count - count)
         }
-        var positions = propertyStripes
         for index in positions.indices {
             positions[index] = Self.position(of: positions[index], in: stripes)
         }
@@ -57,19 +57,24 @@ struct TableSelection: Sendable {
 }
 
 /// A transaction, ready to be executed.
+///
+/// It has all that the execution needs, so that the closure that executes it is this object, and
+/// not one more allocation.
 @usableFromInline
 final class PreparedTransaction: Sendable {
-    /// A step, the property that it puts, and the position of its name.
+    /// What belongs to a step: the property that it puts, and the position of its name.
     struct Step: Sendable {
-        let step: Change.Step
-        let prepared: Property?
+        let property: Property?
         let position: Int
     }
 
+    let transaction: Transaction
+    /// When it is executed; nil for the time of the store's clock.
+    let time: Timestamp?
     /// The properties that conditions and steps name, each once.
     let names: [PropertyName]
-    /// The conditions; for each the position of its name.
-    let conditions: [(test: Transaction.Test, position: Int)]
+    /// For each condition the position of its name.
+    let conditions: [Int]
     let steps: [Step]
     let otherwise: [Step]
     /// The tables of `names`.
@@ -77,41 +82,34 @@ final class PreparedTransaction: Sendable {
 
     /// - Parameters:
     ///   - transaction: The transaction.
+    ///   - time: When it is executed; nil for the time of the store's clock.
     ///   - stripe: The stripe of a property.
     @usableFromInline
-    init(_ transaction: Transaction, stripe: (PropertyName) -> Int) {
+    init(_ transaction: Transaction, at time: Timestamp?, stripe: (PropertyName) -> Int) {
+        self.transaction = transaction
+        self.time = time
         var names = DistinctNames(
             capacity: transaction.conditions.count + transaction.steps.count
                 + transaction.otherwise.count
         )
-        var conditions: [(test: Transaction.Test, position: Int)] = []
-        conditions.reserveCapacity(transaction.conditions.count)
-        for condition in transaction.conditions {
-            conditions.append((condition.test, names.position(of: condition.name)))
-        }
-        self.conditions = conditions
+        conditions = transaction.conditions.map { names.position(of: $0.name) }
         steps = Self.prepare(transaction.steps, &names)
         otherwise = Self.prepare(transaction.otherwise, &names)
         self.names = names.names
-        var stripes: [Int] = []
-        stripes.reserveCapacity(names.names.count)
-        for name in names.names {
-            stripes.append(stripe(name))
-        }
-        tables = TableSelection(stripes)
+        tables = TableSelection(names.names.map(stripe))
     }
 
     private static func prepare(
         _ steps: [Change.Step],
         _ names: inout DistinctNames
     ) -> [Step] {
-        var prepared: [Step] = []
-        prepared.reserveCapacity(steps.count)
-        for step in steps {
-            let position = names.position(of: step.name)
-            prepared.append(Step(step: step, prepared: step.prepare(), position: position))
+        // By their indices, because a step is long to copy.
+        steps.indices.map { index in
+            Step(
+                property: steps[index].prepare(),
+                position: names.position(of: steps[index].name)
+            )
         }
-        return prepared
     }
 }
 

@@ -170,6 +170,15 @@ extension UnsafeRawBufferPointer {
         return unsafe memcmp(start, otherStart, count) == 0
     }
 
+    init(_ text: StaticString) {
+        unsafe self.init(start: text.utf8Start, count: text.utf8CodeUnitCount)
+    }
+
+    /// Whether the bytes are those of the text.
+    func equals(_ text: StaticString) -> Bool {
+        unsafe equals(UnsafeRawBufferPointer(text))
+    }
+
     /// Whether these bytes sort before the others: byte by byte, and a prefix before what it
     /// begins.
     func precedes(_ other: UnsafeRawBufferPointer) -> Bool {

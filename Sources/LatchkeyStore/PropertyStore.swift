@@ -7,7 +7,7 @@ public import LatchkeySync
 /// calls it before the operation returns; any other may call it on another thread.
 @usableFromInline
 package protocol CommittingStore: Sendable {
-    /// Finds a property.
+    /// Finds a property in a scope.
     ///
     /// The name's bytes stay in place until the completion has been called.
     ///
@@ -15,15 +15,7 @@ package protocol CommittingStore: Sendable {
     ///   submitted then.
     func look(
         _ name: PropertyName,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull)
-
-    /// Finds a property, also one whose time is over: until a commit removes it, it is there.
-    ///
-    /// That is no use of the property. The rest is as for ``look(_:observer:completion:)``.
-    func lookStored(
-        _ name: PropertyName,
+        in scope: PropertyScope,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull)
@@ -49,6 +41,41 @@ package protocol CommittingStore: Sendable {
 
     /// Takes all properties as of one revision.
     func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void)
+}
+
+/// Which properties a look finds.
+@usableFromInline
+package enum PropertyScope: Sendable {
+    /// Those that are served. To find one is a use of it.
+    case live
+    /// Also those whose time is over: until a commit removes them, they are stored.
+    ///
+    /// That is no use of a property.
+    case stored
+}
+
+extension CommittingStore {
+    /// Finds a property that is served.
+    @inlinable
+    @inline(__always)
+    package func look(
+        _ name: PropertyName,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try look(name, in: .live, observer: observer, completion: completion)
+    }
+
+    /// Decides a change and calls `completion` with the decision.
+    @inlinable
+    @inline(__always)
+    package func commit(
+        _ change: Change,
+        observer: some EntryObserver = NoObserver(),
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        try commit(change, observer: observer, receiver: DecisionClosure(completion))
+    }
 }
 
 /// The properties, guarded by a strategy.
@@ -122,38 +149,19 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     @inline(__always)
     package func look(
         _ name: PropertyName,
-        observer: some EntryObserver = NoObserver(),
+        in scope: PropertyScope,
+        observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
         try stripes.submitRead(
             index(name),
             observer: observer,
-            { ChosenStrategy.traits.readsDuringWrites ? $0.getPublished(name) : $0.get(name) },
+            {
+                ChosenStrategy.traits.readsDuringWrites
+                    ? $0.findPublished(name, in: scope) : $0.find(name, in: scope)
+            },
             completion: completion
         )
-    }
-
-    @usableFromInline
-    package func lookStored(
-        _ name: PropertyName,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try stripes.submitRead(
-            index(name),
-            observer: observer,
-            { $0.storedPublished(name) },
-            completion: completion
-        )
-    }
-
-    @inlinable
-    package func commit(
-        _ change: Change,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        try commit(change, observer: observer, receiver: DecisionClosure(completion))
     }
 
     @inlinable
@@ -176,16 +184,6 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     package func execute(
         _ change: Change,
         at time: Timestamp?,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        try execute(change, at: time, observer: observer, receiver: DecisionClosure(completion))
-    }
-
-    @inlinable
-    func execute(
-        _ change: Change,
-        at time: Timestamp?,
         observer: some EntryObserver,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
@@ -199,11 +197,11 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
                 completion: { receiver.receive($0) }
             )
         case .transaction(let transaction):
-            let prepared = prepare(transaction)
+            let prepared = prepare(transaction, at: time)
             try submitWrite(
                 prepared.tables,
                 observer: observer,
-                { $0.execute(prepared, at: time) },
+                { $0.execute(prepared) },
                 completion: { receiver.receive($0) }
             )
         }
@@ -298,8 +296,8 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
     }
 
     @inlinable
-    func prepare(_ transaction: Transaction) -> PreparedTransaction {
-        PreparedTransaction(transaction) { index($0) }
+    func prepare(_ transaction: Transaction, at time: Timestamp?) -> PreparedTransaction {
+        PreparedTransaction(transaction, at: time) { index($0) }
     }
 
     @inlinable

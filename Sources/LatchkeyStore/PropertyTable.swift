@@ -26,35 +26,29 @@ package struct PropertyTable: Sendable {
 
     var count: Int { byName.count }
 
-    /// Finds a property whose time is not over.
+    /// Finds a property in a scope.
     @usableFromInline
-    package func get(_ name: PropertyName) -> Property? {
-        guard let property = byName.find(name), !property.isExpired(context.clock) else {
+    func find(_ name: PropertyName, in scope: PropertyScope) -> Property? {
+        guard let property = byName.find(name) else {
             return nil
         }
-        context.noteUse(property)
+        if scope == .live {
+            guard !property.isExpired(context.clock) else {
+                return nil
+            }
+            context.noteUse(property)
+        }
         return property
     }
 
-    /// Finds a property, also one whose time is over.
-    func stored(_ name: PropertyName) -> Property? {
-        byName.find(name)
-    }
-
-    /// As ``get(_:)``, for a reader who can enter while a commit is being published.
+    /// As ``find(_:in:)``, for a reader who can enter while a commit is being published.
     ///
     /// Tables are published one after the other. A reader who finds one of them waits until all
     /// of that commit can be seen: another table could still show what was before it.
     @usableFromInline
-    func getPublished(_ name: PropertyName) -> Property? {
+    func findPublished(_ name: PropertyName, in scope: PropertyScope) -> Property? {
         context.revisions.waitUntilPublished(sharedRevision)
-        return get(name)
-    }
-
-    /// As ``stored(_:)``, for the same reader.
-    func storedPublished(_ name: PropertyName) -> Property? {
-        context.revisions.waitUntilPublished(sharedRevision)
-        return stored(name)
+        return find(name, in: scope)
     }
 
     /// Decides a change of one step and makes it, or refuses it.
@@ -220,14 +214,8 @@ extension PropertyTable {
     }
 
     /// The result of a read of the name, and the revision that it depends on.
-    @usableFromInline
-    func find(_ name: PropertyName) -> Withheld<Property?> {
-        Withheld(value: getPublished(name), revision: revision(of: name))
-    }
-
-    /// The same of a read that finds what is over, too.
-    func findStored(_ name: PropertyName) -> Withheld<Property?> {
-        Withheld(value: storedPublished(name), revision: revision(of: name))
+    func findWithheld(_ name: PropertyName, in scope: PropertyScope) -> Withheld<Property?> {
+        Withheld(value: findPublished(name, in: scope), revision: revision(of: name))
     }
 
     /// Executes a change of one step, and says which revision the answer depends on.
@@ -236,10 +224,9 @@ extension PropertyTable {
     @usableFromInline
     mutating func executeWithheld(
         _ step: Change.Step,
-        _ prepared: Property?,
-        at time: Timestamp?
+        _ prepared: Property?
     ) -> Withheld<Decision> {
-        let decision = execute(step, prepared, at: time)
+        let decision = execute(step, prepared, at: nil)
         return Withheld(decision) { revision(of: step.name) }
     }
 }

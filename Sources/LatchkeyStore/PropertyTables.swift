@@ -3,39 +3,31 @@
 extension [PropertyTable] {
     /// Decides a transaction and makes it in all tables, or refuses it and leaves all as they were.
     ///
-    /// These are the tables that the transaction has selected. Without a time it is that of the
-    /// store's clock.
+    /// These are the tables that the transaction has selected.
     @usableFromInline
-    mutating func execute(_ transaction: PreparedTransaction, at time: Timestamp?) -> Decision {
+    mutating func execute(_ prepared: PreparedTransaction) -> Decision {
         do throws(Refusal) {
-            let time = time ?? self[0].context.clock.now()
-            return .success(try decide(transaction, at: time))
+            let time = prepared.time ?? self[0].context.clock.now()
+            return .success(try decide(prepared, at: time))
         } catch {
             return .failure(error)
         }
     }
 
     private mutating func decide(
-        _ transaction: PreparedTransaction,
+        _ prepared: PreparedTransaction,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
         let context = self[0].context
-        let positions = transaction.tables.positions
-        var drafts: [Draft] = []
-        drafts.reserveCapacity(positions.count)
-        for index in positions.indices {
-            let former = self[positions[index]].stored(transaction.names[index])
-            drafts.append(Draft(former, at: time))
+        let (names, positions) = (prepared.names, prepared.tables.positions)
+        var drafts = names.indices.map { index in
+            Draft(self[positions[index]].find(names[index], in: .stored), at: time)
         }
         var work = TransactionWork(context.limits)
-        var succeeded = true
-        for (test, position) in transaction.conditions where succeeded {
-            let property = drafts[position].property
-            try work.take(test.readByteCount(property))
-            succeeded = test.holds(property)
-        }
+        let succeeded = try drafts.satisfy(prepared, &work)
         var results = try drafts.take(
-            succeeded ? transaction.steps : transaction.otherwise,
+            succeeded ? prepared.transaction.steps : prepared.transaction.otherwise,
+            succeeded ? prepared.steps : prepared.otherwise,
             of: succeeded ? .then : .otherwise,
             at: time,
             context.limits,
@@ -43,38 +35,37 @@ extension [PropertyTable] {
         )
         let (former, new) = drafts.changedSizes
         try context.takeRoom(for: new, beyond: former)
+        let hasEffect = former.propertyCount + new.propertyCount > 0
+        let revision =
+            hasEffect
+            ? context.nextRevision(givingBack: former, beyond: new) : context.revisions.last
         var first: Commit.Effect?
         var others: [Commit.Effect] = []
-        for index in drafts.indices where drafts[index].isChanged {
-            let (former, property) = (drafts[index].former, drafts[index].property)
-            self[positions[index]].install(transaction.names[index], former, property)
+        for index in drafts.indices {
             guard let effect = drafts[index].effect else {
                 continue
             }
+            let (name, position) = (names[index], positions[index])
+            self[position].install(name, effect.former, effect.property)
+            self[position].stamp(
+                name,
+                effect.property,
+                created: drafts[index].created ?? revision,
+                expiry: drafts[index].expiry,
+                revision
+            )
+            self[position].noteShared(revision)
             if first == nil {
                 first = effect
             } else {
                 others.append(effect)
             }
         }
-        let revision =
-            first == nil
-            ? context.revisions.last : context.nextRevision(givingBack: former, beyond: new)
-        for index in drafts.indices where drafts[index].isChanged {
-            self[positions[index]].stamp(
-                transaction.names[index],
-                drafts[index].property,
-                created: drafts[index].created ?? revision,
-                expiry: drafts[index].expiry,
-                revision
-            )
-            self[positions[index]].noteShared(revision)
-        }
-        for draft in drafts where !draft.isChanged {
-            draft.property.map(context.noteUse)
+        for index in drafts.indices where !drafts[index].isChanged {
+            drafts[index].property.map(context.noteUse)
         }
         for index in results.indices {
-            results[index].settle(first == nil ? 0 : revision)
+            results[index].settle(hasEffect ? revision : 0)
         }
         return Commit(
             revision: revision,
@@ -89,13 +80,10 @@ extension [PropertyTable] {
     ///
     /// That of the commit, or the newest one of the properties that a refusal was decided by.
     @usableFromInline
-    mutating func executeWithheld(
-        _ transaction: PreparedTransaction,
-        at time: Timestamp?
-    ) -> Withheld<Decision> {
-        let decision = execute(transaction, at: time)
+    mutating func executeWithheld(_ prepared: PreparedTransaction) -> Withheld<Decision> {
+        let decision = execute(prepared)
         return Withheld(decision) {
-            zip(transaction.names, transaction.tables.positions)
+            zip(prepared.names, prepared.tables.positions)
                 .map { self[$1].revision(of: $0) }.max() ?? 0
         }
     }
@@ -109,7 +97,7 @@ extension [PropertyTable] {
         var formerSize = StoreSize()
         for (effect, position) in zip(commit.effects, positions) {
             let name = PropertyName(of: effect.some)
-            let former = self[position].stored(name)
+            let former = self[position].find(name, in: .stored)
             formerSize += StoreSize(former)
             context.room.occupy(StoreSize(effect.property))
             self[position].install(name, former, effect.property)
@@ -143,10 +131,13 @@ private struct Draft {
         expiry = property?.expiry ?? .never
     }
 
-    /// What the transaction does to the property.
+    /// What the transaction does to the property, if it does anything.
     ///
     /// A property that was expired and is gone has expired, whatever the steps did in between.
     var effect: Commit.Effect? {
+        guard isChanged else {
+            return nil
+        }
         let isExpiry = wasExpired && property == nil
         return Commit.Effect(from: former, to: property, isExpiry ? .expired : .requested)
     }
@@ -190,18 +181,34 @@ extension [Draft] {
     /// The sizes of what the steps change, before and after them.
     fileprivate var changedSizes: (former: StoreSize, new: StoreSize) {
         var (former, new) = (StoreSize(), StoreSize())
-        for draft in self where draft.isChanged {
-            former += StoreSize(draft.former)
-            new += StoreSize(draft.property)
+        for index in indices where self[index].isChanged {
+            former += StoreSize(self[index].former)
+            new += StoreSize(self[index].property)
         }
         return (former, new)
+    }
+
+    /// Whether all conditions hold.
+    fileprivate func satisfy(
+        _ prepared: PreparedTransaction,
+        _ work: inout TransactionWork
+    ) throws(Refusal) -> Bool {
+        for (condition, position) in zip(prepared.transaction.conditions, prepared.conditions) {
+            let property = self[position].property
+            try work.take(condition.test.readByteCount(property))
+            guard condition.test.holds(property) else {
+                return false
+            }
+        }
+        return true
     }
 
     /// Takes the steps one after the other.
     ///
     /// - Returns: for each step its result, to be settled.
     fileprivate mutating func take(
-        _ steps: [PreparedTransaction.Step],
+        _ steps: [Change.Step],
+        _ prepared: [PreparedTransaction.Step],
         of branch: Transaction.Branch,
         at time: Timestamp,
         _ limits: StoreLimits,
@@ -209,8 +216,7 @@ extension [Draft] {
     ) throws(Refusal) -> [Transaction.Result] {
         for index in steps.indices {
             do throws(Refusal) {
-                let step = steps[index]
-                try step.step.check(self[step.position].property)
+                try steps[index].check(self[prepared[index].position].property)
             } catch {
                 throw .step(index, branch, error)
             }
@@ -218,10 +224,17 @@ extension [Draft] {
         var results: [Transaction.Result] = []
         results.reserveCapacity(steps.count)
         var shownByteCount = 0
-        for (index, step) in steps.enumerated() {
+        for index in steps.indices {
+            let position = prepared[index].position
             do throws(Refusal) {
-                try self[step.position].take(step.step, step.prepared, at: time, limits, &work)
-                if step.step.showsValue, let property = self[step.position].property {
+                try self[position].take(
+                    steps[index],
+                    prepared[index].property,
+                    at: time,
+                    limits,
+                    &work
+                )
+                if steps[index].action.showsValue, let property = self[position].property {
                     shownByteCount += property.byteCount
                 }
                 // A short request must not ask for an answer of any length.
@@ -231,7 +244,7 @@ extension [Draft] {
             } catch {
                 throw .step(index, branch, error)
             }
-            results.append(self[step.position].result)
+            results.append(self[position].result)
         }
         return results
     }

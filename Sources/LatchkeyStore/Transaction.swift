@@ -74,16 +74,11 @@ package struct Transaction: Sendable {
     }
 
     /// What a transaction did, step by step.
-    package final class Outcome: Sendable {
+    package struct Outcome: Sendable {
         /// Whether the conditions held.
         package let succeeded: Bool
         /// For each step of the branch that was taken, the property behind it.
         package let results: [Result]
-
-        init(succeeded: Bool, results: [Result]) {
-            self.succeeded = succeeded
-            self.results = results
-        }
     }
 
     /// A property behind a step of a transaction.

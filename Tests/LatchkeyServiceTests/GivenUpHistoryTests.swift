@@ -35,11 +35,8 @@ struct GivenUpHistoryTests {
                 journal: journal,
                 // What nobody was shown need not be waited for.
                 usage: { StoreUsage(revision: journal.last, propertyCount: 0, byteCount: 0) },
-                look: { (name, completion) throws(BacklogFull) in
-                    try store.look(name, completion: completion)
-                },
-                lookStored: { (name, completion) throws(BacklogFull) in
-                    try store.lookStored(name, completion: completion)
+                look: { (name, scope, completion) throws(BacklogFull) in
+                    try store.look(name, in: scope, observer: NoObserver(), completion: completion)
                 },
                 snapshot: { store.snapshot(completion: $0) }
             )

@@ -115,11 +115,8 @@ private final class PastBench: Sendable {
         let watched = WatchedStore(
             journal: journal,
             usage: { base.usage },
-            look: { (name, completion) throws(BacklogFull) in
-                try store.look(name, observer: NoObserver(), completion: completion)
-            },
-            lookStored: { (name, completion) throws(BacklogFull) in
-                try store.lookStored(name, observer: NoObserver(), completion: completion)
+            look: { (name, scope, completion) throws(BacklogFull) in
+                try store.look(name, in: scope, observer: NoObserver(), completion: completion)
             },
             snapshot: { store.snapshot(completion: $0) }
         )

@@ -171,11 +171,8 @@ private struct RouteMaker: StrategyVisitor {
         let watched = WatchedStore(
             journal: journal,
             usage: { store.usage },
-            look: { (name, completion) throws(BacklogFull) in
-                try store.look(name, completion: completion)
-            },
-            lookStored: { (name, completion) throws(BacklogFull) in
-                try store.lookStored(name, completion: completion)
+            look: { (name, scope, completion) throws(BacklogFull) in
+                try store.look(name, in: scope, observer: NoObserver(), completion: completion)
             },
             snapshot: { store.snapshot(completion: $0) }
         )

@@ -12,8 +12,7 @@ struct WatchedStoreTests {
         WatchedStore(
             journal: journal,
             usage: { StoreUsage(revision: shown, propertyCount: 0, byteCount: 0) },
-            look: { _, completion in completion(nil) },
-            lookStored: { _, completion in completion(nil) },
+            look: { _, _, completion in completion(nil) },
             snapshot: { _ in }
         )
     }

@@ -127,7 +127,12 @@ extension BlockingStore {
         at time: Timestamp
     ) -> Decision where Store == PropertyStore<ChosenStrategy> {
         wait { (completion) throws(BacklogFull) in
-            try base.execute(change, at: time, completion: completion)
+            try base.execute(
+                change,
+                at: time,
+                observer: NoObserver(),
+                receiver: DecisionClosure(completion)
+            )
         }
     }
 
@@ -235,7 +240,7 @@ extension PropertyTable {
         case .transaction(let transaction):
             var tables = [self]
             defer { self = tables[0] }
-            return tables.execute(PreparedTransaction(transaction) { _ in 0 }, at: now)
+            return tables.execute(PreparedTransaction(transaction, at: now) { _ in 0 })
         }
     }
 

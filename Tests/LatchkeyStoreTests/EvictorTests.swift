@@ -210,18 +210,11 @@ private struct FullAt<Base: CommittingStore>: CommittingStore {
 
     func look(
         _ name: PropertyName,
+        in scope: PropertyScope,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try base.look(name, observer: observer, completion: completion)
-    }
-
-    func lookStored(
-        _ name: PropertyName,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try base.lookStored(name, observer: observer, completion: completion)
+        try base.look(name, in: scope, observer: observer, completion: completion)
     }
 
     func commit(

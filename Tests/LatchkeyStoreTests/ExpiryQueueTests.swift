@@ -172,14 +172,6 @@ private final class FullStore<Base: CommittingStore>: CommittingStore {
         self.refusals = refusals
     }
 
-    func lookStored(
-        _ name: PropertyName,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try base.lookStored(name, observer: observer, completion: completion)
-    }
-
     func commit(
         _ change: Change,
         observer: some EntryObserver,
@@ -199,10 +191,11 @@ private final class FullStore<Base: CommittingStore>: CommittingStore {
 
     func look(
         _ name: PropertyName,
+        in scope: PropertyScope,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try base.look(name, observer: observer, completion: completion)
+        try base.look(name, in: scope, observer: observer, completion: completion)
     }
 
     func list(

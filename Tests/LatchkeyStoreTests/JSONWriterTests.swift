@@ -5,11 +5,19 @@ import Testing
 /// Numbers, members that are written in one piece, and what is too long for one.
 @Suite struct JSONWriterTests {
     @Test func `numbers of every length`() {
-        var numbers: [UInt64] = [0, UInt64.max]
+        var numbers: [UInt64] = [UInt64.max]
         var power: UInt64 = 1
         for _ in 0..<20 {
             numbers += [power - 1, power, power + 1, power &* 7 &+ 3]
             power = power.multipliedReportingOverflow(by: 10).partialValue
+        }
+        // Every pair of digits at every place.
+        for number: UInt64 in 0..<10_000 {
+            numbers += [number, number * 10_000 + 9_999 - number]
+        }
+        // The same ones in each run, of every number of bits.
+        for index: UInt64 in 0..<10_000 {
+            numbers.append(index &* 0x9E37_79B9_7F4A_7C15 >> (index % 64))
         }
         for number in numbers {
             #expect(written { $0.members { $0.integer(number) } } == "{\(number)}")

@@ -53,7 +53,7 @@ struct PropertyTableTests {
             Self.names(table) == model.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         )
         for number in 0..<3000 {
-            let found = table.get(Self.name("k\(number)"))
+            let found = table.find(Self.name("k\(number)"), in: .live)
             let expected = model["k\(number)"]
             #expect(found?.revision == expected?.revision)
             #expect(found?.created == expected?.created)
@@ -81,10 +81,10 @@ struct PropertyTableTests {
         let name = Self.name("a")
         #expect(table.put(name, "1") == .created(1))
         #expect(table.put(name, "2") == .replaced(2))
-        #expect(table.get(name)?.created == 1)
+        #expect(table.find(name, in: .live)?.created == 1)
         #expect(table.delete(name) == .deleted(3))
         #expect(table.put(name, "3") == .created(4))
-        #expect(table.get(name)?.created == 4)
+        #expect(table.find(name, in: .live)?.created == 4)
     }
 
     @Test func `conditions are checked before anything changes`() {
@@ -115,7 +115,7 @@ struct PropertyTableTests {
             table.increment(name, by: 1, first) == .refused(.preconditionFailed),
             "an increment ignores its condition"
         )
-        #expect(table.get(name)?.revision == 2)
+        #expect(table.find(name, in: .live)?.revision == 2)
         #expect(
             table.delete(name, Conditions(ifMatch: .oneOf([7, 2]))) == .deleted(3)
         )
@@ -125,7 +125,9 @@ struct PropertyTableTests {
         var table = Self.table()
         let name = Self.name("n")
         func value() -> String? {
-            table.get(name).map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) }
+            table.find(name, in: .live).map {
+                unsafe String(decoding: $0.valueBytes, as: UTF8.self)
+            }
         }
         _ = table.increment(name, by: 5)
         #expect(value() == "5")
@@ -156,11 +158,11 @@ struct PropertyTableTests {
         let c = Self.name("c")
         #expect(table.put(a, "1234") == .created(1))
         #expect(table.put(b, "12345") == .refused(.full(.bytes(shortage: 1))))
-        #expect(table.get(b) == nil)
+        #expect(table.find(b, in: .live) == nil)
         #expect(table.put(b, "1234") == .created(2))
         #expect(table.put(c, "1") == .refused(.full(.properties(shortage: 1))))
         #expect(table.put(a, "12345") == .refused(.full(.bytes(shortage: 1))))
-        #expect(table.get(a)?.revision == 1)
+        #expect(table.find(a, in: .live)?.revision == 1)
         #expect(table.put(a, "1") == .replaced(3))
         #expect(table.put(b, "1234567") == .replaced(4))
         #expect(table.delete(b) == .deleted(5))
@@ -171,7 +173,7 @@ struct PropertyTableTests {
         var table = Self.table(StoreLimits(propertyCountMax: 3, byteCountMax: 100))
         func values() -> [String] {
             Self.names(table).map { name in
-                guard let property = table.get(Self.name(name)) else {
+                guard let property = table.find(Self.name(name), in: .live) else {
                     return name
                 }
                 let value = unsafe String(decoding: property.valueBytes, as: UTF8.self)
@@ -212,7 +214,7 @@ struct PropertyTableTests {
                 == .replaced(2)
         )
         #expect(values() == ["a=9@2", "c=1@2", "d=1@2"])
-        #expect(table.get(Self.name("a"))?.created == 2)
+        #expect(table.find(Self.name("a"), in: .live)?.created == 2)
         #expect(table.run(.put("e", "1"), .delete("e"), .delete("d")) == .deleted(3))
         #expect(table.run(.get("a", Conditions(ifMatch: .any))) == .unchanged(3))
         #expect(table.run(.delete("c"), .delete("missing"), .get("a")) == .deleted(4))
@@ -226,8 +228,8 @@ struct PropertyTableTests {
         #expect(Outcome(one.execute(change)) == .created(1))
         #expect(Outcome(other.execute(change)) == .created(2))
         #expect(Outcome(one.execute(change)) == .replaced(2))
-        #expect(one.get(Self.name("a"))?.created == 1)
-        #expect(other.get(Self.name("a"))?.created == 2)
+        #expect(one.find(Self.name("a"), in: .live)?.created == 1)
+        #expect(other.find(Self.name("a"), in: .live)?.created == 2)
     }
 }
 

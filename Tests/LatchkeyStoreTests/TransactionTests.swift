@@ -45,6 +45,33 @@ struct TransactionTests {
         }
     }
 
+    @Test(arguments: [1, 64, 65, 256], [#"x"#, #"\\"#])
+    func `an answer is the same for names of every length, with escapes and without`(
+        count: Int,
+        character: String
+    ) async throws {
+        try await offPool {
+            let desk = TransactionDesk()
+            let name = String(repeating: character, count: count)
+            desk.expect(
+                #"""
+                {"then":[{"put":"\#(name)","value":1},{"get":"\#(name)"},
+                {"put":"\#(name)","value":2,"ttl":60},{"get":"\#(name)"}]}
+                """#,
+                #"{"succeeded":true,"revision":1,"results":["#
+                    + #"{"name":"\#(name)","revision":1,"created":1},"#
+                    + #"{"name":"\#(name)","revision":1,"created":1,"value":1},"#
+                    + #"{"name":"\#(name)","revision":1,"created":1,"ttl":60.000},"#
+                    + #"{"name":"\#(name)","revision":1,"created":1,"ttl":60.000,"value":2}]}"#
+            )
+            desk.expect(
+                #"{"then":[{"delete":"\#(name)"},{"get":"\#(name)"}]}"#,
+                #"{"succeeded":true,"revision":2,"results":["#
+                    + #"{"name":"\#(name)","revision":0},{"name":"\#(name)","revision":0}]}"#
+            )
+        }
+    }
+
     @Test func `each step sees those before it, and all have one revision`() async throws {
         try await offPool {
             let desk = TransactionDesk()

@@ -44,7 +44,6 @@ bool body_is(const reply *r, const char *text);
 
 // Ends with a case without a name.
 extern const test_case body_cases[];
-extern const test_case decimal_cases[];
 extern const test_case fault_cases[];
 extern const test_case gone_cases[];
 extern const test_case head_cases[];

@@ -694,7 +694,6 @@ int main(int count, char **words) {
         }
         run_all(cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(body_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(decimal_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(fault_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(gone_cases, mode_name, count > 2 ? words[2] : NULL);
         run_all(head_cases, mode_name, count > 2 ? words[2] : NULL);

@@ -175,8 +175,6 @@ enum {
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
     // How long the body of a short answer can be.
     LATCHKEY_HTTP_SHORT_BYTES_MAX = 256,
-    // The digits of the largest number.
-    LATCHKEY_HTTP_DECIMAL_BYTES_MAX = 20,
 };
 
 // A request, from the call of the handler until the answer. Read it from any thread; never write.
@@ -403,10 +401,6 @@ latchkey_http_response_create_parts(const latchkey_http_bytes *parts, size_t par
 // Date and Connection are not for callers.
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value);
-
-// Writes a number's digits, without a NUL, where LATCHKEY_HTTP_DECIMAL_BYTES_MAX bytes have room.
-// Returns how many there are. What is behind them can be written to as well.
-size_t latchkey_http_decimal(uint64_t number, char *text);
 
 // Discards an answer that will not be given.
 void latchkey_http_response_discard(latchkey_http_response *response);

@@ -1,4 +1,4 @@
-// Functions of the system and of the processor that Swift cannot call.
+// Functions of the system and of the processor that Swift cannot call, and the digits of numbers.
 //
 // Each function here exists for one reason, named above it. There is no policy in this target, and
 // nothing else of Latchkey's is visible from it.
@@ -8,7 +8,9 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #if defined(__linux__)
@@ -200,6 +202,64 @@ static inline void *latchkey_system_held_accesses(void) {
 
 static inline void latchkey_system_hold_accesses(void *innermost) {
     latchkey_system_thread_held = innermost;
+}
+
+// The digits of the largest number.
+enum { LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX = 20 };
+
+// The eight digits of a number below 10^8, the first one in the lowest byte. Not for callers.
+//
+// Splits it into halves of four digits, those into pairs, and the pairs into digits, each time all
+// of them in one multiplication: n / 100 is n * 10486 >> 20 below 10^4, and n / 10 is
+// n * 103 >> 10 below 100.
+static inline uint64_t latchkey_system_eight_digits(uint64_t number) {
+    uint64_t halves = number / 10000 | (number % 10000) << 32;
+    uint64_t hundreds = halves * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
+    uint64_t pairs = (halves - hundreds * 100) << 16 | hundreds;
+    uint64_t tens = pairs * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+    return (pairs - tens * 10) << 8 | tens;
+}
+
+// Writes eight digits as text. Not for callers.
+static inline void latchkey_system_store_digits(uint64_t digits, char *text) {
+    digits |= UINT64_C(0x3030303030303030);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    digits = __builtin_bswap64(digits);
+#endif
+    memcpy(text, &digits, sizeof(digits));
+}
+
+// Writes a number of up to eight digits, without zeros in front. Not for callers.
+static inline size_t latchkey_system_first_digits(uint64_t number, char *text) {
+    uint64_t digits = latchkey_system_eight_digits(number);
+    // Of 0, the last digit stays.
+    unsigned zeros = number == 0 ? 7 : (unsigned)__builtin_ctzll(digits) / 8;
+    latchkey_system_store_digits(digits >> 8 * zeros, text);
+    return 8 - zeros;
+}
+
+// Writes a number's digits, without zeros in front and without a NUL, where
+// LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX bytes have room; returns how many there are. What is behind
+// them can be written to as well. Every answer has revisions, of sixteen digits in a store in
+// memory, so they are made eight at a time. Here because header fields and JSON both need it, and
+// their modules see nothing else in common.
+static inline size_t latchkey_system_decimal(uint64_t number, void *place) {
+    char *text = place;
+    const uint64_t end = UINT64_C(100000000);
+    if (number < end) {
+        return latchkey_system_first_digits(number, text);
+    }
+    uint64_t upper = number / end;
+    size_t count;
+    if (upper < end) {
+        count = latchkey_system_first_digits(upper, text);
+    } else {
+        count = latchkey_system_first_digits(upper / end, text);
+        latchkey_system_store_digits(latchkey_system_eight_digits(upper % end), text + count);
+        count += 8;
+    }
+    latchkey_system_store_digits(latchkey_system_eight_digits(number % end), text + count);
+    return count + 8;
 }
 
 #endif

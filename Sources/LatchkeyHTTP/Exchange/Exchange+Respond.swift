@@ -1,4 +1,5 @@
 public import CLatchkeyHTTP
+internal import CLatchkeySystem
 
 /// **Design.** The C side owns an answer as soon as it is given. The object that owns a body is
 /// retained for it, and released by a C callback on whatever thread the answer was sent, or thrown
@@ -216,7 +217,7 @@ package struct ResponseFields: ~Copyable {
 
     @usableFromInline
     mutating func addNumber(_ name: StaticString, _ value: UInt64, isQuoted: Bool) {
-        let byteCountMax = Int(LATCHKEY_HTTP_DECIMAL_BYTES_MAX) + 3
+        let byteCountMax = Int(LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX) + 3
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: byteCountMax) { text in
             let quote = CChar(0x22)
             var end = 0
@@ -224,7 +225,7 @@ package struct ResponseFields: ~Copyable {
                 unsafe text[0] = quote
                 end = 1
             }
-            unsafe end += latchkey_http_decimal(value, text.baseAddress.unsafelyUnwrapped + end)
+            unsafe end += latchkey_system_decimal(value, text.baseAddress.unsafelyUnwrapped + end)
             if isQuoted {
                 unsafe text[end] = quote
                 end += 1

@@ -191,12 +191,10 @@ private struct StoreRouteMaker: StrategyVisitor {
         let watched = WatchedStore(
             journal: journal,
             usage: { store.usage },
-            look: { (name, completion) throws(BacklogFull) in
-                try journaled.look(name, observer: NoObserver().here(), completion: completion)
-            },
-            lookStored: { (name, completion) throws(BacklogFull) in
-                try journaled.lookStored(
+            look: { (name, scope, completion) throws(BacklogFull) in
+                try journaled.look(
                     name,
+                    in: scope,
                     observer: NoObserver().here(),
                     completion: completion
                 )

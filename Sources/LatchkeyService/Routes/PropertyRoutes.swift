@@ -92,11 +92,12 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         try request.noQuery()
         let name = try request.name(match.capture)
         let change = Change.delete(name, conditions: try request.conditions())
-        try request.commit(change, to: store) { decision in
+        let receiver = DecisionClosure { decision in
             if request.committed(decision) != nil {
                 request.respond(.noContent)
             }
         }
+        try request.commit(change, to: store, receiver: receiver)
     }
 
     private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -135,21 +136,9 @@ private struct ValueAnswer: DecisionReceiver {
 }
 
 extension ServiceRequest {
-    /// Commits a change and calls `completion` with the decision.
+    /// Commits a change and gives the decision to `receiver`.
     ///
     /// A profile of contention names the place of this call.
-    func commit(
-        _ change: Change,
-        to store: some CommittingStore,
-        fileID: StaticString = #fileID,
-        line: UInt = #line,
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(RequestFailure) {
-        let receiver = DecisionClosure(completion)
-        try commit(change, to: store, fileID: fileID, line: line, receiver: receiver)
-    }
-
-    /// Commits a change and gives the decision to `receiver`.
     func commit(
         _ change: Change,
         to store: some CommittingStore,

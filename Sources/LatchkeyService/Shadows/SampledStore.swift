@@ -7,29 +7,26 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
     let shadows: Shadows?
     let recorder: TraceRecorder?
 
+    /// Only reads of what is served are sampled: others are parts of reads of the past.
+    ///
     /// Always inlined: else the completion of each `GET` is allocated.
     @inline(__always)
     func look(
         _ name: PropertyName,
+        in scope: PropertyScope,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        recorder?.record(reading: name)
-        let apply = shadows?.sample {
-            let copy = name.copy()
-            return { $0.look(copy) }
+        var apply: (() -> Void)?
+        if scope == .live {
+            recorder?.record(reading: name)
+            apply = shadows?.sample {
+                let copy = name.copy()
+                return { $0.look(copy) }
+            }
         }
-        try base.look(name, observer: observer, completion: completion)
+        try base.look(name, in: scope, observer: observer, completion: completion)
         apply?()
-    }
-
-    /// Not sampled: only reads of the past do that.
-    func lookStored(
-        _ name: PropertyName,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try base.lookStored(name, observer: observer, completion: completion)
     }
 
     func commit(

@@ -62,7 +62,7 @@ struct HistoryRoutes: Sendable {
         _ search: PastValue
     ) {
         do throws(BacklogFull) {
-            try store.lookStored(search.name) { current in
+            try store.look(search.name, .stored) { current in
                 store.whenCaughtUp { latest in
                     goOn(request, conditions, search.from(current, latest: latest))
                 }

@@ -32,7 +32,7 @@ struct LongPoll: Sendable {
     private func look(isLast: Bool, isWaiting: Bool) {
         let since = store.usage().revision
         do throws(BacklogFull) {
-            try store.look(name) { property in
+            try store.look(name, .live) { property in
                 seen(property, since, isLast: isLast, isWaiting: isWaiting)
             }
         } catch {

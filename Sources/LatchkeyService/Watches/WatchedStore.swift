@@ -12,13 +12,11 @@ struct WatchedStore: Sendable {
     let journal: Journal
     let usage: @Sendable () -> StoreUsage
     let look: Look
-    /// Finds also a property whose time is over.
-    let lookStored: Look
     let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
 
     typealias Look =
         @Sendable (
-            PropertyName, @escaping @Sendable (Property?) -> Void
+            PropertyName, PropertyScope, @escaping @Sendable (Property?) -> Void
         ) throws(BacklogFull) -> Void
 
     private let queue = DispatchQueue(label: "latchkey.histories")

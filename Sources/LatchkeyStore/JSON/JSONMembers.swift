@@ -6,25 +6,17 @@ package struct JSONMembers {
 
     private var values = InlineArray<12, JSONView?>(repeating: nil)
 
-    package subscript(index: Int) -> JSONView? {
-        get { values[index] }
-        set { values[index] = newValue }
+    /// A bit for each place that has a value, the first one lowest.
+    private(set) var places: UInt16 = 0
+
+    package subscript(index: Int) -> JSONView? { values[index] }
+
+    mutating func set(_ value: JSONView, at index: Int) {
+        values[index] = value
+        places |= 1 << UInt16(index)
     }
 
-    /// The first place that has a value.
-    var first: Int? {
-        for index in 0..<Self.countMax where values[index] != nil {
-            return index
-        }
-        return nil
-    }
-
-    /// How many of these places have values.
-    func count(in places: Range<Int>) -> Int {
-        var count = 0
-        for index in places where values[index] != nil {
-            count += 1
-        }
-        return count
+    func has(_ index: Int) -> Bool {
+        places & 1 << UInt16(index) != 0
     }
 }

@@ -1,3 +1,5 @@
+internal import CLatchkeySystem
+
 /// Short parts of a JSON text, in memory on the stack.
 ///
 /// SAFETY: `@safe` because every part is checked against the memory's length; whoever lends the
@@ -24,7 +26,7 @@ struct JSONPiece {
     /// Writes JSON as it stands there.
     @inline(__always)
     mutating func raw(_ text: StaticString) {
-        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        unsafe append(UnsafeRawBufferPointer(text))
     }
 
     /// Writes a string that needs no escape.
@@ -36,7 +38,7 @@ struct JSONPiece {
 
     mutating func integer(_ number: UInt64) {
         let place = unsafe room(DecimalText.byteCountMax)
-        end += unsafe DecimalText.write(number, to: place)
+        end += unsafe latchkey_system_decimal(number, place)
     }
 
     @inline(__always)

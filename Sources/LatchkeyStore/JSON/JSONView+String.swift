@@ -61,14 +61,11 @@ extension JSONView {
         guard kind == .string, raw >= expected.utf8CodeUnitCount else {
             return false
         }
-        let text = unsafe UnsafeRawBufferPointer(
-            start: expected.utf8Start,
-            count: expected.utf8CodeUnitCount
-        )
         // An escape is longer than what it stands for.
-        guard raw > text.count else {
-            return unsafe stringContent.equals(text)
+        guard raw > expected.utf8CodeUnitCount else {
+            return unsafe stringContent.equals(expected)
         }
+        let text = unsafe UnsafeRawBufferPointer(expected)
         return unsafe hasEscapes && UnescapedBytes(self).elementsEqual(text)
     }
 

@@ -82,7 +82,7 @@ package struct JSONWriter {
     /// Writes short parts in one piece: each append would look whether the bytes are shared, and
     /// whether they have room.
     ///
-    /// These are one or more members of an object, with commas between them.
+    /// These are one or more members of an object, with commas between them, or one or more values.
     mutating func members(_ write: (inout JSONPiece) -> Void) {
         separate()
         unsafe withUnsafeTemporaryAllocation(byteCount: JSONPiece.byteCountMax, alignment: 1) {
@@ -91,6 +91,12 @@ package struct JSONWriter {
             unsafe bytes.append(contentsOf: piece.written)
         }
         needsComma = true
+    }
+
+    /// The same for parts that end with the bracket that opens a container.
+    mutating func opening(_ write: (inout JSONPiece) -> Void) {
+        members(write)
+        needsComma = false
     }
 
     /// Whether a piece has room for the string.
@@ -176,8 +182,8 @@ package struct JSONWriter {
         needsComma = false
     }
 
-    private mutating func end(_ bracket: Unicode.Scalar) {
-        bytes.append(UInt8(ascii: bracket))
+    mutating func end(_ brackets: StaticString) {
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(brackets))
         needsComma = true
     }
 

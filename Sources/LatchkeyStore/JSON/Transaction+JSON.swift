@@ -80,8 +80,9 @@ extension Transaction.Condition {
 
     /// Reads a name and one test, such as `{"name":"a","revision":7}`.
     fileprivate init(_ json: inout JSONCursor) throws(InvalidTransaction) {
-        let members = try json.members(of: Self.memberNames, "A condition")
-        guard let name = members[0], members.count(in: 1..<4) == 1 else {
+        var members = JSONMembers()
+        try json.read(Self.memberNames, "A condition", into: &members)
+        guard let name = members[0], members.places.nonzeroBitCount == 2 else {
             throw InvalidTransaction(
                 "A condition has a name and one of revision, exists and equals."
             )
@@ -112,6 +113,8 @@ extension Change.Step {
         "put", "merge", "increment", "delete", "get", "value", "patch", "by", "ttl",
     ]
     private static let kindCount = 5
+    /// The places of the kinds.
+    private static let kinds: UInt16 = (1 << 5) - 1
     private static let ttlIndex = 8
 
     /// Reads a step, such as `{"put":"a","value":1,"ttl":60}` or `{"get":"a"}`.
@@ -134,20 +137,20 @@ extension Change.Step {
         previous: JSONView? = nil
     ) throws(InvalidTransaction) {
         let names = Self.memberNames
-        let members = try json.members(of: names, "A step")
-        guard members.count(in: 0..<Self.kindCount) == 1, let kind = members.first,
-            let name = members[kind]
-        else {
+        var members = JSONMembers()
+        try json.read(names, "A step", into: &members)
+        let kind = members.places.trailingZeroBitCount
+        guard (members.places & Self.kinds).nonzeroBitCount == 1, let name = members[kind] else {
             throw InvalidTransaction(
                 "A step has one of put, merge, increment, delete and get, with a name."
             )
         }
         // The first three kinds have one member each for what they write, and a time to live.
-        for index in Self.kindCount..<names.count
-        where members[index] != nil
-            && !(kind < 3 && (index == Self.kindCount + kind || index == Self.ttlIndex))
-        {
-            throw InvalidTransaction("\(names[kind]) has no member \(names[index]).")
+        let allowed: UInt16 = kind < 3 ? 1 << (Self.kindCount + kind) | 1 << Self.ttlIndex : 0
+        let others = members.places & ~Self.kinds & ~allowed
+        guard others == 0 else {
+            let other = names[others.trailingZeroBitCount]
+            throw InvalidTransaction("\(names[kind]) has no member \(other).")
         }
         var ttl: TimeToLive?
         if let seconds = members[Self.ttlIndex] {
@@ -158,29 +161,29 @@ extension Change.Step {
         }
         self.init(
             try PropertyName(member: name),
-            try Self.action(kind, members, previous),
+            try Self.action(kind, members[Self.kindCount + kind], previous),
             ttl: ttl
         )
     }
 
     private static func action(
         _ kind: Int,
-        _ members: JSONMembers,
+        _ content: JSONView?,
         _ previous: JSONView?
     ) throws(InvalidTransaction) -> Change.Action {
         switch kind {
         case 0:
-            guard let value = members[5] ?? previous else {
+            guard let value = content ?? previous else {
                 throw InvalidTransaction("put needs a value.")
             }
             return unsafe .put(value.bytes)
         case 1:
-            guard let patch = members[6] ?? previous else {
+            guard let patch = content ?? previous else {
                 throw InvalidTransaction("merge needs a patch.")
             }
             return unsafe .merge(patch.bytes)
         case 2:
-            guard let by = members[7] else {
+            guard let by = content else {
                 return .increment(by: 1)
             }
             guard let number = by.integer else {
@@ -227,7 +230,9 @@ extension JSONView {
         _ subject: String
     ) throws(InvalidTransaction) -> JSONMembers {
         var cursor = JSONCursor(self)
-        return try cursor.members(of: names, subject)
+        var members = JSONMembers()
+        try cursor.read(names, subject, into: &members)
+        return members
     }
 
     /// The place of the name of a member in the list of those that the object can have.
@@ -235,7 +240,11 @@ extension JSONView {
         in names: [StaticString],
         _ subject: String
     ) throws(InvalidTransaction) -> Int {
-        for index in names.indices where isString(names[index]) {
+        let content = unsafe stringContent
+        for index in names.indices where unsafe content.equals(names[index]) {
+            return index
+        }
+        if hasEscapes, let index = names.firstIndex(where: { isString($0) }) {
             return index
         }
         let list = names.map { "\($0)" }.joined(separator: ", ")
@@ -253,22 +262,23 @@ extension JSONCursor {
         enter()
     }
 
-    /// The members of the object at the cursor, which has only these, each at most once.
-    fileprivate mutating func members(
-        of names: [StaticString],
-        _ subject: String
-    ) throws(InvalidTransaction) -> JSONMembers {
+    /// Reads the members of the object at the cursor, which has only these, each at most once.
+    ///
+    /// Into a place, because the members are long to copy.
+    fileprivate mutating func read(
+        _ names: [StaticString],
+        _ subject: String,
+        into members: inout JSONMembers
+    ) throws(InvalidTransaction) {
         precondition(names.count <= JSONMembers.countMax, "The names fit into JSONMembers.")
         try enterObject(subject)
-        var values = JSONMembers()
         while let name = nextName() {
             let place = try name.place(in: names, subject)
-            guard values[place] == nil else {
+            guard !members.has(place) else {
                 throw InvalidTransaction("\(subject) has the member \(names[place]) twice.")
             }
-            values[place] = value()
+            members.set(value(), at: place)
         }
-        return values
     }
 }
 
@@ -284,34 +294,40 @@ extension JSONWriter {
         }
         let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
         reserve(64 + 128 * steps.count)
-        object { json in
-            json.members { piece in
-                piece.raw(outcome.succeeded ? "\"succeeded\":true" : "\"succeeded\":false")
-                piece.raw(",\"revision\":")
-                piece.integer(commit.revision)
-            }
-            json.array("results") { json in
-                let results = outcome.results
-                for index in steps.indices {
-                    json.object { $0.result(steps[index], results[index], at: commit.time) }
-                }
-            }
+        opening { piece in
+            piece.raw(outcome.succeeded ? "{\"succeeded\":true" : "{\"succeeded\":false")
+            piece.raw(",\"revision\":")
+            piece.integer(commit.revision)
+            piece.raw(",\"results\":[")
         }
+        for index in steps.indices {
+            unsafe result(
+                of: steps[index].name.bytes,
+                outcome.results[index],
+                showsValue: steps[index].action.showsValue,
+                at: commit.time
+            )
+        }
+        end("]}")
     }
 
+    /// Writes what a step did, the brackets in one piece with the members.
     private mutating func result(
-        _ step: Change.Step,
+        of name: UnsafeRawBufferPointer,
         _ result: Transaction.Result,
+        showsValue: Bool,
         at time: Timestamp
     ) {
-        let isShort = unsafe Self.fitsIntoPiece(step.name.bytes)
+        let isShort = unsafe Self.fitsIntoPiece(name)
+        let isDone = result.property == nil || (result.expiry == .never && !showsValue)
         if !isShort {
-            unsafe member("name", utf8: step.name.bytes)
+            opening { $0.raw("{") }
+            unsafe member("name", utf8: name)
         }
         members { piece in
             if isShort {
-                piece.raw("\"name\":")
-                unsafe piece.string(step.name.bytes)
+                piece.raw("{\"name\":")
+                unsafe piece.string(name)
                 piece.raw(",")
             }
             piece.raw("\"revision\":")
@@ -320,13 +336,17 @@ extension JSONWriter {
                 piece.raw(",\"created\":")
                 piece.integer(result.created)
             }
+            if isDone {
+                piece.raw("}")
+            }
         }
-        guard let property = result.property else {
+        guard !isDone, let property = result.property else {
             return
         }
         ttl(until: result.expiry, at: time)
-        if step.showsValue {
+        if showsValue {
             member("value", valueOf: property)
         }
+        end("}")
     }
 }

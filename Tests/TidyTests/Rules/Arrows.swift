@@ -27,7 +27,7 @@ extension Rule {
         "LatchkeyOperations": [
             "CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
         ],
-        "LatchkeyHTTP": ["CLatchkeyHTTP", "LatchkeySettings"],
+        "LatchkeyHTTP": ["CLatchkeyHTTP", "CLatchkeySystem", "LatchkeySettings"],
         "LatchkeyComparison": [
             "CLatchkeyLoad", "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention",
             "LatchkeyMachine",
