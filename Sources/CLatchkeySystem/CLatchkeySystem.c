@@ -7,7 +7,7 @@
 // write before the new owner's first read. Changes of the bitmap are sequentially consistent: what
 // a thread does in that order after it got an index comes after its bits there.
 
-#define _GNU_SOURCE  // pthread_rwlock_clockwrlock, pthread_getattr_np
+#define _GNU_SOURCE  // pthread_mutex_clocklock, pthread_getattr_np
 
 #include "CLatchkeySystem.h"
 
@@ -130,22 +130,29 @@ bool latchkey_system_barrier(void) {
 #if defined(__GLIBC__)
 // ThreadSanitizer, and glibc before 2.30, know only the calls that wait until a time of day.
 #if __has_feature(thread_sanitizer) || !__GLIBC_PREREQ(2, 30)
-#define RWLOCK_CLOCK CLOCK_REALTIME
+#define WAIT_CLOCK CLOCK_REALTIME
+#define MUTEX_LOCK(lock, until) pthread_mutex_timedlock(lock, until)
 #define RWLOCK_WRITE(lock, until) pthread_rwlock_timedwrlock(lock, until)
 #define RWLOCK_READ(lock, until) pthread_rwlock_timedrdlock(lock, until)
 #else
-#define RWLOCK_CLOCK CLOCK_MONOTONIC
-#define RWLOCK_WRITE(lock, until) pthread_rwlock_clockwrlock(lock, RWLOCK_CLOCK, until)
-#define RWLOCK_READ(lock, until) pthread_rwlock_clockrdlock(lock, RWLOCK_CLOCK, until)
+#define WAIT_CLOCK CLOCK_MONOTONIC
+#define MUTEX_LOCK(lock, until) pthread_mutex_clocklock(lock, WAIT_CLOCK, until)
+#define RWLOCK_WRITE(lock, until) pthread_rwlock_clockwrlock(lock, WAIT_CLOCK, until)
+#define RWLOCK_READ(lock, until) pthread_rwlock_clockrdlock(lock, WAIT_CLOCK, until)
 #endif
 
 static struct timespec after(int64_t nanoseconds) {
     struct timespec time;
-    clock_gettime(RWLOCK_CLOCK, &time);
+    clock_gettime(WAIT_CLOCK, &time);
     int64_t rest = time.tv_nsec + nanoseconds;
     time.tv_sec += (time_t)(rest / 1000000000);
     time.tv_nsec = (long)(rest % 1000000000);
     return time;
+}
+
+int latchkey_system_mutex_lock_for(void *mutex, int64_t nanoseconds) {
+    struct timespec until = after(nanoseconds);
+    return MUTEX_LOCK(mutex, &until);
 }
 
 int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds) {

@@ -12,6 +12,7 @@ struct RawLockTests {
     @Test func `a held lock cannot be tried by another thread`() {
         check(FoundationLock())
         check(FoundationRecursiveLock())
+        check(PthreadMutexLock())
         check(SpinLock())
         check(TicketLock())
         check(AdaptiveLock())

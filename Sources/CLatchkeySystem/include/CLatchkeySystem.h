@@ -107,9 +107,10 @@ static inline void latchkey_system_store(void *word, uint64_t value) {
 }
 
 #if defined(__GLIBC__)
-// pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most so many nanoseconds of
-// CLOCK_MONOTONIC: ETIMEDOUT then. glibc hides these calls from Swift. Other C libraries have only
-// those that wait until a time of day, which can be set.
+// pthread_mutex_lock, pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most so many
+// nanoseconds of CLOCK_MONOTONIC: ETIMEDOUT then. glibc hides these calls from Swift. Other C
+// libraries have only those that wait until a time of day, which can be set.
+int latchkey_system_mutex_lock_for(void *mutex, int64_t nanoseconds);
 int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds);
 int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds);
 #endif
