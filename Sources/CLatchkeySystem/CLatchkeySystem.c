@@ -7,7 +7,7 @@
 // write before the new owner's first read. Changes of the bitmap are sequentially consistent: what
 // a thread does in that order after it got an index comes after its bits there.
 
-#define _GNU_SOURCE  // pthread_mutex_clocklock, pthread_getattr_np
+#define _GNU_SOURCE  // pthread_mutex_clocklock, pthread_getattr_np, CPU_COUNT
 
 #include "CLatchkeySystem.h"
 
@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ThreadSanitizer does not see the order that membarrier(2) makes and would report races.
 #if defined(__linux__) && !__has_feature(thread_sanitizer)
@@ -126,6 +127,18 @@ bool latchkey_system_barrier(void) {
     return false;
 }
 #endif
+
+uint32_t latchkey_system_processors(void) {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(getpid(), sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) {
+        return (uint32_t)CPU_COUNT(&set);
+    }
+#endif
+    // More processors than a cpu_set_t has room for, or another system.
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint32_t)count : 1;
+}
 
 #if defined(__GLIBC__)
 // ThreadSanitizer, and glibc before 2.30, know only the calls that wait until a time of day.

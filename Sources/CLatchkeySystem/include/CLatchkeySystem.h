@@ -33,6 +33,11 @@ static inline void latchkey_system_prefetch(uintptr_t address) {
     __builtin_prefetch((const void *)address, 1);
 }
 
+// How many processors the process may use: those of its first thread, since another one may be
+// bound to one of them (sched_setaffinity(2)). At least 1. Swift cannot use the macros of
+// cpu_set_t.
+uint32_t latchkey_system_processors(void);
+
 // Lets another thread run. Swift's modules of the C library differ in name from system to system.
 static inline void latchkey_system_yield(void) {
     sched_yield();
