@@ -164,7 +164,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyMeteringTests",
-            dependencies: ["LatchkeyMetering", "LatchkeyStrategies"]
+            dependencies: ["LatchkeyMetering", "LatchkeyStrategies", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyStoreTests",

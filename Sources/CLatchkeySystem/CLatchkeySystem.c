@@ -7,7 +7,7 @@
 // write before the new owner's first read. Changes of the bitmap are sequentially consistent: what
 // a thread does in that order after it got an index comes after its bits there.
 
-#define _GNU_SOURCE  // pthread_rwlock_clockwrlock, pthread_getattr_np
+#define _GNU_SOURCE  // pthread_mutex_clocklock, pthread_getattr_np, CPU_COUNT
 
 #include "CLatchkeySystem.h"
 
@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ThreadSanitizer does not see the order that membarrier(2) makes and would report races.
 #if defined(__linux__) && !__has_feature(thread_sanitizer)
@@ -127,25 +128,44 @@ bool latchkey_system_barrier(void) {
 }
 #endif
 
+uint32_t latchkey_system_processors(void) {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(getpid(), sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0) {
+        return (uint32_t)CPU_COUNT(&set);
+    }
+#endif
+    // More processors than a cpu_set_t has room for, or another system.
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (uint32_t)count : 1;
+}
+
 #if defined(__GLIBC__)
 // ThreadSanitizer, and glibc before 2.30, know only the calls that wait until a time of day.
 #if __has_feature(thread_sanitizer) || !__GLIBC_PREREQ(2, 30)
-#define RWLOCK_CLOCK CLOCK_REALTIME
+#define WAIT_CLOCK CLOCK_REALTIME
+#define MUTEX_LOCK(lock, until) pthread_mutex_timedlock(lock, until)
 #define RWLOCK_WRITE(lock, until) pthread_rwlock_timedwrlock(lock, until)
 #define RWLOCK_READ(lock, until) pthread_rwlock_timedrdlock(lock, until)
 #else
-#define RWLOCK_CLOCK CLOCK_MONOTONIC
-#define RWLOCK_WRITE(lock, until) pthread_rwlock_clockwrlock(lock, RWLOCK_CLOCK, until)
-#define RWLOCK_READ(lock, until) pthread_rwlock_clockrdlock(lock, RWLOCK_CLOCK, until)
+#define WAIT_CLOCK CLOCK_MONOTONIC
+#define MUTEX_LOCK(lock, until) pthread_mutex_clocklock(lock, WAIT_CLOCK, until)
+#define RWLOCK_WRITE(lock, until) pthread_rwlock_clockwrlock(lock, WAIT_CLOCK, until)
+#define RWLOCK_READ(lock, until) pthread_rwlock_clockrdlock(lock, WAIT_CLOCK, until)
 #endif
 
 static struct timespec after(int64_t nanoseconds) {
     struct timespec time;
-    clock_gettime(RWLOCK_CLOCK, &time);
+    clock_gettime(WAIT_CLOCK, &time);
     int64_t rest = time.tv_nsec + nanoseconds;
     time.tv_sec += (time_t)(rest / 1000000000);
     time.tv_nsec = (long)(rest % 1000000000);
     return time;
+}
+
+int latchkey_system_mutex_lock_for(void *mutex, int64_t nanoseconds) {
+    struct timespec until = after(nanoseconds);
+    return MUTEX_LOCK(mutex, &until);
 }
 
 int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds) {

@@ -158,8 +158,9 @@ package enum CompareCommand {
         report.conclude(isForced: settings.isForced)
         show(report, values)
         if let failure = outcome.failure { fail(failure.message) }
-        if report.isInterrupted { exit(130) }
-        exit(status(of: report))
+        // A hang ends the run early, too. That it was found is what counts.
+        let status = status(of: report)
+        exit(report.isInterrupted && status == 0 ? 130 : status)
     }
 
     private static func replayedTrace(

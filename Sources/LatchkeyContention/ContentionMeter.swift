@@ -191,6 +191,12 @@ import Synchronization
         return (reading.subtracting(baseline.reading), baseline.since)
     }
 
+    /// The time that contended accesses waited since the last reset, scaled up.
+    package var waitedNanoseconds: UInt64 {
+        let reading = readingSinceReset.reading
+        return reading.read.waitedNanoseconds &+ reading.write.waitedNanoseconds
+    }
+
     static func window(_ now: UInt64 = latchkey_system_nanoseconds()) -> UInt64 {
         now / windowNanoseconds
     }

@@ -13,6 +13,13 @@ extension ContentionProbe {
     /// nobody is inside meanwhile. Many times what an uncontended entry takes.
     static let unmistakableWaitNanoseconds: UInt64 = 2_000
 
+    /// So many contended accesses of a thread are all timed, so that a lock that seldom makes
+    /// somebody wait, and then for long, is not missed by the samples.
+    ///
+    /// Of those after them, the samples are scaled up: to read the clock inside for each would make
+    /// a short section longer.
+    static let timedWaitsMin: UInt64 = 64
+
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
     @usableFromInline @inline(never)
     func asksTimed(_ isWrite: Bool, _ site: CallSite) -> Timing {
@@ -53,7 +60,7 @@ extension ContentionProbe {
         let weight = count &- cell[mode.lastTimed]
         cell[mode.lastTimed] = count
         cell[MeterLayout.nextTimed(isWrite)] = count &+ Self.gap(mean: meter.samplingMean, in: cell)
-        return UInt32(min(weight, UInt64(UInt32.max >> 1)))
+        return UInt32(min(weight, UInt64(Timing.weightMax)))
     }
 
     /// A random number of acquisitions from 1 to twice the mean less 1, uniform, so that it cannot
@@ -105,11 +112,19 @@ extension ContentionProbe {
         if meter.level == .counts {
             timing.weight = 1
             timing.time = latchkey_system_nanoseconds()
+        } else if meter.countsContendedExactly, isAmongFirstWaits(isWrite) {
+            timing.isWaitTimed = true
+            if timing.weight == 0 { timing.time = latchkey_system_nanoseconds() }
         }
         let weight = blockedWeight(timing)
         words.add(weight, at: MeterLayout.Mode(isWrite).contended)
         words.add(weight, at: MeterLayout.waiting)
         return meter.profile == nil ? timing : profiles(isWrite, timing, at: site)
+    }
+
+    private func isAmongFirstWaits(_ isWrite: Bool) -> Bool {
+        guard let cell = words.firstVisit() else { return false }
+        return cell[MeterLayout.Mode(isWrite).contended] < Self.timedWaitsMin
     }
 
     /// Ends the wait of an access that does not take place.
@@ -138,8 +153,10 @@ extension ContentionProbe {
     @usableFromInline @inline(never)
     func entersTimed(_ isWrite: Bool, _ timing: Timing) -> Timing {
         var timing = timing
-        let now = timing.weight > 0 ? latchkey_system_nanoseconds() : 0
+        let isTimed = timing.weight > 0 || timing.isWaitTimed
+        let now = isTimed ? latchkey_system_nanoseconds() : 0
         if timing.isBlocked {
+            if isTimed { waited(isWrite, timing, until: now) }
             words.add(0 &- blockedWeight(timing), at: MeterLayout.waiting)
             endProfiling(timing)
         }
@@ -148,6 +165,7 @@ extension ContentionProbe {
                 now &- timing.time > Self.unmistakableWaitNanoseconds
             {
                 words.add(UInt64(timing.weight), at: MeterLayout.Mode(isWrite).contended)
+                waited(isWrite, timing, until: now)
             }
             let durations = MeterLayout.Mode(isWrite).wait
             record(from: timing.time, to: now, weight: timing.weight, in: durations)
@@ -155,6 +173,12 @@ extension ContentionProbe {
             timing.time = meter.level == .counts ? 0 : latchkey_system_nanoseconds()
         }
         return timing
+    }
+
+    private func waited(_ isWrite: Bool, _ timing: Timing, until now: UInt64) {
+        let nanoseconds = now > timing.time ? now - timing.time : 0
+        let weight = timing.isWaitTimed ? 1 : UInt64(timing.weight)
+        words.add(nanoseconds &* weight, at: MeterLayout.Mode(isWrite).waited)
     }
 
     @usableFromInline @inline(never)

@@ -63,8 +63,9 @@ public final class ContentionProbe: EntryObserver {
     struct Timing: BitwiseCopyable, Sendable {
         /// When it asked and then, once it is inside, when it entered.
         @usableFromInline var time: UInt64
-        /// Bit 0 if it was blocked, then 31 bits for the number of acquisitions that the times
-        /// stand for, then one more than the slot of a wait that is profiled.
+        /// Bit 0 if it was blocked, then 30 bits for the number of acquisitions that the times
+        /// stand for, then a bit if the wait was timed for itself, then one more than the slot of
+        /// a wait that is profiled.
         @usableFromInline var bits: UInt64
 
         @inlinable
@@ -78,8 +79,16 @@ public final class ContentionProbe: EntryObserver {
 
         /// The number of acquisitions that the times stand for; 0 if they are not taken.
         var weight: UInt32 {
-            get { UInt32(truncatingIfNeeded: bits) >> 1 }
-            set { bits = bits & ~0xFFFF_FFFE | UInt64(newValue << 1) }
+            get { UInt32(truncatingIfNeeded: bits) >> 1 & Self.weightMax }
+            set { bits = bits & ~UInt64(Self.weightMax << 1) | UInt64(newValue << 1) }
+        }
+
+        static let weightMax: UInt32 = 1 << 30 - 1
+
+        /// Whether the wait counts as one wait, whatever `weight` is.
+        var isWaitTimed: Bool {
+            get { bits & 1 << 31 != 0 }
+            set { bits = bits & ~(1 << 31) | (newValue ? 1 << 31 : 0) }
         }
 
         var isBlocked: Bool {

@@ -15,6 +15,11 @@ package struct ContentionReading: Sendable, Equatable {
     package struct Mode: Sendable, Equatable {
         package var acquisitions: UInt64 = 0
         package var contended: UInt64 = 0
+        /// The time that contended entries waited, scaled up.
+        ///
+        /// Less than the sum of `wait`, which has the others as well: what the clock and the lock
+        /// take, times a million entries, is more than all the waiting of a slow lock.
+        package var waitedNanoseconds: UInt64 = 0
         package var wait = Histogram()
         package var hold = Histogram()
     }
@@ -78,6 +83,7 @@ extension ContentionReading.Mode {
         let mode = MeterLayout.Mode(isWrite)
         acquisitions = cell[MeterLayout.acquisitions(isWrite)]
         contended = cell[mode.contended]
+        waitedNanoseconds = cell[mode.waited]
         wait = ContentionReading.Histogram(cell, mode.wait, periods)
         hold = ContentionReading.Histogram(cell, mode.hold, periods)
     }
@@ -90,6 +96,7 @@ extension ContentionReading.Mode {
         var result = self
         result.acquisitions = combine(acquisitions, other.acquisitions)
         result.contended = combine(contended, other.contended)
+        result.waitedNanoseconds = combine(waitedNanoseconds, other.waitedNanoseconds)
         result.wait = wait.combined(other.wait, combine)
         result.hold = hold.combined(other.hold, combine)
         return result

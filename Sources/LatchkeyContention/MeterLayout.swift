@@ -27,11 +27,13 @@ enum MeterLayout {
         }
 
         static let count = durations + 2 * HistogramWords.count
-        private static let durations = 2
+        private static let durations = 3
 
         /// The number of acquisitions when the last one was timed.
         var lastTimed: Int { first }
         var contended: Int { first + 1 }
+        /// Nanoseconds that contended entries waited, scaled up.
+        var waited: Int { first + 2 }
         var wait: HistogramWords { HistogramWords(first: first + Self.durations) }
         var hold: HistogramWords {
             HistogramWords(first: first + Self.durations + HistogramWords.count)

@@ -81,7 +81,8 @@ public final class LockMeters: Sendable {
         return meter(name, Base.self).metered(base)
     }
 
-    /// The figures since ``reset()``, or since each meter was made.
+    /// The figures since ``reset()``, or since each meter was made: the lock first for which the
+    /// program waited longest.
     ///
     /// Adds up the threads' own counts. It takes no lock that is metered.
     public var report: LockReport {

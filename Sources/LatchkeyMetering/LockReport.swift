@@ -1,11 +1,20 @@
 import LatchkeyContention
 
-/// The figures of the metered locks, one row for each name and strategy, sorted by both.
+/// The figures of the metered locks, one row for each name and strategy.
 ///
-/// As text it is a table.
+/// As text it is a table, and below it a sentence that names the lock which makes the program wait
+/// most.
 public struct LockReport: Sendable, Equatable {
-    /// The locks.
+    /// The locks, the longest total wait first; then sorted by name and strategy.
     public var rows: [Row]
+
+    init(rows: [Row]) {
+        self.rows = rows.sorted { one, other in
+            one.waitTotal == other.waitTotal
+                ? (one.lock, one.strategy) < (other.lock, other.strategy)
+                : one.waitTotal > other.waitTotal
+        }
+    }
 
     /// The figures of the locks of one name.
     public struct Row: Sendable, Equatable {
@@ -23,6 +32,11 @@ public struct LockReport: Sendable, Equatable {
         public var contendedCount: UInt64
         /// Accesses that are waiting now.
         public var waiterCount: Int
+        /// The time that contended accesses waited, all together.
+        ///
+        /// With the level `sampled`, the first waits of each thread are all timed, and those after
+        /// them are scaled up from samples. An access that gives up is left out.
+        public var waitTotal: Duration
         /// Time from request to entry; nil if none was measured.
         public var wait: Times?
         /// Time from entry to exit; nil if none was measured.
@@ -52,6 +66,7 @@ extension LockReport.Row {
             writeCount: row.acquisitions.write,
             contendedCount: row.contended.all,
             waiterCount: row.waiters,
+            waitTotal: .nanoseconds(meter.waitedNanoseconds),
             wait: row.wait.all.map(LockReport.Times.init),
             hold: row.hold.all.map(LockReport.Times.init)
         )
@@ -68,22 +83,44 @@ extension LockReport.Times {
     }
 }
 
+extension LockReport {
+    /// The lock that makes the program wait most; nil if nothing waited.
+    public var hottest: Row? {
+        rows.max { $0.waitTotal < $1.waitTotal }.flatMap { $0.waitTotal > .zero ? $0 : nil }
+    }
+
+    /// What stands below the table; nil if nothing waited.
+    var culprit: String? {
+        guard let hottest else { return nil }
+        let all = rows.reduce(Duration.zero) { $0 + $1.waitTotal }
+        // Rounded down: only one that has all of it has 100 %.
+        let percent = Int(hottest.waitTotal / all * 100)
+        let held = hottest.hold.map {
+            " It is held for up to \(Row.text($0.max)), and for \(Row.text($0.p99)) at p99."
+        }
+        return "Hottest: '\(hottest.lock)' (\(hottest.strategy)) has "
+            + "\(percent == 0 ? "less than 1" : "\(percent)") % of the total wait, "
+            + "\(Row.text(hottest.waitTotal)).\(held ?? "")"
+    }
+}
+
 extension LockReport: CustomStringConvertible {
-    /// The table: a head, and a line for each row.
+    /// The table: a head, and a line for each row; and the sentence.
     public var description: String {
         let head = [
-            "lock", "strategy", "reads", "writes", "contended",
+            "lock", "strategy", "reads", "writes", "contended", "wait total",
             "wait p99", "max", "hold p99", "max",
         ]
         let cells = [head] + rows.map(\.cells)
         let widths = head.indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
-        return cells.map { line in
+        let lines = cells.map { line in
             zip(line, widths).enumerated().map { column, cell in
                 let space = String(repeating: " ", count: cell.1 - cell.0.count)
                 // Text begins together, numbers end together.
                 return column < 2 ? cell.0 + space : space + cell.0
             }.joined(separator: "  ")
-        }.joined(separator: "\n")
+        }
+        return (lines + (culprit.map { [$0] } ?? [])).joined(separator: "\n")
     }
 }
 
@@ -91,12 +128,13 @@ extension LockReport.Row {
     fileprivate var cells: [String] {
         [
             lock, strategy, "\(readCount)", "\(writeCount)", "\(contendedCount)",
+            Self.text(waitTotal == .zero ? nil : waitTotal),
             Self.text(wait?.p99), Self.text(wait?.max), Self.text(hold?.p99), Self.text(hold?.max),
         ]
     }
 
-    /// In the unit that leaves at most three digits before the point; `-` if not measured.
-    private static func text(_ duration: Duration?) -> String {
+    /// In the unit that leaves at most three digits before the point; `-` if there is none.
+    fileprivate static func text(_ duration: Duration?) -> String {
         guard let duration else { return "-" }
         let nanoseconds = duration / .nanoseconds(1)
         let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]

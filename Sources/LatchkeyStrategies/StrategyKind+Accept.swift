@@ -15,6 +15,7 @@ extension StrategyKind {
         case .barrierQueueAsync: try visitor.visitBlocking(BarrierQueueAsyncStrategy.self)
         case .lock: try visitor.visitLocking(LockStrategy.self)
         case .recursiveLock: try visitor.visitLocking(RecursiveLockStrategy.self)
+        case .pthreadMutex: try visitor.visitLocking(PthreadMutexStrategy.self)
         case .spin: try visitor.visitLocking(SpinStrategy.self)
         case .ticket: try visitor.visitLocking(TicketStrategy.self)
         case .adaptive: try visitor.visitLocking(AdaptiveStrategy.self)

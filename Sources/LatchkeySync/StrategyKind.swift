@@ -10,6 +10,7 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case barrierQueueAsync = "barrier-queue-async"
     case lock = "lock"
     case recursiveLock = "recursive-lock"
+    case pthreadMutex = "pthread-mutex"
     case spin = "spin"
     case ticket = "ticket"
     case adaptive = "adaptive"

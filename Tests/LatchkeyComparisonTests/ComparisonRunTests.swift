@@ -39,7 +39,7 @@ struct ComparisonRunTests {
         let report = try await report(settings())
         #expect(
             report.baselines.map { "\($0.strategy) \($0.threads)" }
-                == ["unsynchronized 1", "pthread-mutex 1", "pthread-mutex 2"]
+                == ["unsynchronized 1", "bare-mutex 1", "bare-mutex 2"]
         )
     }
 
@@ -191,7 +191,7 @@ struct ComparisonRunTests {
     }
 
     @Test func `there is a baseline for every workload and number of threads`() {
-        let baselines = schedule.cases.filter { $0.subject == .baseline(.pthreadMutex) }
+        let baselines = schedule.cases.filter { $0.subject == .baseline(.bareMutex) }
         #expect(baselines.map(\.threads) == [1, 2, 4, 8])
     }
 }
@@ -255,7 +255,7 @@ struct SliceTests {
                         try CaseSlice(slice: alone, workload: workload, isMetered: false)
                             .unsynchronized(),
                         try CaseSlice(slice: together, workload: workload, isMetered: false)
-                            .pthreadMutex(),
+                            .bareMutex(),
                     ]
                 }
             }.get()
@@ -273,7 +273,7 @@ struct SliceTests {
         settings.strategies = [.lock]
         let run = try ComparisonRun(settings, version: "test")
         let planned = try #require(
-            run.schedule.cases.first { $0.subject == .baseline(.pthreadMutex) }
+            run.schedule.cases.first { $0.subject == .baseline(.bareMutex) }
         )
         let result = SliceResult(tallies: [WorkerTally()], usage: Usage())
         let (finding, report) = try await TestThread.result { [settings] in
@@ -299,7 +299,7 @@ struct SliceTests {
                 return (try #require(method.findings.first), report)
             }
         }.get()
-        #expect(finding.hasPrefix("The baseline pthread-mutex lost updates"))
+        #expect(finding.hasPrefix("The baseline bare-mutex lost updates"))
         #expect(report.conditions.findings.contains(finding))
         #expect(report.conditions.ranking == .refused)
     }

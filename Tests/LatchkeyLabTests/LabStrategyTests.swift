@@ -1,5 +1,6 @@
 import Dispatch
 import LatchkeyTestSupport
+import Synchronization
 import Testing
 
 @testable import LatchkeyCommandLine
@@ -136,6 +137,27 @@ struct LabProcessTests {
         let text = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
         #expect(text.contains("stuck: counts failed. An operation did not return within 8 s."))
         #expect(BoundedWait.secondsForOwn < 10)
+    }
+
+    @Test func `a hang that comes while measuring is status 1, with the strategy's name`() async {
+        let result = await #expect(
+            processExitsWith: .exitCode(1),
+            observing: [\.standardOutputContent]
+        ) {
+            let workload = Workload("hanging", value: 0) { _, _ in
+            } write: { value, operation in
+                value += 1
+                if operation.number == 100 {
+                    LockThatHangsLater.hangs.store(true, ordering: .relaxed)
+                }
+            }
+            // The baseline, which comes first, runs the body as well.
+            Lab(workload).strategy("later", LockThatHangsLater.self)
+                .run(labArguments("later,lock") + ["--read-ratio", "0"])
+        }
+        let text = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        #expect(text.contains("later: counts failed. With later"))
+        #expect(text.contains("an operation did not return within 8 s; the run ended there."))
     }
 
     @Test func `a bad command line and a bad name are status 2`() async throws {

@@ -1,5 +1,6 @@
 import Dispatch
 import LatchkeyTestSupport
+import Synchronization
 
 @testable import LatchkeyComparison
 @testable import LatchkeyLab
@@ -21,6 +22,23 @@ struct ForgetfulLock: RawLock {
     func lock() { Self.free.wait() }
     func tryLock() -> Bool { Self.free.wait(timeout: .now()) == .success }
     func unlock() {}
+}
+
+/// Works until the first operation of a workload, and then lets nobody in.
+///
+/// The checks before the measurement find nothing wrong.
+struct LockThatHangsLater: RawLock {
+    static let hangs = Atomic<Bool>(false)
+    private static let never = DispatchSemaphore(value: 0)
+    private let base = AdaptiveLock()
+
+    func lock() {
+        if Self.hangs.load(ordering: .relaxed) { Self.never.wait() }
+        base.lock()
+    }
+
+    func tryLock() -> Bool { !Self.hangs.load(ordering: .relaxed) && base.tryLock() }
+    func unlock() { base.unlock() }
 }
 
 /// Lets everybody in.

@@ -29,9 +29,12 @@ private func knownLoad() -> LockMeters {
     @Test func `the report of a known load is this`() {
         #expect(
             "\(knownLoad().report)" == """
-                lock      strategy  reads  writes  contended  wait p99  max  hold p99  max
-                queue     OwnLock       0       2          0         -    -         -    -
-                sessions  adaptive      1       3          0         -    -         -    -
+                lock      strategy  reads  writes  contended  wait total  wait p99  max  hold p99  \
+                max
+                queue     OwnLock       0       2          0           -         -    -         -  \
+                  -
+                sessions  adaptive      1       3          0           -         -    -         -  \
+                  -
                 """
         )
     }
@@ -65,13 +68,18 @@ private func knownLoad() -> LockMeters {
             writeCount: 20,
             contendedCount: 3,
             waiterCount: 0,
+            waitTotal: .microseconds(1_300),
             wait: times(999),
             hold: times(1_250_000)
         )
         #expect(
             "\(LockReport(rows: [row]))" == """
-                lock  strategy  reads  writes  contended  wait p99       max  hold p99    max
-                a     lock          1      20          3    999 ns  999.0 µs    1.3 ms  1.3 s
+                lock  strategy  reads  writes  contended  wait total  wait p99       max  \
+                hold p99    max
+                a     lock          1      20          3      1.3 ms    999 ns  999.0 µs    \
+                1.3 ms  1.3 s
+                Hottest: 'a' (lock) has 100 % of the total wait, 1.3 ms. \
+                It is held for up to 1.3 s, and for 1.3 ms at p99.
                 """
         )
     }

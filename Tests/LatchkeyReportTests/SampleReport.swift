@@ -62,7 +62,7 @@ struct SampleReport {
             baselines.append(entry("unsynchronized", 1, workload, 80e6, rounds, &random))
             for count in threads {
                 let rate = Self.rate(.lock, count) * 1.05
-                baselines.append(entry("pthread-mutex", count, workload, rate, rounds, &random))
+                baselines.append(entry("bare-mutex", count, workload, rate, rounds, &random))
             }
         }
         var report = ComparisonReport.empty

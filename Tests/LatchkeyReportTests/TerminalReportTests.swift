@@ -138,7 +138,7 @@ struct TerminalReportTests {
                 spin            =47.0M  =46.1M    100 %  46.1–46.1M   1.74 µs  143 ns  0.96
                 lock             38.0M   38.8M     84 %  38.8–38.8M   2.06 µs  152 ns  0.96
                 unsynchronized   80.0M       –        –           –         –       –     –
-                pthread-mutex    39.9M   40.7M        –  40.7–40.7M   1.96 µs  149 ns  0.96
+                bare-mutex       39.9M   40.7M        –  40.7–40.7M   1.96 µs  149 ns  0.96
                 Median operations per second for each number of threads; = best, or no
                   difference found to the best; ~ two modes; ! one slow repeat. The columns
                   after them are for 2 threads.

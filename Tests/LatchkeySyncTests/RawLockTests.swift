@@ -1,4 +1,6 @@
+import CLatchkeySystem
 import Foundation
+import Glibc
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
@@ -12,6 +14,7 @@ struct RawLockTests {
     @Test func `a held lock cannot be tried by another thread`() {
         check(FoundationLock())
         check(FoundationRecursiveLock())
+        check(PthreadMutexLock())
         check(SpinLock())
         check(TicketLock())
         check(AdaptiveLock())
@@ -62,6 +65,80 @@ struct RawLockTests {
         #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.locked)
         lock.unlock()
         #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.unlocked)
+    }
+
+    @Test func `an adaptive lock does not poll on one processor`() {
+        #expect(AdaptiveLock.Polling(processors: 1).roundsMax == 0)
+        #expect(AdaptiveLock.Polling(processors: 2).roundsMax > 0)
+        #expect(AdaptiveLock.Polling(processors: 64).roundsMax > 0)
+    }
+
+    /// In a process of its own, which `taskset` binds to two processors and then to one.
+    @Test func `what the process may use decides, not what the machine has`() async {
+        await #expect(processExitsWith: .success) {
+            let all = try Self.taskset("-pc", "\(getpid())")
+            let list = all.split(separator: ":").last?.filter { !$0.isWhitespace } ?? ""
+            let many = Int(latchkey_system_processors())
+            // "0,1" or "0-3".
+            let first = list.prefix { $0.isNumber }
+            if many > 1 {
+                let second = list.contains("-") ? "\((Int(first) ?? 0) + 1)" : nil
+                let two =
+                    second.map { "\(first),\($0)" }
+                    ?? list.split(separator: ",").prefix(2)
+                    .joined(separator: ",")
+                _ = try Self.taskset("-pc", two, "\(getpid())")
+                precondition(latchkey_system_processors() == 2)
+            }
+            _ = try Self.taskset("-pc", String(first), "\(getpid())")
+            precondition(latchkey_system_processors() == 1)
+            // The first wait of the process comes after that.
+            precondition(AdaptiveLock.polling.roundsMax == 0)
+            let lock = AdaptiveLock()
+            let count = Collected(0)
+            let threads = (0..<4).map { _ in
+                TestThread {
+                    for _ in 0..<1_000 {
+                        lock.lock()
+                        count.with { $0 += 1 }
+                        lock.unlock()
+                    }
+                }
+            }
+            for thread in threads { precondition(thread.join()) }
+            precondition(count.with { $0 } == 4_000)
+            // What counts was true when a thread waited for the first time.
+            _ = try Self.taskset("-pc", String(list), "\(getpid())")
+            precondition(latchkey_system_processors() == many)
+            precondition(AdaptiveLock.polling.roundsMax == 0)
+        }
+    }
+
+    private static func taskset(_ arguments: String...) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/taskset")
+        process.arguments = arguments
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        process.waitUntilExit()
+        precondition(process.terminationStatus == 0)
+        return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+    }
+
+    /// The clock ends it: as many looks would take days.
+    @Test func `an adaptive lock polls for a bounded time`() {
+        let lock = AdaptiveLock()
+        lock.lock()
+        var polling = AdaptiveLock.Polling(processors: 2)
+        #expect(!lock.spins(polling))
+        polling.roundsMax = .max
+        polling.nanosecondsMax = 1_000_000
+        let start = ContinuousClock.now
+        #expect(!lock.spins(polling))
+        #expect(ContinuousClock.now - start >= .milliseconds(1))
+        lock.unlock()
+        #expect(lock.spins(polling))
     }
 
     /// Whoever sleeps on the lock is woken.

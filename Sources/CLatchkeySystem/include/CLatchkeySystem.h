@@ -35,6 +35,11 @@ static inline void latchkey_system_prefetch(uintptr_t address) {
     __builtin_prefetch((const void *)address, 1);
 }
 
+// How many processors the process may use: those of its first thread, since another one may be
+// bound to one of them (sched_setaffinity(2)). At least 1. Swift cannot use the macros of
+// cpu_set_t.
+uint32_t latchkey_system_processors(void);
+
 // Lets another thread run. Swift's modules of the C library differ in name from system to system.
 static inline void latchkey_system_yield(void) {
     sched_yield();
@@ -109,9 +114,10 @@ static inline void latchkey_system_store(void *word, uint64_t value) {
 }
 
 #if defined(__GLIBC__)
-// pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most so many nanoseconds of
-// CLOCK_MONOTONIC: ETIMEDOUT then. glibc hides these calls from Swift. Other C libraries have only
-// those that wait until a time of day, which can be set.
+// pthread_mutex_lock, pthread_rwlock_wrlock and pthread_rwlock_rdlock, for at most so many
+// nanoseconds of CLOCK_MONOTONIC: ETIMEDOUT then. glibc hides these calls from Swift. Other C
+// libraries have only those that wait until a time of day, which can be set.
+int latchkey_system_mutex_lock_for(void *mutex, int64_t nanoseconds);
 int latchkey_system_write_lock_for(void *rwlock, int64_t nanoseconds);
 int latchkey_system_read_lock_for(void *rwlock, int64_t nanoseconds);
 #endif

@@ -44,8 +44,9 @@ extension ComparisonReport {
     package enum Baseline: String, Sendable, CaseIterable {
         /// The work alone, on one thread: the physical limit.
         case unsynchronized
-        /// A bare `pthread_mutex_t` around the work.
-        case pthreadMutex = "pthread-mutex"
+        /// A `pthread_mutex_t` around the work, without a strategy: what `pthread-mutex` costs
+        /// beyond it is the library's own cost.
+        case bareMutex = "bare-mutex"
         /// Over HTTP: requests that touch no property.
         case httpAlone = "http-alone"
     }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The baseline `pthread-mutex`: one mutex, locked and unlocked around the work.
+/// The baseline `bare-mutex`: one `pthread_mutex_t`, locked and unlocked around the work.
 ///
 /// It shares nothing with the strategies but the loop around an operation. Where the figures of
-/// `lock`, which is a pthread mutex too, agree with it, the library adds nothing to them. Whatever
-/// the keys and stripes of the workload are, this is one mutex around one value, and reading
-/// excludes as writing does.
+/// the strategy `pthread-mutex` agree with it, the library adds nothing to them. Whatever the keys
+/// and stripes of the workload are, this is one mutex around one value, and reading excludes as
+/// writing does.
 ///
 /// **Design.** The mutex guards the value.
 ///

@@ -21,8 +21,8 @@ extension CaseSlice {
         return Output(result, wrongCount: section.wrongCount(found, result, self))
     }
 
-    /// Runs the baseline `pthread-mutex`.
-    func pthreadMutex() throws(MeasurementFailure) -> Output {
+    /// Runs the baseline `bare-mutex`.
+    func bareMutex() throws(MeasurementFailure) -> Output {
         let mutex = BareMutex()
         let cost = slice.cost
         let result = try threads(nil) { _ in

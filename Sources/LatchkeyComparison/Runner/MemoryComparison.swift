@@ -252,8 +252,8 @@ struct MemoryComparison: ComparisonMethod {
             }
             if let workload = catalogue.workload { return try workload.slice(kind, slice) }
             return try slice.run(kind)
-        case .baseline(.pthreadMutex):
-            return try slice.pthreadMutex()
+        case .baseline(.bareMutex):
+            return try slice.bareMutex()
         case .baseline:
             if let workload = catalogue.workload { return try workload.unsynchronized(slice) }
             return try slice.unsynchronized()

@@ -120,7 +120,7 @@ struct Schedule: Sendable {
         switch settings.transport {
         case .memory:
             // The bare mutex guards a number, so it is no baseline for another value.
-            let bare = settings.workload == nil ? [CaseSubject.baseline(.pthreadMutex)] : []
+            let bare = settings.workload == nil ? [CaseSubject.baseline(.bareMutex)] : []
             return [(.baseline(.unsynchronized), 1)]
                 + settings.threads.flatMap { threads in
                     (bare + strategies).map { ($0, threads) }

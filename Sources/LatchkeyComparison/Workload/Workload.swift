@@ -122,7 +122,10 @@ final class Expectations: Sendable {
     func take() -> Int { failures.exchange(0, ordering: .relaxed) }
 }
 
-/// The closures of a workload in one object, so that using them elsewhere retains one object.
+/// The closures of a workload in one object.
+///
+/// Never freed, as ``Expectations``. So the timed loop need not retain it: all threads would write
+/// to its one count, twice for each operation, and that costs as much as a lock.
 @usableFromInline
 final class WorkloadBodies<Value: Sendable>: Sendable {
     @usableFromInline let value: @Sendable () -> Value
@@ -141,25 +144,32 @@ final class WorkloadBodies<Value: Sendable>: Sendable {
         self.read = read
         self.write = write
         self.check = check
+        _ = unsafe Unmanaged.passRetained(self)
     }
 }
 
 /// The section of a workload of one's own, as one thread uses it.
+///
+/// SAFETY: `@safe` because an object of the type that `unmanaged` refers to is never freed.
+@safe
 @usableFromInline
 struct OwnSection<Value: Sendable>: Section {
-    @usableFromInline let bodies: WorkloadBodies<Value>
+    @usableFromInline let unmanaged: Unmanaged<WorkloadBodies<Value>>
     @usableFromInline let thread: Int
 
     @inlinable
     init(_ workload: Workload<Value>) {
-        self.init(workload.bodies, thread: 0)
+        unsafe self.init(Unmanaged.passUnretained(workload.bodies), thread: 0)
     }
 
     @inlinable
-    init(_ bodies: WorkloadBodies<Value>, thread: Int) {
-        self.bodies = bodies
+    init(_ unmanaged: Unmanaged<WorkloadBodies<Value>>, thread: Int) {
+        unsafe self.unmanaged = unmanaged
         self.thread = thread
     }
+
+    /// The closures, outside of the timed loop.
+    @inlinable var bodies: WorkloadBodies<Value> { unsafe unmanaged.takeUnretainedValue() }
 
     @inlinable static var canBeStriped: Bool { false }
 
@@ -167,30 +177,33 @@ struct OwnSection<Value: Sendable>: Section {
     func value(keys: Int) -> Value { bodies.value() }
 
     @inlinable
-    func used(by thread: Int) -> Self { Self(bodies, thread: thread) }
+    func used(by thread: Int) -> Self { unsafe Self(unmanaged, thread: thread) }
 
     @inlinable
     @inline(__always)
-    func operation(_ planned: PlannedOperation, _ number: Int) -> WorkloadOperation {
-        WorkloadOperation(
-            key: planned.slot,
-            number: number,
-            thread: thread,
-            bodies.expectations
-        )
+    func operation(
+        _ planned: PlannedOperation,
+        _ number: Int,
+        _ expectations: Expectations
+    ) -> WorkloadOperation {
+        WorkloadOperation(key: planned.slot, number: number, thread: thread, expectations)
     }
 
     @inlinable
     @inline(__always)
     func read(_ value: Value, _ planned: PlannedOperation, number: Int) -> UInt64 {
-        bodies.read(value, operation(planned, number))
+        unsafe unmanaged._withUnsafeGuaranteedRef { bodies in
+            bodies.read(value, operation(planned, number, bodies.expectations))
+        }
         return 0
     }
 
     @inlinable
     @inline(__always)
     func write(_ value: inout Value, _ planned: PlannedOperation, number: Int) -> UInt64 {
-        bodies.write(&value, operation(planned, number))
+        unsafe unmanaged._withUnsafeGuaranteedRef { bodies in
+            bodies.write(&value, operation(planned, number, bodies.expectations))
+        }
         return 0
     }
 

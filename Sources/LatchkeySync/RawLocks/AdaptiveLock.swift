@@ -26,15 +26,31 @@ public struct AdaptiveLock: InPlaceLock {
     @usableFromInline static var locked: UInt32 { 1 }
     @usableFromInline static var contended: UInt32 { 2 }
 
-    /// A waiter looks this often before it sleeps.
+    /// How long a waiter looks at the word before it sleeps.
     ///
     /// In between it pauses 4 and 8 times, and then yields its processor: a few microseconds in
     /// all, which is less than sleeping and waking cost.
     /// `docs/decisions/0011-the-adaptive-lock.md` says how that was found.
-    static let roundsMax = 9
+    struct Polling {
+        /// So many looks at most.
+        var roundsMax: Int
 
-    /// So many of the first rounds pause.
-    static let pausingRounds = 2
+        /// No further look after this time.
+        ///
+        /// A yield gives the processor to whoever waits for it. If that is another process, it
+        /// keeps it for a time slice, and each further yield could cost one more. Who sleeps is put
+        /// on a processor again as soon as the lock is free.
+        var nanosecondsMax: UInt64 = 10_000
+
+        /// So many of the first rounds pause.
+        static let pausingRounds = 2
+
+        /// On one processor nobody looks: the holder cannot run meanwhile.
+        init(processors: Int) { roundsMax = processors > 1 ? 9 : 0 }
+    }
+
+    /// By the processors that the process may use when a thread waits for the first time.
+    static let polling = Polling(processors: Int(latchkey_system_processors()))
 
     @usableFromInline let memory: LockMemory
 
@@ -82,19 +98,26 @@ public struct AdaptiveLock: InPlaceLock {
     }
 
     /// Looks at the word for a while; true if the calling thread got the lock.
-    func spins() -> Bool {
-        for round in 0..<Self.roundsMax {
-            if round < Self.pausingRounds {
+    func spins(_ polling: Polling = Self.polling) -> Bool {
+        var end: UInt64 = 0
+        for round in 0..<polling.roundsMax {
+            var isOver = false
+            if round < Polling.pausingRounds {
                 for _ in 0..<(4 << round) {
                     latchkey_system_pause()
                 }
             } else {
+                if end == 0 {
+                    end = latchkey_system_nanoseconds() + polling.nanosecondsMax
+                }
                 // The holder may be one that waits for this processor.
                 latchkey_system_yield()
+                isOver = latchkey_system_nanoseconds() >= end
             }
             if memory.first.load(ordering: .relaxed) == Self.unlocked && tryLock() {
                 return true
             }
+            if isOver { break }
         }
         return false
     }

@@ -31,7 +31,8 @@ extension Rule {
     /// Those that mean nothing else.
     private static let names = [
         "serialQueue", "serialQueueAsync", "barrierQueue", "barrierQueueAsync", "recursiveLock",
-        "spin", "ticket", "adaptive", "monitor", "semaphore", "readWriteLock", "mutex", "actor",
+        "pthreadMutex", "spin", "ticket", "adaptive", "monitor", "semaphore", "readWriteLock",
+        "mutex", "actor",
         "snapshot", "lock",
     ]
 

@@ -1,0 +1,112 @@
+internal import CLatchkeySystem
+
+#if canImport(Glibc)
+public import Glibc
+#elseif canImport(Musl)
+public import Musl
+#else
+public import Darwin
+#endif
+
+/// A `pthread_mutex_t` of the default kind, in one allocation.
+///
+/// What `NIOLock` and the box of SwiftNIO hold.
+///
+/// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
+/// unexpected one stops the process with the name of the call, because the handle is then not in
+/// the state that the caller assumes. The default kind does not check for errors: debug builds
+/// find a nested access in ``Synchronized``, where both places are known.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because every call on the handle is safe from any thread.
+/// It is in an object, which the lock keeps, and an object does not move.
+@safe
+public struct PthreadMutexLock: RawLock, @unchecked Sendable {
+    @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
+
+    /// Makes a lock that is free.
+    public init() {
+        unsafe storage = PthreadMutexStorage.create(minimumCapacity: 1) { _ in }
+        unsafe storage.withUnsafeMutablePointerToElements { handle in
+            unsafe handle.initialize(to: pthread_mutex_t())
+            unsafe check(pthread_mutex_init(handle, nil), "pthread_mutex_init")
+        }
+    }
+
+    /// Waits until the calling thread holds the lock.
+    @inlinable
+    public func lock() {
+        unsafe storage.withUnsafeMutablePointerToElements { handle in
+            unsafe check(pthread_mutex_lock(handle), "pthread_mutex_lock")
+        }
+    }
+
+    /// Takes the lock if that is possible at once.
+    @inlinable
+    public func tryLock() -> Bool {
+        unsafe storage.withUnsafeMutablePointerToElements { handle in
+            let code = unsafe pthread_mutex_trylock(handle)
+            if code != EBUSY {
+                check(code, "pthread_mutex_trylock")
+            }
+            return code == 0
+        }
+    }
+
+    /// Lets go.
+    @inlinable
+    public func unlock() {
+        unsafe storage.withUnsafeMutablePointerToElements { handle in
+            unsafe check(pthread_mutex_unlock(handle), "pthread_mutex_unlock")
+        }
+    }
+
+    @inlinable
+    func check(_ code: CInt, _ call: StaticString) {
+        if code != 0 {
+            Self.stop(code, call)
+        }
+    }
+
+    @usableFromInline
+    static func stop(_ code: CInt, _ call: StaticString) -> Never {
+        fatalError("Latchkey: \(call) failed with code \(code).")
+    }
+}
+
+/// Destroys the mutex with its memory.
+///
+/// SAFETY: `@safe` because nobody uses the mutex any more when this is freed.
+@safe
+private final class PthreadMutexStorage: ManagedBuffer<Void, pthread_mutex_t> {
+    deinit {
+        unsafe withUnsafeMutablePointerToElements { handle in
+            let code = unsafe pthread_mutex_destroy(handle)
+            if code != 0 {
+                PthreadMutexLock.stop(code, "pthread_mutex_destroy")
+            }
+            unsafe handle.deinitialize(count: 1)
+        }
+    }
+}
+
+#if canImport(Glibc)
+// Only glibc can wait by a clock that is never set.
+
+extension PthreadMutexLock: TimedLock {
+    /// Waits until the calling thread holds the lock, or until the deadline.
+    ///
+    /// The monotonic clock does not count the time that the machine sleeps, so this looks again.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        var code: CInt
+        repeat {
+            code = unsafe storage.withUnsafeMutablePointerToElements { handle in
+                unsafe latchkey_system_mutex_lock_for(handle, deadline.nanosecondsLeft)
+            }
+        } while code == ETIMEDOUT && .now < deadline
+        if code != ETIMEDOUT {
+            check(code, "pthread_mutex_clocklock")
+        }
+        return code == 0
+    }
+}
+#endif
