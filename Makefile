@@ -191,9 +191,16 @@ format: ## format the Swift and C sources in place
 	clang-format -i $(C_SOURCES)
 
 .PHONY: docs
-docs: build-tests ## write the tables of strategies and settings into docs, openapi.yaml, schema
+docs: build-tests ## write the tables of strategies, settings and figures into the documents
 	LATCHKEY_WRITE_DOCS=1 swift test $(DEBUG) --skip-build --disable-xctest \
 	    --filter TidyTests.GeneratedTests
+
+.PHONY: figures
+figures: build ## record a run of `latchkey compare` for the documents, and write its figures there
+	$(RELEASE_BINARY) compare --json docs/figures/compare.json
+	python3 -m json.tool --compact docs/figures/compare.json docs/figures/compact.json
+	mv docs/figures/compact.json docs/figures/compare.json
+	$(MAKE) docs
 
 .PHONY: image
 image: ## build the container image (podman or docker)

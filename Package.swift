@@ -226,7 +226,10 @@ let package = Package(
         // The documents are compared with the strategies and the settings themselves.
         .testTarget(
             name: "TidyTests",
-            dependencies: ["LatchkeyService", "LatchkeySettings", "LatchkeyStrategies"]
+            dependencies: [
+                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStrategies",
+            ]
         ),
     ]
 )

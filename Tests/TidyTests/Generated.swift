@@ -19,10 +19,23 @@ struct Generated: Sendable {
         return SourceFile(path: path, text: parts.joined().joined(separator: "\n") + "\n")
     }
 
+    private static let catalogue = "Sources/LatchkeySync/LatchkeySync.docc/"
+
     static let all: [Generated] = [
         Generated(path: "README.md", in: "strategies") { _ in
             ["| Strategy | What it is |", "|---|---|"]
                 + StrategyKind.allCases.map { "| `\($0.rawValue)` | \($0.summary) |" }
+        },
+        Generated(path: "README.md", in: "which lock") { RecordedRun.lines($0, \.whichLock) },
+        Generated(path: "README.md", in: "figures") { RecordedRun.lines($0, \.throughput) },
+        Generated(path: "docs/strategies.md", in: "figures") {
+            RecordedRun.lines($0, \.everything)
+        },
+        Generated(path: catalogue + "WhichLock.md", in: "figures") {
+            RecordedRun.lines($0, \.avoided)
+        },
+        Generated(path: catalogue + "MigratingFromQueues.md", in: "figures") {
+            RecordedRun.lines($0, \.queue)
         },
         Generated(path: "docs/operating.md", in: "settings") { _ in settingTable },
         Generated(path: "docs/strategies.md", in: "strategy traits") { _ in traitTable },

@@ -1,9 +1,9 @@
 internal import Foundation
-internal import LatchkeyComparison
+package import LatchkeyComparison
 
 extension ComparisonReport {
     /// The machine and the build in one line.
-    var machine: String {
+    package var machine: String {
         let facts = [
             fingerprint.processorModel,
             FigureText.counted(fingerprint.processorsOnline, "processor"),
@@ -16,5 +16,5 @@ extension ComparisonReport {
     }
 
     /// The day on which the run began.
-    var day: String { startedAt.formatted(.iso8601.year().month().day()) }
+    package var day: String { startedAt.formatted(.iso8601.year().month().day()) }
 }

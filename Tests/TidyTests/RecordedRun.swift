@@ -1,0 +1,135 @@
+import LatchkeyComparison
+import LatchkeyReport
+
+/// The run of `latchkey compare` with its defaults whose figures the documents give.
+///
+/// So one thing has one figure everywhere. `make figures` records another run.
+struct RecordedRun {
+    static let path = "docs/figures/compare.json"
+
+    private let report: ComparisonReport
+
+    /// Nil if there is no such file, or one that is no report.
+    init?(_ tree: Tree) {
+        guard let text = tree.file(Self.path)?.text,
+            let report = try? ComparisonReport(json: Array(text.utf8), source: Self.path)
+        else { return nil }
+        self.report = report
+    }
+
+    /// The lines that `make` makes of the run.
+    static func lines(_ tree: Tree, _ make: (RecordedRun) -> [String]) -> [String] {
+        RecordedRun(tree).map(make) ?? ["\(path) is missing, or no report."]
+    }
+
+    // MARK: Tables
+
+    /// Throughput by strategy and threads, and what the run was.
+    var throughput: [String] {
+        ["One run, \(report.day): \(report.machine).", ""]
+            + table(["Strategy"] + counts.map { "\($0)" }, alignment: "--:") { name in
+                counts.map { count(name, $0) }
+            } + ["", "Without a lock, one thread completes \(unguarded)."]
+    }
+
+    /// The same with waits, processor time and fairness at the greatest number of threads.
+    var everything: [String] {
+        let head = ["wait p50", "wait p99", "wait max", "time/op", "Jain"]
+        return ["One run, \(report.day): \(report.machine).", ""]
+            + table(["Strategy"] + counts.map { "\($0)" } + head, alignment: "---") { name in
+                let summary = found(name, most)?.summary
+                let wait = summary?.wait
+                return counts.map { count(name, $0) }
+                    + [
+                        wait.map { FigureText.quantile(nanoseconds: $0.p50Nanoseconds) },
+                        wait.map { FigureText.quantile(nanoseconds: $0.p99Nanoseconds) },
+                        wait.map { FigureText.duration(nanoseconds: $0.maxNanoseconds) },
+                        (summary?.cpuSecondsPerMillionOperations).map {
+                            FigureText.duration(nanoseconds: $0 * 1_000)
+                        },
+                        (summary?.jainIndex).map { FigureText.fixed($0, 2) },
+                    ].map { $0 ?? "–" }
+            } + ["", "Without a lock, one thread completes \(unguarded) operations a second."]
+    }
+
+    private func table(
+        _ head: [String],
+        alignment: String,
+        _ cells: (String) -> [String]
+    ) -> [String] {
+        let marks = ["---"] + head.dropFirst().map { _ in alignment }
+        let rows = report.settings.strategies.map { ["`\($0.rawValue)`"] + cells($0.rawValue) }
+        return ([head, marks] + rows).map { "| " + $0.joined(separator: " | ") + " |" }
+    }
+
+    // MARK: Sentences
+
+    /// A lock against a queue, and the verdict of the run.
+    var whichLock: [String] {
+        let found = report.recommendation
+        let verdict = [found?.sentence, found?.flip].compactMap(\.self) + (found?.news ?? [])
+        let facts = [
+            "- **A lock, not a queue.** With \(most) threads and short sections, `lock` does "
+                + "\(count("lock", most)) operations a second,",
+            "  and `serial-queue` \(count("serial-queue", most)): \(times) times fewer.",
+            "- **Most locks are not fair.** The longest wait was \(longest("lock")) under `lock`, "
+                + "\(longest("spin")) under `spin`",
+            "  and \(longest("serial-queue")) under `serial-queue`.",
+            "- **The verdict of `latchkey compare`** there:",
+        ]
+        return facts + verdict.map { "  " + $0 }
+    }
+
+    /// What to avoid.
+    var avoided: [String] {
+        [
+            "- **A queue as a lock.** With \(most) threads and short sections, `serial-queue` does "
+                + "\(times) times fewer operations",
+            "  than `lock`, because each hand-over is a context switch.",
+            "- **`mutex` with more threads than processors.** With Swift 6.3 on Linux, the kernel "
+                + "hands `Mutex` to the next thread",
+            "  at every contended unlock. With 2 threads it does \(count("mutex", 2)) operations a "
+                + "second, with \(most) threads \(count("mutex", most)).",
+        ]
+    }
+
+    /// What a queue costs.
+    var queue: [String] {
+        [
+            "With \(most) threads and short sections, `lock` does \(times) times as many "
+                + "operations as `serial-queue`: each hand-over",
+            "of a queue is a context switch, and each asynchronous block an allocation.",
+        ]
+    }
+
+    // MARK: Figures
+
+    private var counts: [Int] { Set(report.cases.map(\.threads)).sorted() }
+    private var most: Int { counts.last ?? 0 }
+
+    private func found(_ name: String, _ threads: Int) -> ComparisonReport.Case? {
+        report.cases.first { $0.strategy == name && $0.threads == threads }
+    }
+
+    private func count(_ name: String, _ threads: Int) -> String {
+        guard let summary = found(name, threads)?.summary else { return "–" }
+        return (summary.isBistable ? "~" : "")
+            + FigureText.count(summary.operationsPerSecond.median)
+    }
+
+    private func longest(_ name: String) -> String {
+        (found(name, most)?.summary.wait?.maxNanoseconds).map(FigureText.duration) ?? "–"
+    }
+
+    private var times: String {
+        guard let lock = found("lock", most)?.summary.operationsPerSecond.median,
+            let queue = found("serial-queue", most)?.summary.operationsPerSecond.median
+        else { return "–" }
+        return FigureText.count((lock / queue).rounded())
+    }
+
+    private var unguarded: String {
+        let found = report.baselines.first { $0.strategy == "unsynchronized" && $0.threads == 1 }
+        return found.map { FigureText.count($0.summary.operationsPerSecond.median) } ?? "–"
+    }
+}
