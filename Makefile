@@ -36,7 +36,7 @@ ARGS ?=
 
 .PHONY: run
 run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--strategy spin")
-	exec $(RELEASE_BINARY) serve $(ARGS)
+	exec env -u LATCHKEY_STRICT $(RELEASE_BINARY) serve $(ARGS)
 
 .PHONY: build
 build: ## build the release binary, .build-release/bin/latchkey
