@@ -68,9 +68,12 @@ struct RawLockTests {
     }
 
     @Test func `an adaptive lock does not poll on one processor`() {
-        #expect(AdaptiveLock.Polling(processors: 1).roundsMax == 0)
-        #expect(AdaptiveLock.Polling(processors: 2).roundsMax > 0)
-        #expect(AdaptiveLock.Polling(processors: 64).roundsMax > 0)
+        let alone = AdaptiveLock.Polling(processors: 1)
+        #expect(alone.nanosecondsMax == 0 && alone.askingNanosecondsMax == 0)
+        for processors in [2, 64] {
+            let polling = AdaptiveLock.Polling(processors: processors)
+            #expect(polling.nanosecondsMax > 0 && polling.askingNanosecondsMax > 0)
+        }
     }
 
     /// In a process of its own, which `taskset` binds to two processors and then to one.
@@ -93,7 +96,7 @@ struct RawLockTests {
             _ = try Self.taskset("-pc", String(first), "\(getpid())")
             precondition(latchkey_system_processors() == 1)
             // The first wait of the process comes after that.
-            precondition(AdaptiveLock.polling.roundsMax == 0)
+            precondition(AdaptiveLock.polling.nanosecondsMax == 0)
             let lock = AdaptiveLock()
             let count = Collected(0)
             let threads = (0..<4).map { _ in
@@ -110,7 +113,7 @@ struct RawLockTests {
             // What counts was true when a thread waited for the first time.
             _ = try Self.taskset("-pc", String(list), "\(getpid())")
             precondition(latchkey_system_processors() == many)
-            precondition(AdaptiveLock.polling.roundsMax == 0)
+            precondition(AdaptiveLock.polling.nanosecondsMax == 0)
         }
     }
 
@@ -126,19 +129,76 @@ struct RawLockTests {
         return String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
     }
 
-    /// The clock ends it: as many looks would take days.
-    @Test func `an adaptive lock polls for a bounded time`() {
+    /// The clock ends it.
+    @Test func `an adaptive lock polls and asks for a bounded time`() {
         let lock = AdaptiveLock()
         lock.lock()
         var polling = AdaptiveLock.Polling(processors: 2)
-        #expect(!lock.spins(polling))
-        polling.roundsMax = .max
-        polling.nanosecondsMax = 1_000_000
-        let start = ContinuousClock.now
-        #expect(!lock.spins(polling))
+        #expect(!lock.polls(polling))
+        #expect(!lock.asks(toTakeAs: AdaptiveLock.locked, polling))
+        // 25 ns times a power of five, so that the last look is then.
+        polling.nanosecondsMax = 1_953_125
+        polling.askingNanosecondsMax = 1_000_000
+        var start = ContinuousClock.now
+        #expect(!lock.polls(polling))
+        #expect(ContinuousClock.now - start >= .nanoseconds(1_953_125))
+        start = .now
+        #expect(!lock.asks(toTakeAs: AdaptiveLock.locked, polling))
         #expect(ContinuousClock.now - start >= .milliseconds(1))
         lock.unlock()
-        #expect(lock.spins(polling))
+        #expect(lock.polls(polling))
+    }
+
+    @Test
+    func `who asks for a lock that nobody sleeps on marks it, and the mark goes with the holder`() {
+        let lock = AdaptiveLock()
+        let polling = AdaptiveLock.Polling(processors: 2)
+        lock.lock()
+        #expect(!lock.asks(toTakeAs: AdaptiveLock.locked, polling))
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.wanted)
+        lock.unlock()
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.unlocked)
+        #expect(lock.asks(toTakeAs: AdaptiveLock.locked, polling))
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.locked)
+    }
+
+    /// Otherwise the sleeper would never be woken.
+    @Test func `nobody asks for a lock that somebody sleeps on`() {
+        let lock = AdaptiveLock()
+        lock.memory.first.store(AdaptiveLock.contended, ordering: .relaxed)
+        var polling = AdaptiveLock.Polling(processors: 2)
+        polling.askingNanosecondsMax = .max / 2
+        #expect(!lock.asks(toTakeAs: AdaptiveLock.locked, polling))
+        #expect(!lock.polls(polling))
+        #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.contended)
+    }
+
+    @Test func `one waiter in sixteen sleeps instead of asking`() {
+        let times = (0..<UInt64(64 * 16)).filter { !AdaptiveLock.Polling.asks(at: $0) }
+        #expect(times.count == 64)
+    }
+
+    /// The holder comes back at once, always, so that no look finds the lock free by chance.
+    @Test func `a thread that asks gets the lock from one that always comes back`() {
+        let lock = AdaptiveLock()
+        var polling = AdaptiveLock.Polling(processors: 2)
+        polling.askingNanosecondsMax = 30_000_000_000
+        let inside = Gate()
+        let over = Atomic(false)
+        let holder = TestThread {
+            lock.lock()
+            inside.open()
+            while !over.load(ordering: .relaxed) {
+                lock.unlock()
+                lock.lock()
+            }
+            lock.unlock()
+        }
+        inside.pass()
+        #expect(lock.asks(toTakeAs: AdaptiveLock.locked, polling))
+        over.store(true, ordering: .relaxed)
+        lock.unlock()
+        #expect(holder.join())
     }
 
     /// Whoever sleeps on the lock is woken.

@@ -1,8 +1,10 @@
 // Sources/LatchkeySync/RawLocks/AdaptiveLock.swift: the lock excludes, and wakes whoever sleeps.
 //
-// Design: the same functions, statement by statement. A waiter looks at the word `rounds` times
-// before it sleeps. Under the lock each thread adds one to a plain number: two at once are a data
-// race, and so is an addition that does not know of the one before.
+// Design: the same functions, statement by statement, but for what only takes time (a holder that
+// stays away) and for deadlines. A waiter looks at the word `looks` times
+// before it sleeps, and asks `asks` times, then and after each wake-up. Under the lock each thread
+// adds one to a plain number: two at once are a data race, and so is an addition that does not know
+// of the one before.
 
 #include "checker.h"
 #include "models.h"
@@ -10,7 +12,7 @@
 #include <stddef.h>
 
 enum { WORD = FIRST_PLACE, NUMBER, PLACES };
-enum { UNLOCKED, LOCKED, CONTENDED };
+enum { UNLOCKED, LOCKED, CONTENDED, WANTED };
 
 enum {
     TRY_ACQUIRES = 1,
@@ -20,17 +22,43 @@ enum {
     WAKES_NOBODY,
     SLEEPS_UNSEEN,
     SPINS_INTO_LOCK,
+    ASKING_ACQUIRES,
+    ASKS_OVER_SLEEPERS,
+    ASKS_AWAKE,
 };
 
 static bool try_lock_word(void) {
     return compare_exchange(WORD, UNLOCKED, LOCKED, ordered(TRY_ACQUIRES, ACQUIRE), RELAXED);
 }
 
-static void lock_slowly(int rounds) {
-    for (int round = 0; round < rounds; round++) {
+static bool ask(int asks, uint32_t taken) {
+    for (int round = 0; round < asks; round++) {
+        uint32_t word = load(WORD, RELAXED);
+        if (word == UNLOCKED) {
+            if (compare_exchange(WORD, UNLOCKED, taken, ordered(ASKING_ACQUIRES, ACQUIRE),
+                                 RELAXED)) {
+                return true;
+            }
+        } else if (word == CONTENDED) {
+            if (!is_faulty(ASKS_OVER_SLEEPERS)) {
+                return false;
+            }
+            compare_exchange(WORD, CONTENDED, WANTED, RELAXED, RELAXED);
+        } else if (word == LOCKED) {
+            compare_exchange(WORD, LOCKED, WANTED, RELAXED, RELAXED);
+        }
+    }
+    return false;
+}
+
+static void lock_slowly(int looks, int asks) {
+    for (int round = 0; round < looks; round++) {
         if (load(WORD, RELAXED) == UNLOCKED && (is_faulty(SPINS_INTO_LOCK) || try_lock_word())) {
             return;
         }
+    }
+    if (ask(asks, LOCKED)) {
+        return;
     }
     if (is_faulty(TAKES_AS_LOCKED)) {
         // As if nobody else could sleep.
@@ -44,6 +72,9 @@ static void lock_slowly(int rounds) {
     }
     while (exchange(WORD, CONTENDED, ordered(SLEPT_ACQUIRES, ACQUIRE)) != UNLOCKED) {
         futex_wait(WORD, is_faulty(SLEEPS_UNSEEN) ? load(WORD, RELAXED) : CONTENDED);
+        if (ask(asks, is_faulty(ASKS_AWAKE) ? LOCKED : CONTENDED)) {
+            return;
+        }
     }
 }
 
@@ -54,9 +85,9 @@ static void unlock_word(void) {
     }
 }
 
-static void section(int rounds) {
+static void section(int looks, int asks) {
     if (!try_lock_word()) {
-        lock_slowly(rounds);
+        lock_slowly(looks, asks);
     }
     write_plain(NUMBER, read_plain(NUMBER) + 1);
     unlock_word();
@@ -64,23 +95,32 @@ static void section(int rounds) {
 
 static void once_at_once(int thread) {
     (void)thread;
-    section(0);
+    section(0, 0);
 }
 
 static void once_after_a_look(int thread) {
     (void)thread;
-    section(1);
+    section(1, 0);
+}
+
+static void once_asking(int thread) {
+    (void)thread;
+    section(0, 1);
+}
+
+static void one_asks_twice(int thread) {
+    section(0, thread > 0 ? 0 : 2);
 }
 
 static void twice(int thread) {
     (void)thread;
-    section(1);
-    section(1);
+    section(1, 1);
+    section(1, 1);
 }
 
 static void tries(int thread) {
     if (thread > 0) {
-        section(0);
+        section(0, 0);
     } else if (try_lock_word()) {
         write_plain(NUMBER, read_plain(NUMBER) + 1);
         unlock_word();
@@ -91,7 +131,7 @@ static void nobody_holds(void) {
     check(last_value(WORD) == UNLOCKED, "the lock is held at the end");
 }
 
-enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK };
+enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK, ASKING, ONE_ASKS };
 
 static const struct model models[] = {
     {"adaptive, two sections each", 2, twice, nobody_holds, PLACES, {0}, NULL, 0, false, false},
@@ -116,6 +156,17 @@ static const struct model models[] = {
      0,
      false,
      false},
+    {"adaptive, asking once", 3, once_asking, nobody_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, one asks twice",
+     3,
+     one_asks_twice,
+     nobody_holds,
+     PLACES,
+     {0},
+     NULL,
+     0,
+     false,
+     false},
 };
 
 static const struct fault faults[] = {
@@ -126,6 +177,9 @@ static const struct fault faults[] = {
     {"unlock: no wake-up", WAKES_NOBODY, RELAXED, ONE_TRIES},
     {"futex_wait: compares with what the word is now", SLEEPS_UNSEEN, RELAXED, AT_ONCE},
     {"a look without tryLock", SPINS_INTO_LOCK, RELAXED, AFTER_A_LOOK},
+    {"asks: relaxed instead of acquiring", ASKING_ACQUIRES, RELAXED, TWICE},
+    {"asks: in the place of a sleeper's mark", ASKS_OVER_SLEEPERS, RELAXED, ONE_ASKS},
+    {"asks after sleep: taken as `locked`", ASKS_AWAKE, RELAXED, ASKING},
 };
 
 int check_adaptive(void) {

@@ -41,7 +41,7 @@ extension AdaptiveLock: ConditionLock {
 
     @usableFromInline
     func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
-        if spins() {
+        if polls() {
             return true
         }
         while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
@@ -49,6 +49,9 @@ extension AdaptiveLock: ConditionLock {
                 return false
             }
             sleep(on: memory.first, while: Self.contended, before: deadline)
+            if asks(toTakeAs: Self.contended) {
+                return true
+            }
         }
         return true
     }

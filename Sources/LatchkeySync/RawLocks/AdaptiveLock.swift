@@ -2,22 +2,26 @@
 internal import CLatchkeySystem
 public import Synchronization
 
-/// A lock that spins for a bounded time and then sleeps: one word, three states.
+/// A lock whose waiters poll for a bounded time and then sleep: one word, four states.
 ///
 /// **Design.** The word is also what the kernel sleeps on (futex(2)).
 ///
 /// | word        | meaning                  | becomes                                          |
 /// |-------------|--------------------------|--------------------------------------------------|
 /// | `unlocked`  | free                     | `locked`, by a thread that takes it at once or   |
-/// |             |                          | spinning; `contended`, by one that has slept     |
-/// | `locked`    | held, no thread sleeps   | `unlocked`, by the holder;                       |
-/// |             |                          | `contended`, by a thread that goes to sleep      |
+/// |             |                          | polling; `contended`, by one that has slept      |
+/// | `locked`    | held, no thread sleeps   | `unlocked`, by the holder; `wanted`, by a thread |
+/// |             |                          | that asks for it; `contended`, by one that goes  |
+/// |             |                          | to sleep                                         |
+/// | `wanted`    | as `locked`, and a       | `unlocked`, by the holder, which then does not   |
+/// |             | running thread asks      | take it again at once; `contended`, by a thread  |
+/// |             | for it                   | that goes to sleep                               |
 /// | `contended` | held, some may be asleep | `unlocked`, by the holder, which then wakes one  |
 ///
 /// A thread that has slept takes the lock as `contended`, since others may still sleep: one wake-up
 /// too many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and a
 /// running thread may take the lock first. This keeps the lock on processors that are awake. The
-/// price is fairness.
+/// price is fairness; asking makes it better: `AdaptiveLock+Polling.swift`.
 ///
 /// The second word is for threads that wait for a change of the value, in
 /// `AdaptiveLock+Waiting.swift`. Only the holder writes it.
@@ -25,32 +29,7 @@ public struct AdaptiveLock: InPlaceLock {
     @usableFromInline static var unlocked: UInt32 { 0 }
     @usableFromInline static var locked: UInt32 { 1 }
     @usableFromInline static var contended: UInt32 { 2 }
-
-    /// How long a waiter looks at the word before it sleeps.
-    ///
-    /// In between it pauses 4 and 8 times, and then yields its processor: a few microseconds in
-    /// all, which is less than sleeping and waking cost.
-    /// `docs/decisions/0011-the-adaptive-lock.md` says how that was found.
-    struct Polling {
-        /// So many looks at most.
-        var roundsMax: Int
-
-        /// No further look after this time.
-        ///
-        /// A yield gives the processor to whoever waits for it. If that is another process, it
-        /// keeps it for a time slice, and each further yield could cost one more. Who sleeps is put
-        /// on a processor again as soon as the lock is free.
-        var nanosecondsMax: UInt64 = 10_000
-
-        /// So many of the first rounds pause.
-        static let pausingRounds = 2
-
-        /// On one processor nobody looks: the holder cannot run meanwhile.
-        init(processors: Int) { roundsMax = processors > 1 ? 9 : 0 }
-    }
-
-    /// By the processors that the process may use when a thread waits for the first time.
-    static let polling = Polling(processors: Int(latchkey_system_processors()))
+    @usableFromInline static var wanted: UInt32 { 3 }
 
     @usableFromInline let memory: LockMemory
 
@@ -92,39 +71,15 @@ public struct AdaptiveLock: InPlaceLock {
     /// Lets go.
     @inlinable
     public func unlockUnchanged() {
-        if memory.first.exchange(Self.unlocked, ordering: .releasing) == Self.contended {
-            wakeOne()
+        let word = memory.first.exchange(Self.unlocked, ordering: .releasing)
+        if word > Self.locked {
+            letIn(word)
         }
-    }
-
-    /// Looks at the word for a while; true if the calling thread got the lock.
-    func spins(_ polling: Polling = Self.polling) -> Bool {
-        var end: UInt64 = 0
-        for round in 0..<polling.roundsMax {
-            var isOver = false
-            if round < Polling.pausingRounds {
-                for _ in 0..<(4 << round) {
-                    latchkey_system_pause()
-                }
-            } else {
-                if end == 0 {
-                    end = latchkey_system_nanoseconds() + polling.nanosecondsMax
-                }
-                // The holder may be one that waits for this processor.
-                latchkey_system_yield()
-                isOver = latchkey_system_nanoseconds() >= end
-            }
-            if memory.first.load(ordering: .relaxed) == Self.unlocked && tryLock() {
-                return true
-            }
-            if isOver { break }
-        }
-        return false
     }
 
     @usableFromInline
     func lockSlowly() {
-        if spins() {
+        if polls() {
             return
         }
         // From here on the word says that somebody may sleep, also when this thread gets the lock.
@@ -136,11 +91,23 @@ public struct AdaptiveLock: InPlaceLock {
                     Self.contended
                 )
             }
+            if asks(toTakeAs: Self.contended) {
+                return
+            }
         }
     }
 
+    /// Lets another thread in, by what the word was before it became `unlocked`.
     @usableFromInline
-    func wakeOne() {
+    func letIn(_ word: UInt32) {
+        if word == Self.contended {
+            wakeOne()
+        } else {
+            giveWay()
+        }
+    }
+
+    private func wakeOne() {
         // SAFETY: the kernel uses the address as a key and does not follow it.
         unsafe withUnsafePointer(to: memory.first) { word in
             unsafe latchkey_system_futex_wake(UnsafeMutableRawPointer(mutating: word), 1)

@@ -8,9 +8,10 @@
 /// - *Guarantees:* a waiter polls for a bounded time and then sleeps.
 /// - *Use it when* sections are short and threads contend for them.
 /// - *Not when* waiting threads need fairness.
-/// - *Trap:* a running thread can overtake waiting ones. If threads do nothing outside the section,
-///   one of them can take the lock again and again for a whole time slice. The report then shows
-///   few hand-offs and a `wait max` of tens of milliseconds.
+/// - *Usually* a running waiter that polled in vain asks for the lock, and the holder, when it lets
+///   go, does not come back for a microsecond, so that it goes first.
+/// - *Trap:* a running thread can overtake sleeping ones, and ones that wait for a processor.
+///   Where threads outnumber the processors, the report shows a `wait max` of milliseconds.
 ///
 /// ```sh
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0
