@@ -39,6 +39,7 @@ import Synchronization
     private let resets = Atomic<UInt64>(0)
     private let baseline: Guarded<Baseline>
     private let sources = Guarded<Sources>(Sources())
+    private let stripes = Guarded<[StripeWait]>([])
 
     /// Figures from elsewhere, which are known once the strategy is in use.
     private struct Sources: Sendable {
@@ -50,6 +51,7 @@ import Synchronization
     private struct Baseline: Sendable {
         var reading = ContentionReading()
         var refusedCount: UInt64 = 0
+        var stripeWaits: [UInt64] = []
         var since = Date()
     }
 
@@ -173,9 +175,15 @@ import Synchronization
     package func reset() {
         let now = reading
         let refusedCount = shadowShare?.refused ?? 0
+        let stripeWaits = stripes.read { $0 }.map(\.value)
         baseline.write { baseline in
             resets.wrappingAdd(1, ordering: .relaxed)
-            baseline = Baseline(reading: now, refusedCount: refusedCount, since: Date())
+            baseline = Baseline(
+                reading: now,
+                refusedCount: refusedCount,
+                stripeWaits: stripeWaits,
+                since: Date()
+            )
         }
     }
 
@@ -195,6 +203,22 @@ import Synchronization
     package var waitedNanoseconds: UInt64 {
         let reading = readingSinceReset.reading
         return reading.read.waitedNanoseconds &+ reading.write.waitedNanoseconds
+    }
+
+    /// Adds a stripe whose waits are told apart.
+    @usableFromInline
+    func addStripe() -> StripeWait {
+        let stripe = StripeWait()
+        stripes.write { $0.append(stripe) }
+        return stripe
+    }
+
+    /// The same for each stripe, in the order in which they were added.
+    var stripeWaitsSinceReset: [UInt64] {
+        let earlier = baseline.read { $0.stripeWaits }
+        return stripes.read { $0 }.enumerated().map { index, stripe in
+            stripe.value &- (index < earlier.count ? earlier[index] : 0)
+        }
     }
 
     static func window(_ now: UInt64 = latchkey_system_nanoseconds()) -> UInt64 {

@@ -179,6 +179,7 @@ extension ContentionProbe {
         let nanoseconds = now > timing.time ? now - timing.time : 0
         let weight = timing.isWaitTimed ? 1 : UInt64(timing.weight)
         words.add(nanoseconds &* weight, at: MeterLayout.Mode(isWrite).waited)
+        stripe?.add(nanoseconds &* weight)
     }
 
     @usableFromInline @inline(never)

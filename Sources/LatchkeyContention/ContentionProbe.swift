@@ -113,6 +113,8 @@ public final class ContentionProbe: EntryObserver {
     @usableFromInline let readersExclude: Bool
     @usableFromInline let runsReadsLater: Bool
     @usableFromInline let runsWritesLater: Bool
+    /// The guard's own sum of waits, where it is one of several stripes.
+    let stripe: StripeWait?
     /// A bit for each wait at this guard that is profiled.
     @usableFromInline let watch = Atomic<UInt64>(0)
 
@@ -124,8 +126,9 @@ public final class ContentionProbe: EntryObserver {
 
     /// A probe for one guard, whose traits are those of its strategy.
     @usableFromInline
-    package init(_ meter: ContentionMeter, traits: StrategyTraits) {
+    package init(_ meter: ContentionMeter, traits: StrategyTraits, stripe: StripeWait? = nil) {
         self.meter = meter
+        self.stripe = stripe
         words = meter.words
         table = meter.words.table
         readersExclude = !traits.allowsConcurrentReaders

@@ -9,7 +9,25 @@ internal import LatchkeySync
 package struct ContentionReport: Codable, Sendable, Equatable {
     package var generatedAt: Date
     package var fingerprint: Fingerprint
+    /// The serving strategies first; of each role, the longest total wait first.
     package var rows: [Row]
+    /// Which lock of the serving store makes requests wait most, in a sentence.
+    ///
+    /// Left out if nothing waited.
+    package var hottest: String?
+
+    package init(generatedAt: Date, fingerprint: Fingerprint, rows: [Row]) {
+        self.generatedAt = generatedAt
+        self.fingerprint = fingerprint
+        self.rows = rows.enumerated().sorted { one, other in
+            let (first, second) = (one.element, other.element)
+            guard first.role == second.role else { return first.role.rank < second.role.rank }
+            return first.waitTotalNanoseconds == second.waitTotalNanoseconds
+                ? one.offset < other.offset
+                : first.waitTotalNanoseconds > second.waitTotalNanoseconds
+        }.map(\.element)
+        hottest = Self.hottest(rows)
+    }
 
     /// One strategy in one role.
     package struct Row: Codable, Sendable, Equatable {
@@ -29,6 +47,10 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var contendedRatio: Double?
         /// Exclusive entries that came after one of another thread, counted one by one.
         package var handOffs: UInt64
+        /// The time that contended entries waited, all together, scaled up from what was timed.
+        package var waitTotalNanoseconds: UInt64
+        /// Where stripes are told apart, and some entry waited.
+        package var hottestStripe: HottestStripe?
         package var waiters: Int
         package var backlog: Int
         package var threads: Int
@@ -106,6 +128,9 @@ extension ContentionReport.Row {
             contendedRatio: all.acquisitions == 0
                 ? nil : min(1, Double(all.contended) / Double(all.acquisitions)),
             handOffs: reading.handOffs,
+            waitTotalNanoseconds: reading.read.waitedNanoseconds
+                &+ reading.write.waitedNanoseconds,
+            hottestStripe: ContentionReport.HottestStripe(meter.stripeWaitsSinceReset),
             waiters: reading.waiters,
             backlog: meter.backlogCount,
             threads: reading.threads,

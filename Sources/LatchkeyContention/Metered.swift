@@ -13,9 +13,9 @@ public struct Metered<Base: Strategy>: WrappingStrategy {
     @inlinable public var ownSubmissionObserver: SubmissionProbe { SubmissionProbe(ownObserver) }
 
     @inlinable
-    package init(_ base: Base, _ meter: ContentionMeter) {
+    package init(_ base: Base, _ meter: ContentionMeter, stripe: StripeWait? = nil) {
         self.base = base
-        ownObserver = ContentionProbe(meter, traits: Base.traits)
+        ownObserver = ContentionProbe(meter, traits: Base.traits, stripe: stripe)
     }
 }
 
@@ -30,5 +30,11 @@ extension ContentionMeter {
     @inlinable
     package func metered<Base: Strategy>(_ base: Base) -> Metered<Base> {
         Metered(base, self)
+    }
+
+    /// The same for one stripe of several, whose waits are also told apart.
+    @inlinable
+    package func meteredStripe<Base: Strategy>(_ base: Base) -> Metered<Base> {
+        Metered(base, self, stripe: addStripe())
     }
 }

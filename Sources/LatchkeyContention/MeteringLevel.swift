@@ -29,4 +29,7 @@ public enum MeteringLevel: String, Sendable, CaseIterable, Codable {
     case shadow
     /// A workload of `latchkey compare` uses it, or has used it.
     case comparison
+
+    /// Where reports have it.
+    var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }

@@ -92,15 +92,12 @@ extension LockReport {
     /// What stands below the table; nil if nothing waited.
     var culprit: String? {
         guard let hottest else { return nil }
-        let all = rows.reduce(Duration.zero) { $0 + $1.waitTotal }
-        // Rounded down: only one that has all of it has 100 %.
-        let percent = Int(hottest.waitTotal / all * 100)
-        let held = hottest.hold.map {
-            " It is held for up to \(Row.text($0.max)), and for \(Row.text($0.p99)) at p99."
-        }
-        return "Hottest: '\(hottest.lock)' (\(hottest.strategy)) has "
-            + "\(percent == 0 ? "less than 1" : "\(percent)") % of the total wait, "
-            + "\(Row.text(hottest.waitTotal)).\(held ?? "")"
+        return HottestLock(
+            "'\(hottest.lock)' (\(hottest.strategy))",
+            waited: hottest.waitTotal,
+            of: rows.reduce(Duration.zero) { $0 + $1.waitTotal },
+            hold: hottest.hold.map { HottestLock.Hold(p99: $0.p99, max: $0.max) }
+        )?.sentence
     }
 }
 
@@ -133,13 +130,8 @@ extension LockReport.Row {
         ]
     }
 
-    /// In the unit that leaves at most three digits before the point; `-` if there is none.
-    fileprivate static func text(_ duration: Duration?) -> String {
-        guard let duration else { return "-" }
-        let nanoseconds = duration / .nanoseconds(1)
-        let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]
-        let (unit, size) = units.last { nanoseconds >= $0.1 } ?? units[0]
-        let tenths = (nanoseconds / size * 10).rounded() / 10
-        return size == 1 ? "\(Int(nanoseconds)) ns" : "\(tenths) \(unit)"
+    /// `-` if there is none.
+    private static func text(_ duration: Duration?) -> String {
+        duration.map(HottestLock.text) ?? "-"
     }
 }

@@ -168,6 +168,7 @@ import Testing
                   "timedCount" : 2
                 }
               },
+              "waitTotalNanoseconds" : 0,
               "waiters" : 0
             }
           ]

@@ -24,6 +24,7 @@ import Testing
         row.since = Date(timeIntervalSince1970: 0)
         row.acquisitions.all = UInt64(count)
         row.contendedRatio = 0.0312
+        row.waitTotalNanoseconds = 999_949
         row.wait.all = ContentionReport.Durations(
             timedCount: 1,
             meanNanoseconds: 1,
@@ -48,8 +49,10 @@ import Testing
         let report = Self.report([Self.meter(.lock, role: .serving, count: 123_456)])
         #expect(
             "\(ContentionText(report: report, profile: nil))" == """
-                strategy  role     rate/s  contended  wait p50     p99     max
-                lock      serving     12k      3.1 %  999.9 µs  1.0 ms  12.3 s
+                strategy  role     rate/s  contended  wait total     p99     max
+                lock      serving     12k      3.1 %    999.9 µs  1.0 ms  12.3 s
+
+                Hottest: the store (lock) has 100 % of the total wait, 999.9 µs.
 
                 Figures of the last 10 s, level counts. POST /v1/contention/reset starts again.
 
@@ -98,6 +101,8 @@ import Testing
                 Self.meter(kind, role: $0, count: 9_999_000_000)
             }
         }
+        var report = Self.report(rows)
+        report.hottest = String(repeating: "Some words about a stripe of the store. ", count: 9)
         let place = ProfileSample.Place(
             site: CallSite("Module/AFileWithAVeryLongNameIndeedAndMore.swift", 99_999),
             addresses: []
@@ -117,7 +122,8 @@ import Testing
             lostCount: 1_000_000,
             samples: [sample]
         )
-        let text = "\(ContentionText(report: Self.report(rows), profile: profile))"
+        let text = "\(ContentionText(report: report, profile: profile))"
+        #expect(text.split { $0.isWhitespace }.joined(separator: " ").contains("words about a"))
         for line in text.split(separator: "\n") {
             #expect(line.count <= 80, "\(line)")
         }

@@ -1,11 +1,11 @@
 // Contention. Counts are differences of /v1/contention. Quantiles over time come from the buckets
 // of /metrics, because those of /v1/contention are since counting began.
 
-const columns = ["Strategy", "Per second", "Contended", "Wait p50", "Wait p90", "Wait p99",
-  "Waiting", "Acquisitions", "Metering", "Overhead"];
+const columns = ["Strategy", "Per second", "Contended", "Wait total", "Wait p50", "Wait p90",
+  "Wait p99", "Waiting", "Acquisitions", "Metering", "Overhead"];
 
 const contention = {
-  strategies: new Map(), timer: 0, isPaused: false, windowSeconds: 10, shownMax: 6,
+  strategies: new Map(), order: [], timer: 0, isPaused: false, windowSeconds: 10, shownMax: 6,
 
   start() { this.poll(); },
   stop() { clearTimeout(this.timer); this.run = undefined; },
@@ -18,7 +18,10 @@ const contention = {
     if (this.run !== run) return;
     if (this.isPaused) state("contention-state", "Paused");
     else if (report.ok) {
-      this.take(JSON.parse(report.text).rows, metrics.text);
+      const {rows, hottest} = JSON.parse(report.text);
+      $("hottest").hidden = !hottest;
+      write($("hottest"), hottest ?? "");
+      this.take(rows, metrics.text);
       state("contention-state", "Live", "good");
     } else state("contention-state", reason(report), "bad");
     this.timer = setTimeout(() => this.poll(), 1000);
@@ -33,6 +36,7 @@ const contention = {
       const entry = this.strategies.get(key);
       this.add(entry, row, waits.get(key));
     }
+    this.order = rows.map(row => `${row.strategy} ${row.role}`);
     this.draw();
   },
 
@@ -71,7 +75,8 @@ const contention = {
   },
 
   draw() {
-    const entries = [...this.strategies.values()].filter(({row}) => row);
+    // As the report has them: the longest total wait first.
+    const entries = this.order.map(key => this.strategies.get(key)).filter(entry => entry?.row);
     $("figures").querySelector(".wide").hidden = entries.length === 0;
     $("no-figures").hidden = entries.length > 0;
     if (entries.length > 0) write($("since"), time(entries[0].row.since));
@@ -80,6 +85,7 @@ const contention = {
       const mean = row.samplingMean > 1 ? ` 1/${row.samplingMean}` : "";
       const isEstimate = !contendedIsExact && contendedRatio !== null;
       [count(points.at(-1).rate), (isEstimate ? "≈ " : "") + percent(contendedRatio ?? NaN),
+        duration(row.waitTotalNanoseconds || undefined),
         duration(wait.all?.p50Nanoseconds), duration(wait.all?.p90Nanoseconds),
         duration(wait.all?.p99Nanoseconds), count(waiters), count(acquisitions.all), level + mean,
         duration(row.overhead?.overheadNanoseconds),

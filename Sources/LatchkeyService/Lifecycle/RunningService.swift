@@ -158,7 +158,7 @@ private struct StoreRouteMaker: StrategyVisitor {
         }
         let meter = ContentionMeter(strategy, level: configuration.metering, profile: profile)
         meter.overhead = overhead
-        let store = store { meter.metered(ChosenStrategy(backlogMax: backlogMax)) }
+        let store = store { meter.meteredStripe(ChosenStrategy(backlogMax: backlogMax)) }
         meter.observeBacklog { store.backlogCount }
         meters.add(meter)
         return serve(store)

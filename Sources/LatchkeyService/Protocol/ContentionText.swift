@@ -3,6 +3,7 @@ internal import LatchkeyContention
 
 /// The contention of the service on one screen, for people: no line has more than 80 characters.
 struct ContentionText: CustomStringConvertible {
+    private static let widthMax = 80
     private static let siteCountMax = 8
     private static let siteWidth = 29
 
@@ -21,7 +22,7 @@ struct ContentionText: CustomStringConvertible {
             return ["Nothing is measured: the service runs with --metering off."]
         }
         let head = [
-            "strategy", "role", "rate/s", "contended", "wait p50", "p99", "max",
+            "strategy", "role", "rate/s", "contended", "wait total", "p99", "max",
         ]
         let cells = report.rows.map { row -> [String] in
             let seconds = max(1e-3, report.generatedAt.timeIntervalSince(row.since))
@@ -29,12 +30,14 @@ struct ContentionText: CustomStringConvertible {
             return [
                 row.strategy, row.role.rawValue,
                 Self.count(Double(row.acquisitions.all) / seconds), ratio ?? "-",
-                Self.time(row.wait.all?.p50Nanoseconds), Self.time(row.wait.all?.p99Nanoseconds),
+                Self.time(row.waitTotalNanoseconds == 0 ? nil : row.waitTotalNanoseconds),
+                Self.time(row.wait.all?.p99Nanoseconds),
                 Self.time(row.wait.all?.maxNanoseconds),
             ]
         }
         let age = report.rows.map { report.generatedAt.timeIntervalSince($0.since) }.max() ?? 0
-        return Self.table([head] + cells, textColumns: 2) + [
+        let hottest = report.hottest.map { [""] + Self.wrapped($0) } ?? []
+        return Self.table([head] + cells, textColumns: 2) + hottest + [
             "",
             "Figures of the last \(Self.span(age)), level \(report.rows[0].level.rawValue). "
                 + "POST /v1/contention/reset starts again.",
@@ -66,6 +69,16 @@ struct ContentionText: CustomStringConvertible {
     }
 
     // MARK: cells
+
+    private static func wrapped(_ sentence: String) -> [String] {
+        sentence.split(separator: " ").reduce(into: [String]()) { lines, word in
+            if let last = lines.last, last.count + 1 + word.count <= widthMax {
+                lines[lines.count - 1] = last + " " + word
+            } else {
+                lines.append(String(word))
+            }
+        }
+    }
 
     /// Text begins together, numbers end together.
     private static func table(_ lines: [[String]], textColumns: Int) -> [String] {

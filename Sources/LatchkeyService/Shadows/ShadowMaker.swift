@@ -27,7 +27,16 @@ struct ShadowMaker: StrategyVisitor {
     ) -> AnyShadowStore {
         let backlogMax = configuration.backlogMax
         let stripeCount = configuration.stripeCount(strategy)
-        let meter = ContentionMeter(strategy, role: .shadow, level: configuration.metering)
+        // As many of its accesses are timed as of the serving strategy's, of which it gets a share.
+        let meter = ContentionMeter(
+            strategy,
+            role: .shadow,
+            level: configuration.metering,
+            samplingMean: max(
+                1,
+                MeteringLevel.samplingMeanDefault / configuration.shadowInterval
+            )
+        )
         meter.overhead = overhead
         let store = PropertyStore(
             limits: configuration.storeLimits,

@@ -1,0 +1,90 @@
+import Foundation
+import LatchkeyMachine
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyContention
+
+/// Which stripe of a store is the hottest, and where reports have it.
+@Suite(.timeLimit(.minutes(1)))
+struct HottestStripeTests {
+    private let meters = ContentionMeters(Fingerprint.Context(version: "1"))
+
+    /// Has one thread wait at a value for at least a millisecond.
+    private func contend<Base: Strategy>(
+        _ value: Synchronized<Int, Metered<Base>>,
+        _ meter: ContentionMeter
+    ) where Base: BlockingStrategy {
+        let (inside, leave) = (Gate(), Gate())
+        let holder = TestThread {
+            value.write { _ in
+                inside.open()
+                leave.pass()
+            }
+        }
+        inside.pass()
+        let waiter = TestThread { value.write { $0 += 1 } }
+        #expect(eventually { meter.reading.waiters == 1 })
+        let asked = ContinuousClock.now
+        while ContinuousClock.now - asked < .milliseconds(1) {}
+        leave.open()
+        #expect(holder.join() && waiter.join())
+    }
+
+    @Test func `the stripe at which others wait is named, with its share and its number`() throws {
+        let meter = ContentionMeter(LockStrategy.self, level: .sampled)
+        meters.add(meter)
+        let stripes = (0..<4).map { _ in
+            Synchronized(0, strategy: meter.meteredStripe(LockStrategy()))
+        }
+        for _ in 0..<1_000 { for stripe in stripes { stripe.write { $0 += 1 } } }
+        #expect(meters.report().hottest == nil)
+        #expect(meters.report().rows[0].hottestStripe == nil)
+        contend(stripes[2], meter)
+        let row = meters.report().rows[0]
+        let stripe = try #require(row.hottestStripe)
+        #expect(stripe.number == 3 && stripe.count == 4)
+        #expect(stripe.waitTotalNanoseconds >= 1_000_000)
+        #expect(row.waitTotalNanoseconds == stripe.waitTotalNanoseconds)
+        let sentence = try #require(meters.report().hottest)
+        #expect(sentence.hasPrefix("Hottest: stripe 3 of 4 (lock) has 100 % of the total wait, "))
+        #expect(sentence.contains("The locks are held for up to "))
+        meters.reset()
+        #expect(meters.report().rows[0].hottestStripe == nil)
+        #expect(meters.report().hottest == nil)
+        contend(stripes[0], meter)
+        #expect(meters.report().rows[0].hottestStripe?.number == 1)
+    }
+
+    @Test func `a store of one stripe is the store, and shadows are not named`() throws {
+        let serving = ContentionMeter(LockStrategy.self, level: .full)
+        let shadow = ContentionMeter(SpinStrategy.self, role: .shadow, level: .full)
+        meters.add(serving)
+        meters.add(shadow)
+        contend(Synchronized(0, strategy: shadow.metered(SpinStrategy())), shadow)
+        #expect(meters.report().hottest == nil)
+        contend(Synchronized(0, strategy: serving.meteredStripe(LockStrategy())), serving)
+        let sentence = try #require(meters.report().hottest)
+        #expect(sentence.hasPrefix("Hottest: the store (lock) has 100 % of the total wait, "))
+        #expect(sentence.contains(" It is held for up to "))
+    }
+
+    @Test func `rows stand by role, and then by their total wait`() {
+        let strategies: [any NamedStrategy.Type] = [
+            LockStrategy.self, SpinStrategy.self, TicketStrategy.self,
+        ]
+        let rows = strategies.enumerated().map { index, strategy in
+            let role: MeterRole = index == 2 ? .serving : .shadow
+            var row = ContentionReport.Row(ContentionMeter(strategy, role: role, level: .full))
+            row.waitTotalNanoseconds = UInt64(index)
+            return row
+        }
+        let report = ContentionReport(
+            generatedAt: .distantPast,
+            fingerprint: Fingerprint(Fingerprint.Context(version: "1")),
+            rows: rows
+        )
+        #expect(report.rows.map(\.strategy) == ["ticket", "spin", "lock"])
+    }
+}
