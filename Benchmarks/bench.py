@@ -26,6 +26,7 @@ from table import print_table, progress, ratios, row, write_at, write_table
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
+from advice import measure_advice  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
@@ -284,6 +285,7 @@ PARTS = {
     "watching": measure_watching,
     "expiry": measure_expiry,
     "shadows": measure_shadows,
+    "advice": lambda arguments: measure_advice(arguments, interleave),
     "recording": lambda arguments: measure_recording(arguments, interleave),
     "million": measure_million,
     "transfer": measure_transfers,

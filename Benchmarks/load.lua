@@ -5,6 +5,7 @@
 -- put     PUT of that property, with a body of 32 bytes.
 -- charset The same with a charset in the media type, and
 -- patch   a PATCH of it, with a merge patch of as many bytes.
+-- merge   A PATCH that changes one member of an object: the section is as long as the object.
 -- random  GET of properties chosen at random. The URL names the first part of their names; the
 --         second argument is how many there are. With 1 it costs wrk the same.
 -- pair    PUTs of two properties, in turn, and
@@ -38,13 +39,14 @@ local writes = {
   put = { "PUT", "application/json" },
   charset = { "PUT", "application/json; charset=utf-8" },
   patch = { "PATCH", "application/merge-patch+json" },
+  merge = { "PATCH", "application/merge-patch+json" },
 }
 
 function init(arguments)
   local kind, count = arguments[1], tonumber(arguments[2] or 1)
   if writes[kind] then
     wrk.method, wrk.headers["Content-Type"] = writes[kind][1], writes[kind][2]
-    wrk.body = body
+    wrk.body = kind == "merge" and '{"m0":' .. body .. '}' or body
   end
   if kind == "get" or writes[kind] then return end
   if kind == "pair" or kind == "transaction" then

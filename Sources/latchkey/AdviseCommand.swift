@@ -8,8 +8,12 @@ internal import LatchkeySettings
 /// `latchkey advise`: whether a running service should use another strategy.
 enum AdviseCommand {
     private static let addressDefault = "http://127.0.0.1:8080"
-    /// The time is divided, so that noise can be told from a difference.
-    private static let sliceCount = 10
+    /// The time is divided, so that noise can be told from a difference: into at least 10 slices,
+    /// and into more of 2 s each.
+    ///
+    /// A queue of threads stays at one lock for seconds before it is at another, so that what is in
+    /// shorter slices is not independent.
+    static func sliceCount(seconds: Int) -> Int { min(60, max(10, seconds / 2)) }
     private static let timeoutSeconds = 10
 
     static let flags = [
@@ -121,9 +125,10 @@ enum AdviseCommand {
             var reading = MetricsReading(text: try answer("/metrics"))
             guard reading.serving[row.strategy] != nil else { throw other("/metrics") }
             var slices: [Observation.Slice] = []
-            for index in 1...AdviseCommand.sliceCount {
+            let sliceCount = AdviseCommand.sliceCount(seconds: seconds)
+            for index in 1...sliceCount {
                 // A busy service takes a while to answer, and the next slice does not wait for it.
-                let due = start + .seconds(seconds) * index / AdviseCommand.sliceCount
+                let due = start + .seconds(seconds) * index / sliceCount
                 Thread.sleep(forTimeInterval: max(0, (due - .now) / .seconds(1)))
                 let next = MetricsReading(text: try answer("/metrics"))
                 let slice = Observation.Slice(from: reading, to: next, strategy: row.strategy)
@@ -142,7 +147,9 @@ enum AdviseCommand {
                 clockSeconds: (row.overhead?.clockNanoseconds ?? 0) / 1e9,
                 incomparable: Set(
                     report.rows.filter { $0.traits["asynchronousWrites"] == true }.map(\.strategy)
-                )
+                ),
+                isWholeSample: report.rows.contains { $0.shadow?.sampleInterval == 1 },
+                hottest: try self.report().hottest
             )
         }
 

@@ -85,7 +85,7 @@ import Testing
         seen.incomparable = ["actor"]
         let advice = Advice(seen)
         #expect(advice.verdict == .shadowsNeeded)
-        #expect(advice.reason.contains("--shadow lock,adaptive,spin,snapshot"))
+        #expect(advice.reason.contains("--shadow lock,read-write-lock,snapshot,adaptive,spin"))
     }
 
     @Test func `a shadow that waits less is worth a switch, with its gain and interval`() throws {
@@ -106,9 +106,59 @@ import Testing
         #expect(advice.flip.contains("less than 5 %"))
     }
 
+    /// A jammed lock and its shadow that is jammed even more, as a run over HTTP had it.
+    @Test func `a shadow that waits longer than the lock itself saves no more than there is`()
+        throws
+    {
+        let advice = Advice(
+            observation(wait: 5, shadows: ["lock": (500, 20), "adaptive": (0.1, 0)])
+        )
+        #expect(advice.switchTo == "adaptive")
+        let gain = try #require(advice.candidates.first?.gain)
+        // All waits and holds: 0.5 and 0.05 of 1.5 seconds.
+        #expect(gain > 0.35 && gain < 0.55 / 1.5, "\(gain)")
+    }
+
+    @Test func `one holder that lost its processor does not decide`() {
+        var seen = observation(wait: 5, shadows: ["lock": (5, 0.2), "adaptive": (1, 0.1)])
+        seen.slices[3].shadows["adaptive"]?.hold.seconds += 2
+        let advice = Advice(seen)
+        #expect(advice.switchTo == "adaptive", "\(advice.candidates)")
+    }
+
+    @Test func `of those that save as much, the preferred one is named, and not the best figure`() {
+        let shadows = [
+            "lock": (wait: 5.0, noise: 0.1), "spin": (1.0, 0.1), "adaptive": (1.1, 0.1),
+            "semaphore": (4.2, 0.1),
+        ]
+        let advice = Advice(observation(wait: 5, shadows: shadows))
+        #expect(advice.candidates.first?.strategy == "spin")
+        #expect(advice.switchTo == "adaptive")
+    }
+
+    @Test(arguments: [(0.89, nil), (0.9, "snapshot")] as [(Double, String?)])
+    func `what copies is named only where reads dominate`(reads: Double, name: String?) {
+        var seen = observation(wait: 5, shadows: ["lock": (5, 0.1), "snapshot": (1, 0.1)])
+        for index in seen.slices.indices {
+            seen.slices[index].serving.reads = reads * seen.slices[index].serving.operations
+        }
+        let advice = Advice(seen)
+        #expect(advice.switchTo == name)
+        #expect(advice.copying == (name == nil ? ["snapshot"] : []))
+        #expect((advice.paragraphs.last?.contains("writers copy") == true) == (name == nil))
+    }
+
+    @Test func `the hottest lock is named where the lock costs much`() {
+        var seen = observation(wait: 5, shadows: ["lock": (5, 0.1), "spin": (1, 0.1)])
+        seen.hottest = "Hottest: stripe 3 of 4 (lock) has 90 % of the total wait, 1.0 s."
+        #expect(Advice(seen).paragraphs.contains(seen.hottest ?? ""))
+        seen.slices = observation(wait: 0.1).slices
+        #expect(!Advice(seen).paragraphs.contains(seen.hottest ?? ""))
+    }
+
     @Test func `a difference within the noise is none`() {
         let advice = Advice(
-            observation(wait: 5, shadows: ["lock": (5, -4), "adaptive": (4, 4), "spin": (6, 1)])
+            observation(wait: 5, shadows: ["lock": (5, -2), "adaptive": (3, 2), "spin": (6, 1)])
         )
         #expect(advice.verdict == .keep)
         #expect(advice.candidates[0].gain > Advice.shareMin)
@@ -122,6 +172,10 @@ import Testing
         let advice = Advice(observation(wait: 5, shadows: shadows))
         #expect(advice.verdict == .undecided)
         #expect(advice.reason.contains("A wait is 5.00 µs on average, but 2.40 µs in its own"))
+        #expect(advice.reason.contains("--shadow-sample 1/1"))
+        var whole = observation(wait: 5, shadows: shadows)
+        whole.isWholeSample = true
+        #expect(Advice(whole).reason.contains("'latchkey compare'"))
         shadows["lock"]?.wait = 2.6
         shadows["adaptive"]?.wait = 2.6
         #expect(Advice(observation(wait: 5, shadows: shadows)).verdict == .keep)
@@ -196,6 +250,7 @@ import Testing
         #expect(Set(reading.serving.keys) == ["lock"])
         let serving = reading.serving["lock"]
         #expect(serving?.operations == 7)
+        #expect(serving?.reads == 3)
         #expect(serving?.contended == 2)
         #expect(serving?.wait == .init(count: 100, seconds: 1.5e-5))
         #expect(serving?.waitBound(0.9) == 1e-7)

@@ -1,11 +1,17 @@
 internal import Foundation
 internal import LatchkeyComparison
+internal import LatchkeyReport
+internal import LatchkeyStrategies
 
 extension Advice {
     /// The paragraphs of the answer: what to do, why, when that changes, and the figures.
     var paragraphs: [String] {
-        [headline, reason, flip, figures, note].filter { !$0.isEmpty }
+        [headline, reason, flip, isCostly ? hottest ?? "" : "", figures, note]
+            .filter { !$0.isEmpty }
     }
+
+    /// Whether it matters which lock is the hottest.
+    private var isCostly: Bool { ![.notBottleneck, .tooLittleTraffic].contains(verdict) }
 
     /// What to do.
     var headline: String {
@@ -35,7 +41,7 @@ extension Advice {
             "\(time). \(switchTo ?? "") would save \(switchGain.map(Self.gain) ?? "")."
         case .keep:
             "\(time). "
-                + (candidates.first.map { best in
+                + (candidates.first { !copying.contains($0.strategy) }.map { best in
                     best.gain > 0
                         ? "The best other one, \(best.strategy), would save \(Self.gain(best))."
                         : "The other shadows take longer than its own."
@@ -46,8 +52,8 @@ extension Advice {
         case .undecided:
             "\(time). A wait is \(Self.time(waitMeanNanoseconds)) on average, but "
                 + "\(Self.time(shadowWaitMeanNanoseconds)) in its own shadow: the lock lets "
-                + "operations through one by one, so that no shadow is contended as it is. "
-                + "'latchkey compare' measures the strategies under the same contention."
+                + "operations through one by one, so that its shadow is hardly contended. "
+                + "\(isWholeSample ? Self.compareHint : Self.wholeSampleHint)"
         case .incomparable:
             "\(time), but its writes are applied later, so that its waits are of another kind. "
                 + "'latchkey compare --transport http' compares all strategies by their answers."
@@ -57,6 +63,13 @@ extension Advice {
                 + "give more --seconds."
         }
     }
+
+    private static let compareHint =
+        "More --seconds tell more: the queue is at the lock for seconds, and then at its shadow. "
+        + "'latchkey compare' measures the strategies under the same contention."
+    private static let wholeSampleHint =
+        "Start the service with --shadow-sample 1/1 for a while, and ask again for a minute or "
+        + "more (--seconds 60): then threads queue at the shadows, too."
 
     /// The condition under which the answer is another one.
     var flip: String {
@@ -104,6 +117,11 @@ extension Advice {
                 ? "Not compared, because they apply writes later: "
                     + incomparable.joined(separator: ", ") + "."
                 : "",
+            isCostly && !copying.isEmpty
+                ? "Not recommended, because writers copy the value, and less than "
+                    + "\(FigureText.percent(FitnessLimits.readRatioMin)) of the accesses read: "
+                    + copying.joined(separator: ", ") + "."
+                : "",
         ].filter { !$0.isEmpty }.joined(separator: " ")
     }
 
@@ -111,8 +129,22 @@ extension Advice {
         nanoseconds.map(FigureText.duration) ?? "–"
     }
 
+    /// The serving strategy, and the most preferred one of each way to wait and to read.
+    ///
+    /// Left out is what cannot be compared, what hands over in turn, which costs a change of
+    /// threads for each entry of a contended lock, and what does not count its waits exactly.
     private var shadowsToTry: String {
-        ([strategy] + ["adaptive", "lock", "spin", "snapshot"].filter { $0 != strategy })
+        var ways: Set<[Bool]> = []
+        let kinds = Preference.builtIn.filter { kind in
+            let traits = kind.traits
+            return !traits.appliesWritesAsynchronously && !traits.handsOffFairly
+                && traits.blocksCaller && traits.tellsOfWaiting
+                && ways.insert([
+                    traits.spins, traits.keepsPolling, traits.allowsConcurrentReaders,
+                    traits.copiesOnWrite,
+                ]).inserted
+        }
+        return ([strategy] + kinds.map(\.rawValue).filter { $0 != strategy })
             .joined(separator: ",")
     }
 

@@ -1,4 +1,5 @@
 internal import LatchkeyReport
+internal import LatchkeyStrategies
 
 /// Whether a service should use another strategy, and why.
 ///
@@ -8,9 +9,11 @@ internal import LatchkeyReport
 /// share of 5.3 % reads as 5 %. Only if the share is large enough are other strategies looked at:
 /// their shadows, which get the same operations as the shadow of the serving strategy.
 ///
-/// A shadow gets an operation after the serving lock has let it through. Where that lock is jammed,
-/// operations come to the shadows one by one, and no shadow is contended. A gain that is found
-/// there is too small rather than too large, but that none is found says nothing.
+/// What a strategy would save is the part of the time per operation that its shadow takes less than
+/// the shadow of the serving strategy, of the time that operations take at the serving lock. A
+/// shadow gets an operation after the serving lock has let it through. Where that lock is jammed,
+/// threads queue there, and its shadow can be contended far less: then no difference between
+/// shadows says nothing. If the shadows get all operations, threads queue at them as at the lock.
 struct Advice: Encodable, Equatable {
     enum Verdict: String, Encodable {
         case notBottleneck = "not-bottleneck"
@@ -59,8 +62,14 @@ struct Advice: Encodable, Equatable {
     var candidates: [Candidate]
     /// Shadows that are not compared, because their writes are applied later.
     var incomparable: [String]
+    /// Shadows that could not be recommended, because their writers copy and too few accesses read.
+    var copying: [String]
     /// Figures of a debug build say nothing about the strategies.
     var isDebugBuild: Bool
+    /// Whether the shadows get all operations.
+    var isWholeSample: Bool
+    /// Which lock makes requests wait most, in a sentence, since counting began.
+    var hottest: String?
 
     /// Below this share of the busy time, a lock is no bottleneck, and a gain is none.
     static let shareMin = 0.05
@@ -83,7 +92,14 @@ struct Advice: Encodable, Equatable {
         seconds = seen.seconds
         operationsPerSecond = serving.operations / seen.seconds
         isDebugBuild = seen.isDebugBuild
+        hottest = seen.hottest
+        isWholeSample = seen.isWholeSample
         incomparable = whole.shadows.keys.filter { seen.incomparable.contains($0) }.sorted()
+        let readRatio = serving.operations > 0 ? serving.reads / serving.operations : 0
+        copying = whole.shadows.keys.filter { name in
+            name != seen.strategy && readRatio < FitnessLimits.readRatioMin
+                && StrategyKind(rawValue: name)?.traits.copiesOnWrite == true
+        }.sorted()
         candidates = []
         verdict = .tooLittleTraffic
         guard serving.operations >= Self.timedCountMin * Double(seen.samplingMean),
@@ -100,7 +116,8 @@ struct Advice: Encodable, Equatable {
         }
         holdMeanNanoseconds = serving.hold.mean.map { $0 * 1e9 }
         waitP99NanosecondsMax = serving.waitBound(0.99).map { $0 * 1e9 }
-        let scale = serving.operations / busySeconds
+        let cost = (serving.cost ?? 0) - seen.clockSeconds
+        let scale = min(1, max(0, cost * serving.operations / busySeconds))
         candidates = Self.candidates(seen).map { candidate in
             var scaled = candidate
             scaled.gain *= scale
@@ -116,12 +133,28 @@ struct Advice: Encodable, Equatable {
             verdict = .shadowsNeeded
         } else if candidates.isEmpty {
             verdict = .tooLittleTraffic
-        } else if let best = candidates.first(where: { Self.isBetter($0, in: whole, strategy) }) {
+        } else if let best = preferred(in: whole) {
             verdict = .switch
             switchTo = best.strategy
         } else {
             let ratio = (serving.wait.mean ?? 0) / (whole.shadows[strategy]?.wait.mean ?? .infinity)
             verdict = ratio > Self.shadowWaitRatioMax ? .undecided : .keep
+        }
+    }
+
+    /// Of the strategies that are better and may be used, the one to use.
+    ///
+    /// Those are as good whose interval reaches what the best one saves, less the least share.
+    /// Between them the fixed order of preference decides, and not noise.
+    private func preferred(in whole: Observation.Slice) -> Candidate? {
+        let better = candidates.filter { candidate in
+            !copying.contains(candidate.strategy) && Self.isBetter(candidate, in: whole, strategy)
+        }
+        let asGood = better.filter { $0.gainHigh > (better.first?.gain ?? 0) - Self.shareMin }
+        let order = Preference.builtIn.map(\.rawValue)
+        return asGood.min {
+            (order.firstIndex(of: $0.strategy) ?? order.count)
+                < (order.firstIndex(of: $1.strategy) ?? order.count)
         }
     }
 
@@ -136,9 +169,11 @@ struct Advice: Encodable, Equatable {
             && p99(candidate.strategy) <= waitMax
     }
 
-    /// The time per operation that each shadow saves against that of the serving strategy, in
-    /// seconds, the best first.
+    /// The part of the time per operation that each shadow saves against that of the serving
+    /// strategy, the best first: negative if it takes longer.
     ///
+    /// A part, because shadows are more contended than the lock that serves, or less. In each slice
+    /// it is from -1 to 1, so that one holder that lost its processor for a while does not decide.
     /// The interval is that of the mean of the paired differences of the slices (Student), with the
     /// error divided by the number of candidates (Bonferroni).
     private static func candidates(_ seen: Observation) -> [Candidate] {
@@ -150,7 +185,7 @@ struct Advice: Encodable, Equatable {
                 guard let own = slice.shadows[seen.strategy]?.cost,
                     let other = slice.shadows[name]?.cost
                 else { return nil }
-                return own - other
+                return (own - other) / max(own, other, .leastNormalMagnitude)
             }
             guard gains.count >= sliceCountMin else { return nil }
             let count = Double(gains.count)

@@ -11,6 +11,8 @@ struct LockUse: Equatable {
 
     /// Entries into the guarded section.
     var operations = 0.0
+    /// Those of them that read.
+    var reads = 0.0
     var contended = 0.0
     var wait = Timed()
     var hold = Timed()
@@ -52,6 +54,7 @@ struct LockUse: Equatable {
         }
         return Self(
             operations: combine(first.operations, second.operations),
+            reads: combine(first.reads, second.reads),
             contended: combine(first.contended, second.contended),
             wait: timed(\.wait),
             hold: timed(\.hold),

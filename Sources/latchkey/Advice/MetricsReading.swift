@@ -67,7 +67,9 @@ struct MetricsReading: Equatable {
 
         func add(to use: inout LockUse) {
             switch name {
-            case "latchkey_lock_acquisitions_total": use.operations += value
+            case "latchkey_lock_acquisitions_total":
+                use.operations += value
+                if labels["mode"] == "read" { use.reads += value }
             case "latchkey_lock_contended_total": use.contended += value
             case "latchkey_lock_wait_seconds_sum": use.wait.seconds += value
             case "latchkey_lock_wait_seconds_count": use.wait.count += value

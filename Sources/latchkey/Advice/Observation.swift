@@ -22,6 +22,10 @@ struct Observation: Equatable {
     /// Strategies whose waits cannot be compared with those of others, because their writes are
     /// applied later.
     var incomparable: Set<String> = []
+    /// Whether the shadows get all operations.
+    var isWholeSample = false
+    /// Which lock makes requests wait most, in the service's own sentence.
+    var hottest: String?
 
     /// All slices together.
     var whole: Slice {
