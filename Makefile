@@ -59,7 +59,7 @@ bench: build $(FLOOR) $(BENCH_CLIENTS) $(HEAP) ## measure docs/performance.md's 
 	    --heap $(CURDIR)/$(HEAP) --parking-lot $(PARKING_LOT) $(ARGS)
 
 .PHONY: bench-compare
-bench-compare: build ## measure the promises of docs/measuring.md (forty minutes)
+bench-compare: build ## measure the promises of docs/measuring.md (seventy minutes)
 	scripts/require load
 	Benchmarks/compare.py --binary $(RELEASE_BINARY)
 

@@ -3,12 +3,14 @@
 
 How long a run takes, how large its page is and whether a browser opens it without a complaint;
 whether the comparison of two reports finds a section that is 20 % or 10 % longer, and a strategy
-that is 30 % slower on four threads, and finds nothing between two runs of one build. Takes about
-forty minutes with twenty pairs, on a machine that does nothing else: a report of a busy one
-claims less, and says so.
+that is 30 % slower on four threads, and finds nothing between two runs of one build; whether
+default runs name the same strategy, also beside another process. Takes about seventy minutes with
+twenty pairs, on a machine that does nothing else: a report of a busy one claims less, and says so.
 """
 
 import argparse
+import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -34,6 +36,8 @@ SLOWER = ["--strategies", "lock,adaptive", "--threads", "4", "--repeats", "10", 
           "--section"]
 SLOWER_SECTIONS = (1000, 1430)
 SECONDS_MAX = 600
+# What another process takes of a processor, while the verdict has to stay what it is, or weaker.
+FOREIGN_SHARE = 0.3
 
 
 def main():
@@ -43,6 +47,7 @@ def main():
         pairs = arguments.pairs
         parts = {
             "default": lambda: default_run(arguments, folder),
+            "stable": lambda: stable(arguments, folder),
             "identical": lambda: identical(arguments, folder),
             "planted": lambda: [planted(arguments, folder, *sections) for sections in PLANTED],
             "longer": lambda: found_pairs(
@@ -62,7 +67,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--pairs", type=int, default=20, help="how many pairs of each kind")
-    parser.add_argument("--only", choices=("default", "identical", "planted", "longer", "slower"),
+    parser.add_argument("--only", choices=("default", "stable", "identical", "planted", "longer",
+                                           "slower"),
                         help="measure this part alone")
     return parser.parse_args()
 
@@ -95,6 +101,56 @@ def default_run(arguments, folder):
     complaints = re.findall(r".*CONSOLE.*", opened.stderr)
     show("errors in a browser's console", f"{len(complaints)}", "none",
          not complaints and os.path.exists(folder / "a.png"))
+
+
+def stable(arguments, folder):
+    """Default runs, quiet and beside a process that takes a part of a processor: who is named.
+
+    A busy machine may make the verdict weaker, so that the current strategy stays, not different.
+    """
+    count = arguments.pairs // 2
+    least = count - count // 10
+    named = [name for name, _ in verdicts(arguments, folder, count)]
+    usual, times = collections.Counter(named).most_common(1)[0]
+    show("default runs that name the same", f"{times} of {count}: {usual}", f"{least}",
+         times >= least)
+    with busy(FOREIGN_SHARE):
+        found = verdicts(arguments, folder, count)
+    same = sum(name == usual for name, _ in found)
+    weaker = sum(name != usual and name == current for name, current in found)
+    show(f"the same beside {FOREIGN_SHARE:.0%} of a processor",
+         f"{same} of {count}, {weaker} weaker", f"{least} together", same + weaker >= least)
+
+
+def verdicts(arguments, folder, count):
+    """The strategies that default runs name, each with the current one."""
+    found = []
+    for run in range(count):
+        progress(f"default runs: {run + 1} of {count}")
+        report = folder / "stable.json"
+        # Forced, or each run would wait for the other process to end.
+        status, _, errors = compare(arguments, "--force", "--json", report)
+        if status != 0:
+            sys.exit(f"compare ended with status {status}: {errors}")
+        verdict = json.loads(report.read_text())["recommendation"]
+        found.append(((verdict["strategies"] or [None])[0], verdict["current"]))
+        progress("")
+        print(f"  {verdict['sentence']}", flush=True)
+    return found
+
+
+@contextlib.contextmanager
+def busy(share):
+    """A process that computes for this share of each 10 ms."""
+    loop = ("import time\nwhile True:\n t = time.perf_counter()\n"
+            f" while time.perf_counter() - t < {share} / 100: pass\n"
+            f" time.sleep({1 - share} / 100)\n")
+    process = subprocess.Popen([sys.executable, "-c", loop])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def identical(arguments, folder):

@@ -69,7 +69,7 @@ func agreement(threads: Int) -> [Comparison] {
 ///
 /// What `body` makes then lies in other cache lines from round to round. A lock and a value in one
 /// line cost up to 3 ns less than in two, whoever measures them.
-private func scattered<Result>(_ body: () -> Result) -> Result {
+func scattered<Result>(_ body: () -> Result) -> Result {
     let others = (0..<Int.random(in: 0..<64)).map { _ in
         [UInt8](repeating: 0, count: Int.random(in: 1..<64))
     }

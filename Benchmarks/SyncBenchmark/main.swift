@@ -18,7 +18,7 @@ case "--memory":
     try measureMemory()
     exit(0)
 case "--agreement":
-    for comparison in agreementAboveNoLock() {
+    for comparison in agreementAboveNoLock() + agreementOfLab() {
         try measure(comparison, rounds: 30)
     }
     exit(0)
@@ -74,7 +74,7 @@ for (threads, rounds) in [(1, 60), (2, 15)] {
         try measure(comparison, rounds: rounds)
     }
 }
-for comparison in agreementAboveNoLock() {
+for comparison in agreementAboveNoLock() + agreementOfLab() {
     try measure(comparison, rounds: 30)
 }
 

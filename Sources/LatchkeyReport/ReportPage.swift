@@ -54,8 +54,8 @@ private struct Content: Encodable {
     private static let crossoverCountMax = 60
     private static let fitCountMax = 200
 
-    /// Without repeats, crossovers and cliffs, which the script does not draw from, and with the
-    /// workloads that fit.
+    /// Without repeats, rounds, crossovers and cliffs, which the script does not draw from, and
+    /// with the workloads that fit.
     var report: ComparisonReport
     /// Strategies and baselines as they stand everywhere.
     let order: [String]
@@ -72,6 +72,7 @@ private struct Content: Encodable {
     let crossovers: [String]
     let crossoversLeft: Int
     let commandLine: String
+    let earlyEnd: String?
     let firstBucketNanoseconds = FigureText.quantileNanosecondsMin
     let selfWaitNote = ComparisonReport.Case.waitsForItselfNote
     let missNote = ComparisonReport.missNote
@@ -88,6 +89,7 @@ private struct Content: Encodable {
         cacheLineFact = full.cacheLineFact
         cacheLine = full.cacheLineText.isEmpty ? nil : full.cacheLineText
         commandLine = full.settings.commandLine
+        earlyEnd = full.earlyEnd
         crossovers = full.crossovers.filter { $0.touches(ranking.bestThree) }
             .prefix(Self.crossoverCountMax).map {
                 WorkloadText.crossing($0, namesWorkload: all.count > 1)
@@ -105,7 +107,10 @@ private struct Content: Encodable {
             )
         }
         for path in [\ComparisonReport.cases, \.baselines] {
-            for index in report[keyPath: path].indices { report[keyPath: path][index].repeats = [] }
+            for index in report[keyPath: path].indices {
+                report[keyPath: path][index].repeats = []
+                report[keyPath: path][index].rounds = nil
+            }
         }
         var byteCount = 0
         for workload in all {
@@ -133,15 +138,19 @@ extension Content {
     private static let shownCountMax = 5
 
     /// The one to use, the current one, where it flips, the first of what must not be used here,
-    /// those that are as good, and then the best.
+    /// what is surely better and not named, those that are as good, and then the best.
     private static func shown(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
         guard !ranking.isRefused else { return Array(ranking.order.prefix(shownCountMax)) }
         let headline = Headline(report, ranking)
         let avoided = ComparisonReport.Recommendation.allAvoided(report, headline)
         let flips = ComparisonReport.Recommendation.shownFlips(headline).compactMap(\.strategy)
+        let better = ranking.overall.map(\.strategy).filter { name in
+            headline.strategy.flatMap { headline.ratio(name, to: $0) }.map(headline.isBetter)
+                ?? false
+        }
         let names =
             [headline.strategy, headline.current].compactMap(\.self)
-            + flips.prefix(2) + avoided.map(\.strategy).prefix(1)
+            + flips.prefix(2) + avoided.map(\.strategy).prefix(1) + better.prefix(1)
             + headline.asGood + ranking.overall.map(\.strategy)
         return Array(names.uniqued().prefix(shownCountMax))
     }

@@ -207,6 +207,7 @@ struct ReplayTests {
         var settings = ComparisonSettings()
         settings.strategies = [.lock, .actor]
         settings.threads = [2]
+        settings.durationSeconds = 0.15
         settings.repeats = 1
         replayed.apply(to: &settings)
         let run = try ComparisonRun(settings, version: "test", trace: replayed)

@@ -53,16 +53,16 @@ struct CompareFlagTests {
         let sentence = try #require(planned.announcement(seconds: 4_430))
         #expect(
             sentence.hasPrefix(
-                "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 150 ms, warm-up, "
-                    + "metering and checks included. The cases are all combinations of 2 "
-                    + "strategies and the baselines, 3 numbers of threads and 2 workloads."
+                "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 90.0 ms, warm-up, "
+                    + "metering, short slices and checks included. The cases are all combinations "
+                    + "of 2 strategies and the baselines, 3 numbers of threads and 2 workloads."
             )
         )
         let program = try Program([
             "compare", "--strategies", "lock", "--threads", "1", "--repeats", "1000", "--force",
         ])
         let status = try await offPool {
-            try program.awaitErrors(containing: "latchkey: the run takes about 11 min")
+            try program.awaitErrors(containing: "latchkey: the run takes about 6 min")
             return program.end()
         }
         #expect(status == 130)

@@ -358,7 +358,7 @@ struct CompareTests {
             return program.finish()
         }
         #expect(result.status == 130)
-        #expect(result.output.contains("Interrupted: only the finished part is shown."))
+        #expect(result.output.contains("The run was interrupted: only the finished part is shown."))
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
         #expect(names == ["a.csv", "a.html", "a.json"])
         let report = try ComparisonReport(file: folder.path + "/a.json")

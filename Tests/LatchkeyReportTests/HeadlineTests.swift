@@ -30,7 +30,7 @@ struct HeadlineTests {
             .adaptive: [4: [1.4e6, 1.0e6, 1.3e6, 1.25e6, 1.2e6]],
         ])
         #expect(found(report).sentence == "No difference found: keep `lock`.")
-        #expect(found(report).notes.contains { $0.hasPrefix("Perhaps better: `adaptive`, by a f") })
+        #expect(found(report).notes.contains { $0.hasPrefix("Perhaps better: `adaptive`: ") })
     }
 
     @Test func `what disturbs a round disturbs both, and cancels in the ratios within it`() {

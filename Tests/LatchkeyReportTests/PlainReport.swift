@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeyStrategies
 
 @testable import LatchkeyComparison
@@ -27,6 +28,21 @@ extension ComparisonReport {
         return report
     }
 
+    /// Adds rounds to all cases, with the speed that the repeats have, and a noise that all cases
+    /// of a round share besides their own.
+    mutating func addRounds(noise: Double, _ random: inout SplitMix, count: Int = 50) {
+        let shared = (0..<count).map { _ in exp(noise * random.normal()) }
+        for index in cases.indices {
+            let speed = cases[index].summary.operationsPerSecond.median
+            let rounds = Rounds(
+                operationsPerSecond: shared.map {
+                    (speed * $0 * exp(noise / 2 * random.normal())).rounded()
+                }
+            )
+            cases[index].take(rounds)
+        }
+    }
+
     /// With other figures in the cases of a strategy.
     func with(
         _ kind: StrategyKind,
@@ -45,6 +61,19 @@ extension ComparisonReport {
 }
 
 extension ComparisonReport.Case {
+    /// Sets the rounds and their throughput; a bootstrap would take most of the time of a test.
+    mutating func take(_ rounds: ComparisonReport.Rounds) {
+        let sorted = rounds.counted.sorted()
+        self.rounds = rounds
+        summary.operationsPerSecond = ComparisonReport.Spread(
+            min: sorted[0],
+            median: Statistics.median(sorted),
+            max: sorted[sorted.count - 1],
+            intervalLow: Statistics.quantile(0.4, sorted: sorted),
+            intervalHigh: Statistics.quantile(0.6, sorted: sorted)
+        )
+    }
+
     static func plain(
         _ strategy: String,
         _ threads: Int,

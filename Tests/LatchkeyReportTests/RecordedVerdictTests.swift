@@ -32,7 +32,7 @@ struct RecordedVerdictTests {
         #expect(
             found.lines == [
                 "Use `adaptive`: 27 % more than `lock` from 2 threads on.",
-                "No other fit strategy was found better by 10 % in any of the 4 cases.",
+                "No other was found better by 10 % in any of the 4 cases.",
                 "Not here: `mutex` collapses above 4 threads: 217 times slower; `ticket` collapses "
                     + "above 2 threads: 18.6 times slower; `serial-queue` collapses above 1 "
                     + "thread: 11.9 times slower; and 5 more.",

@@ -33,6 +33,36 @@ struct ReportSentenceTests {
         #expect(text(report).contains("Nothing is recommended"))
     }
 
+    @Test func `after a hang, every form says who did not return, and nothing was interrupted`()
+        throws
+    {
+        var report = SampleReport(strategies: [.lock, .spin, .semaphore]).make()
+        report.isInterrupted = true
+        report.verdicts = [
+            .init(strategy: "spin", check: .counts, outcome: .failed, checkedCount: 0)
+        ]
+        report.conclude(isForced: false)
+        let page = try String(decoding: ReportPage(report).html(), as: UTF8.self)
+        for form in [text(report), MarkdownReport(report).text, page] {
+            #expect(form.contains("`spin` did not return; the run ended there"))
+            #expect(!form.contains("run was interrupted"))
+        }
+        #expect(
+            report.recommendation?.news.first?.hasPrefix("Not here: `spin` does not ret") == true
+        )
+        report.verdicts = []
+        #expect(text(report).contains("The run was interrupted: only the finished part is shown."))
+    }
+
+    @Test func `what may be far better is not called no difference`() {
+        var report = ComparisonReport.plain([
+            .lock: [4: steady(35e6)], .mutex: [4: steady(1e6)],
+        ])
+        report.conditions.leastRatio = 40
+        report.conclude(isForced: false)
+        #expect(report.recommendation?.sentence == "Nothing better found: keep `lock`.")
+    }
+
     @Test func `a trace that is cut off is told, as what is read of it`() {
         var report = SampleReport(strategies: [.lock, .spin]).make()
         report.settings.trace = ReplayedTrace.Source(

@@ -148,9 +148,8 @@ struct TerminalReportTests {
                 \(count) strategies).
 
                 Use `spin`: 21 % more than `lock` on 1 to 2 threads.
-                No other fit strategy was found better by 10 % in any of the 2 cases.
-                - Over all cases, `spin`: 21 % more than `lock` (interval: a factor of 1.21 to
-                  1.21).
+                No other was found better by 10 % in either case.
+                - `spin` over all cases: 21 % more than `lock` (95 % interval: +21 % to +21 %).
                 - Next best: `lock` (`spin`: 21 % more).
 
                 """

@@ -65,7 +65,7 @@ struct VerdictRuleTests {
                 .spin: [1: same, 8: steady(1.3e6)],
             ])
         )
-        #expect(found.flip == "Others are better on 8 threads, too noisy to tell which.")
+        #expect(found.flip == "Others are better on 8 threads; the run is too noisy to tell which.")
         let alone = self.found(
             .plain([
                 .lock: [8: same], .semaphore: [8: [0.8e6, 1.0e6, 1.05e6, 1.35e6, 1.5e6]],
@@ -73,7 +73,7 @@ struct VerdictRuleTests {
             ])
         )
         #expect(alone.sentence == "Too noisy to tell which is better: keep `lock`.")
-        #expect(alone.notes.contains { $0.hasPrefix("Better: `spin`, by a factor of 1.30") })
+        #expect(alone.notes.contains { $0.hasPrefix("Better: `spin`: 30 % more (95 ") })
     }
 
     @Test func `drawn again at the border, one strategy is named, or the current one stays`() {

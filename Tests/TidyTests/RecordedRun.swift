@@ -26,7 +26,7 @@ struct RecordedRun {
 
     /// Throughput by strategy and threads, and what the run was.
     var throughput: [String] {
-        ["One run, \(report.day): \(report.machine).", ""]
+        ["One run, \(report.day): \(report.machine). \(report.usualText)", ""]
             + table(["Strategy"] + counts.map { "\($0)" }, alignment: "--:") { name in
                 counts.map { count(name, $0) }
             } + ["", "Without a lock, one thread completes \(unguarded)."]
@@ -35,7 +35,7 @@ struct RecordedRun {
     /// The same with waits, processor time and fairness at the greatest number of threads.
     var everything: [String] {
         let head = ["wait p50", "wait p99", "wait max", "time/op", "Jain"]
-        return ["One run, \(report.day): \(report.machine).", ""]
+        return ["One run, \(report.day): \(report.machine). \(report.usualText)", ""]
             + table(["Strategy"] + counts.map { "\($0)" } + head, alignment: "---") { name in
                 let summary = found(name, most)?.summary
                 let wait = summary?.wait
@@ -73,8 +73,9 @@ struct RecordedRun {
                 + "\(count("lock", most)) operations a second,",
             "  and `serial-queue` \(count("serial-queue", most)): \(times) times fewer.",
             "- **Most locks are not fair.** The longest wait was \(longest("lock")) under `lock`, "
-                + "\(longest("spin")) under `spin`",
-            "  and \(longest("serial-queue")) under `serial-queue`.",
+                + "\(longest("adaptive")) under `adaptive`,",
+            "  \(longest("spin")) under `spin` and \(longest("serial-queue")) under "
+                + "`serial-queue`.",
             "- **The verdict of `latchkey compare`** there:",
         ]
         return facts + verdict.map { "  " + $0 }

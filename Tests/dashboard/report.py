@@ -11,6 +11,8 @@ RUN_SECONDS_MAX = 120
 # Two phones; and a letter's longer side without its margins, at 96 pixels an inch.
 NARROW = (320, 390)
 PAPER = 964
+# The verdict's plot has to be seen without scrolling.
+FOLDS = ((1280, 800), (390, 800))
 PAGES_MAX = 2
 OVER = "return document.documentElement.scrollWidth - innerWidth"
 # What sticks out and cannot be scrolled to.
@@ -52,6 +54,7 @@ def look(binary, folder, browser, screenshots, *words):
         browser.run("for (const each of document.querySelectorAll('details')) each.open = false")
         if screenshots:
             browser.screenshot(screenshots / f"report-{width}.png", width)
+    check_fold(browser)
     check_paper(browser)
     wrong = browser.messages()
     if wrong:
@@ -59,6 +62,15 @@ def look(binary, folder, browser, screenshots, *words):
     elsewhere = [url for url in browser.requests() if not url.startswith((page.as_uri(), "data:"))]
     if elsewhere:
         raise Failure(f"requests to elsewhere: {elsewhere[:5]}")
+
+
+def check_fold(browser):
+    for width, height in FOLDS:
+        browser.look_like(width, height)
+        bottom = browser.run("return document.querySelector('.top .plot svg')"
+                             ".getBoundingClientRect().bottom")
+        if bottom > height:
+            raise Failure(f"the plot ends at {bottom:.0f} of {height} pixels at a width of {width}")
 
 
 def check_paper(browser):

@@ -64,4 +64,17 @@ extension [ComparisonReport.Repeat] {
         for index in changed { marked[index].isLeftOut = true }
         return marked
     }
+
+    /// Whether enough was measured at this distance of the processors to show it alone: of the
+    /// rounds, or where there are none of the repeats.
+    func tells(
+        _ distance: ComparisonReport.ProcessorDistance,
+        _ rounds: ComparisonReport.Rounds?
+    ) -> Bool {
+        if let rounds {
+            return rounds.counted(distance).count >= ComparisonReport.Rounds.countedMin
+        }
+        return count { $0.processors == distance && $0.isLeftOut != true }
+            >= ComparisonReport.Conditions.repeatsMin
+    }
 }

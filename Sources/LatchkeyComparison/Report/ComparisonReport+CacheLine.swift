@@ -42,6 +42,27 @@ extension ComparisonReport {
     }
 }
 
+extension ComparisonReport.CacheLine {
+    /// The mode with more readings, where a run had two.
+    package var usualDistance: ComparisonReport.ProcessorDistance? {
+        guard modes.count > 1 else { return nil }
+        return modes[1].share > modes[0].share ? .far : .near
+    }
+}
+
+extension ComparisonReport.Rounds {
+    /// The slices that count: all but those in which the distance of the processors changed.
+    package var counted: [Double] {
+        guard let processors else { return operationsPerSecond }
+        return zip(operationsPerSecond, processors).filter { $0.1 != .changed }.map(\.0)
+    }
+
+    /// Those with this distance.
+    package func counted(_ distance: ComparisonReport.ProcessorDistance) -> [Double] {
+        zip(operationsPerSecond, processors ?? []).filter { $0.1 == distance }.map(\.0)
+    }
+}
+
 extension ComparisonReport.Case {
     /// The repeats that count: all but those that are left out.
     package var counted: [ComparisonReport.Repeat] {

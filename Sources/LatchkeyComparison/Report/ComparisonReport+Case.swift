@@ -13,6 +13,16 @@ extension ComparisonReport {
         package var sectionSteps: Int?
         package var outsideSteps: Int?
         package var repeats: [Repeat]
+        /// Short slices beside the repeats, where they say the same as these.
+        ///
+        /// Then the throughput is theirs. Left out for a strategy that is far slower than the best
+        /// one, and where there are none.
+        package var rounds: Rounds?
+        /// How far apart the processors were where the throughput was measured.
+        ///
+        /// Left out unless the run had two modes and enough was measured in the usual one: then it
+        /// is of everything.
+        package var processors: ProcessorDistance?
         package var summary: Summary
         /// What an operation asks of the heap on one thread, for a workload of one's own.
         package var heapPerOperation: HeapUse?
@@ -100,6 +110,17 @@ extension ComparisonReport {
         package var isLeftOut: Bool?
     }
 
+    /// The short slices of a case, one in each round.
+    ///
+    /// A round is a slice of each strategy, one after the other. So what has the same place in the
+    /// lists of two strategies was measured next to each other, and what disturbed it cancels in
+    /// the ratio.
+    package struct Rounds: Codable, Sendable, Equatable {
+        package var operationsPerSecond: [Double]
+        /// In the same order; left out unless the run had two modes.
+        package var processors: [ProcessorDistance]?
+    }
+
     /// Quantiles of durations.
     package struct Durations: Codable, Sendable, Equatable {
         /// How many were timed.
@@ -116,6 +137,7 @@ extension ComparisonReport {
     ///
     /// Where nothing else is said, the median over the repeats.
     package struct Summary: Codable, Sendable, Equatable {
+        /// Over the rounds, where there are some.
         package var operationsPerSecond: Spread
         /// Wall time over all operations of all threads.
         package var nanosecondsPerOperation: Double
@@ -148,7 +170,7 @@ extension ComparisonReport {
         package var slowRepeatOperationsPerSecond: Double?
     }
 
-    /// Throughput over the repeats.
+    /// Throughput over the repeats or the rounds.
     package struct Spread: Codable, Sendable, Equatable {
         package var min: Double
         package var median: Double

@@ -29,6 +29,19 @@ extension ComparisonReport {
         ///
         /// Left out if nothing is wrong.
         package var finding: String?
+
+        /// Whether an operation did not return: then nothing was counted.
+        package var isHang: Bool { check == .counts && outcome == .failed && checkedCount == 0 }
+    }
+
+    /// Why the run ended before all repeats were done, in a sentence; `nil` if it did not.
+    package var earlyEnd: String? {
+        guard isInterrupted else { return nil }
+        let rest = "only the finished part is shown."
+        guard let hang = verdicts.first(where: \.isHang) else {
+            return "The run was interrupted: \(rest)"
+        }
+        return "`\(hang.strategy)` did not return; the run ended there, and \(rest)"
     }
 
     /// A figure with its 95 % interval.

@@ -38,7 +38,7 @@ extension ComparisonSettings: Configurable {
                 }
             ),
             \.durationSeconds,
-            default: "150ms",
+            default: "90ms",
             "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
                 + "seconds. Over HTTP it is by default 1s, and in a closed loop in whole seconds.",
             text: { shortText($0) },

@@ -13,20 +13,18 @@ extension ComparisonRun {
         fingerprint: ComparisonReport.Fingerprint
     ) -> ComparisonReport {
         var (measured, fingerprint) = (measured, fingerprint)
-        let readings = schedule.order.flatMap { repeatIndex, caseIndex in
-            let found = measured.repeats[caseIndex].first { $0.index == repeatIndex }
-            return found?.lineNanoseconds ?? []
-        }
-        if let modes = fingerprint.cacheLine?.add(readings) {
+        let modes = fingerprint.cacheLine?.add(measured.lineReadings)
+        let usual = fingerprint.cacheLine?.usualDistance
+        if let modes {
             measured.repeats = zip(schedule.cases, measured.repeats).map { planned, repeats in
                 repeats.marked(by: modes, threads: planned.threads)
             }
         }
-        let baselines = cases(measured, method, areBaselines: true)
+        let baselines = cases(measured, method, modes, usual, areBaselines: true)
         let unsynchronized = baselines.filter {
             $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
         }
-        let cases = cases(measured, method, areBaselines: false)
+        let cases = cases(measured, method, modes, usual, areBaselines: false)
         // A fit for each strategy and workload that was swept over enough numbers of threads.
         let fits = cases.sweeps.compactMap {
             ComparisonReport.ScalingFit($0, seed: settings.seed)
@@ -35,7 +33,8 @@ extension ComparisonRun {
         if let failure = measured.failure {
             findings.append(failure.message)
         }
-        if measured.isInterrupted {
+        let verdicts = method.verdicts + measured.verdicts + stuckVerdicts(measured)
+        if measured.isInterrupted, !verdicts.contains(where: \.isHang) {
             // The finished part can be ranked, and the report says that it is incomplete.
             findings.append("The run was interrupted: some cases have fewer repeats than others.")
         }
@@ -55,7 +54,7 @@ extension ComparisonRun {
             instrument: method.instrument,
             baselines: baselines.map { $0.compared(with: unsynchronized) },
             cases: cases.map { $0.compared(with: unsynchronized) },
-            verdicts: method.verdicts + measured.verdicts + stuckVerdicts(measured),
+            verdicts: verdicts,
             fits: fits
         )
     }
@@ -63,13 +62,26 @@ extension ComparisonRun {
     private func cases(
         _ measured: Measured,
         _ method: any ComparisonMethod,
+        _ modes: CacheLineModes?,
+        _ usual: ComparisonReport.ProcessorDistance?,
         areBaselines: Bool
     ) -> [ComparisonReport.Case] {
-        zip(schedule.cases, measured.repeats).compactMap { planned, repeats in
+        schedule.cases.indices.compactMap { index in
+            let (planned, repeats) = (schedule.cases[index], measured.repeats[index])
             guard planned.isBaseline == areBaselines, !repeats.isEmpty else { return nil }
+            let rounds = measured.shortSlices[index].flatMap { slices in
+                ComparisonReport.Rounds(
+                    slices,
+                    beside: repeats,
+                    modes: planned.threads > 1 ? modes : nil
+                )
+            }
             // The section of a workload of one's own does not consist of steps.
             let cost = method.cost(planned)
             let sectionSteps = planned.workload.name == nil ? cost?.sectionSteps : nil
+            let distance = usual.flatMap { usual in
+                planned.threads > 1 && repeats.tells(usual, rounds) ? usual : nil
+            }
             return ComparisonReport.Case(
                 strategy: planned.subject.name,
                 threads: planned.threads,
@@ -77,7 +89,14 @@ extension ComparisonRun {
                 sectionSteps: sectionSteps,
                 outsideSteps: cost?.outsideSteps,
                 repeats: repeats,
-                summary: ComparisonReport.Summary(repeats, seed: settings.seed),
+                rounds: rounds,
+                processors: distance,
+                summary: ComparisonReport.Summary(
+                    repeats,
+                    rounds,
+                    distance,
+                    seed: settings.seed
+                ),
                 heapPerOperation: method.heapPerOperation(planned),
                 isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
@@ -151,10 +170,24 @@ extension ComparisonReport.Case {
 }
 
 extension ComparisonReport.Summary {
-    init(_ repeats: [ComparisonReport.Repeat], seed: UInt64) {
+    init(
+        _ repeats: [ComparisonReport.Repeat],
+        _ rounds: ComparisonReport.Rounds? = nil,
+        _ distance: ComparisonReport.ProcessorDistance? = nil,
+        seed: UInt64
+    ) {
         let repeats = repeats.filter { $0.isLeftOut != true }
-        let rates = repeats.map(\.operationsPerSecond)
-        let spread = ComparisonReport.Spread(rates, seed: seed)
+        // Rounds say the same as repeats, so these have no modes that are far from each other.
+        let rates =
+            rounds == nil
+            ? repeats.filter { distance == nil || $0.processors == distance }
+                .map(\.operationsPerSecond) : []
+        let slices = rounds.map { rounds in
+            distance.map { rounds.counted($0) } ?? rounds.counted
+        }
+        let spread =
+            slices.map { ComparisonReport.Spread(slices: $0, seed: seed) }
+            ?? ComparisonReport.Spread(rates, seed: seed)
         let modes = Modes(rates)
         func median(_ figure: (ComparisonReport.Repeat) -> Double?) -> Double? {
             let found = repeats.compactMap(figure)

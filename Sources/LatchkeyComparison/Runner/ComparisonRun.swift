@@ -73,7 +73,7 @@ package struct ComparisonRun: Sendable {
         whenReady: () -> Void = {},
         progress: (ComparisonProgress) -> Void = { _ in }
     ) throws(ComparisonError) -> Outcome {
-        var method = try method(isInterrupted)
+        var method: any ComparisonMethod = try method(isInterrupted)
         defer { method.end() }
         whenReady()
         let startedAt = Date()
@@ -82,6 +82,7 @@ package struct ComparisonRun: Sendable {
         var clock = ProgressClock(steps: [
             (method.preparations.count, method.preparationSeconds),
             (repeatCount, method.repeatSeconds),
+            (method.shortSliceSeconds == nil ? 0 : roundCount, roundSeconds(method)),
             (settings.strategies.count, StrategyVerdicts.estimatedSeconds),
         ])
         progress(clock.progress("calibrating"))
@@ -105,27 +106,16 @@ package struct ComparisonRun: Sendable {
         // wrong could break more than figures.
         let own = settings.strategies.filter { catalogue.strategy($0) != nil }
         check(own, &measured, &clock, isInterrupted, progress)
-        let order = measured.verdicts.contains { $0.outcome == .failed } ? [] : schedule.order
-        measuring: for (repeatIndex, caseIndex) in order where !isInterrupted() {
-            let planned = schedule.cases[caseIndex]
-            progress(clock.progress(planned.label))
-            do throws(MeasurementFailure) {
-                let found = try method.measure(planned, repeatIndex: repeatIndex)
-                measured.repeats[caseIndex].append(found)
-            } catch {
-                measured.note(error, planned)
-                break measuring
-            }
-            clock.finish(method.repeatSeconds)
-        }
+        let isSound = !measured.verdicts.contains { $0.outcome == .failed }
+        if isSound { measure(&method, &measured, &clock, isInterrupted, progress) }
         if let failure = measured.failure, measured.repeats.allSatisfy(\.isEmpty) { throw failure }
         method.end()
-        if measured.stuckCase == nil && !order.isEmpty {
+        if measured.stuckCase == nil && isSound {
             let ours = settings.strategies.filter { catalogue.strategy($0) == nil }
             check(ours, &measured, &clock, isInterrupted, progress)
         }
         progress(clock.progress("done"))
-        measured.isInterrupted = !order.isEmpty && clock.finishedCount < clock.totalCount
+        measured.isInterrupted = isSound && clock.finishedCount < clock.totalCount
         measured.elapsedSeconds = clock.elapsedSeconds
         let report = report(
             measured,
@@ -135,6 +125,42 @@ package struct ComparisonRun: Sendable {
             fingerprint: fingerprint
         )
         return Outcome(report: report, failure: measured.failure)
+    }
+
+    /// Takes all repeats, and the rounds after each of them.
+    private func measure(
+        _ method: inout any ComparisonMethod,
+        _ measured: inout Measured,
+        _ clock: inout ProgressClock,
+        _ isInterrupted: @Sendable () -> Bool,
+        _ progress: (ComparisonProgress) -> Void
+    ) {
+        for repeatIndex in 0..<schedule.repeats {
+            for caseIndex in schedule.order(ofRepeat: repeatIndex) {
+                guard !isInterrupted() else { return }
+                let planned = schedule.cases[caseIndex]
+                progress(clock.progress(planned.label))
+                do throws(MeasurementFailure) {
+                    let found = try method.measure(planned, repeatIndex: repeatIndex)
+                    measured.repeats[caseIndex].append(found)
+                    measured.lineReadings += found.lineNanoseconds ?? []
+                } catch {
+                    measured.note(error, planned)
+                    return
+                }
+                clock.finish(method.repeatSeconds)
+            }
+            guard
+                measureRounds(
+                    ofRepeat: repeatIndex,
+                    &method,
+                    &measured,
+                    &clock,
+                    isInterrupted,
+                    progress
+                )
+            else { return }
+        }
     }
 
     /// Checks the strategies until one of them hangs.
@@ -188,6 +214,12 @@ package struct ComparisonRun: Sendable {
     struct Measured {
         /// For each case of the schedule.
         var repeats: [[ComparisonReport.Repeat]]
+        /// The short slices of each case of the schedule that has some, by its index.
+        var shortSlices: [Int: [ShortSlice]] = [:]
+        /// The cases of each situation that take part in rounds, by their index.
+        var contenders: [[Int]] = []
+        /// Of the cache line, in the order in which they were taken.
+        var lineReadings: [Double] = []
         /// The results of the checks.
         var verdicts: [ComparisonReport.Verdict] = []
         /// The case whose threads did not stop, which ends the run.
@@ -196,7 +228,7 @@ package struct ComparisonRun: Sendable {
         var isInterrupted = false
         var elapsedSeconds = 0.0
 
-        fileprivate mutating func note(_ error: MeasurementFailure, _ planned: PlannedCase) {
+        mutating func note(_ error: MeasurementFailure, _ planned: PlannedCase) {
             switch error {
             case .interrupted: break
             case .stuck: stuckCase = planned
@@ -209,47 +241,8 @@ package struct ComparisonRun: Sendable {
     }
 }
 
-/// A way to measure the cases of a run: in this process, or over HTTP.
-protocol ComparisonMethod {
-    /// Labels, for the progress line, of what has to be made ready first.
-    var preparations: [String] { get }
-    /// The time that a preparation and a repeat take, for the estimate.
-    var preparationSeconds: Double { get }
-    var repeatSeconds: Double { get }
-
-    mutating func prepare(_ index: Int) throws(MeasurementFailure)
-
-    /// Takes one repeat of a case.
-    mutating func measure(
-        _ planned: PlannedCase,
-        repeatIndex: Int
-    ) throws(MeasurementFailure) -> ComparisonReport.Repeat
-
-    /// Ends what `prepare` has started; once more does nothing.
-    mutating func end()
-
-    /// The steps of work of an operation, if it does any.
-    func cost(_ planned: PlannedCase) -> OperationCost?
-    /// What an operation asks of the heap, if that was counted.
-    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse?
-    var instrument: ComparisonReport.InstrumentCost { get }
-    /// Why the figures cannot be trusted, a sentence each.
-    var findings: [String] { get }
-    /// The verdicts on the measured operations themselves.
-    var verdicts: [ComparisonReport.Verdict] { get }
-}
-
-/// Why a repeat has no result.
-@usableFromInline
-enum MeasurementFailure: Error {
-    case interrupted
-    /// Threads did not stop within the bound.
-    case stuck
-    case failed(ComparisonError)
-}
-
 /// Estimates the time that a run still takes.
-private struct ProgressClock {
+struct ProgressClock {
     let totalCount: Int
     /// As planned.
     private let totalSeconds: Double

@@ -56,13 +56,6 @@ struct Schedule: Sendable {
         }
     }
 
-    /// Every repeat of every case, in the order in which they are taken.
-    var order: [(repeatIndex: Int, caseIndex: Int)] {
-        (0..<repeats).flatMap { index in
-            order(ofRepeat: index).map { (index, $0) }
-        }
-    }
-
     /// The cases of one repeat, by their index.
     ///
     /// Each repeat measures every case once and starts further into the list than the one before.

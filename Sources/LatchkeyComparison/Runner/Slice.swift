@@ -13,7 +13,7 @@ struct Slice: Sendable {
     /// How long the threads may take to stop, besides the sections that are under way.
     var stopSeconds = BoundedWait.secondsDefault
     let cost: OperationCost
-    let warmUpNanoseconds: UInt64
+    var warmUpNanoseconds: UInt64
     var measuredNanoseconds: UInt64
     /// When operations are due, in an open loop.
     var pace: Pace?

@@ -100,6 +100,19 @@ extension ComparisonReport.Spread {
         )
     }
 
+    /// The spread of short slices, of which single ones say nothing.
+    package init(slices: [Double], seed: UInt64) {
+        let sorted = slices.sorted()
+        let interval = Bootstrap.medianInterval(sorted, seed: seed)
+        self.init(
+            min: sorted.first ?? 0,
+            median: Statistics.median(sorted: sorted),
+            max: sorted.last ?? 0,
+            intervalLow: interval.low,
+            intervalHigh: interval.high
+        )
+    }
+
     /// Whether the intervals touch, so that no difference was found.
     package func overlaps(_ other: Self) -> Bool {
         intervalLow <= other.intervalHigh && other.intervalLow <= intervalHigh

@@ -190,6 +190,6 @@ extension ComparisonReport {
 
     fileprivate func notes(_ name: String) -> [String] {
         (conditions.findings + conditions.disturbances).map { "In the report \(name): \($0)" }
-            + (isInterrupted ? ["The run \(name) was interrupted."] : [])
+            + (earlyEnd.map { ["In the report \(name): \($0)"] } ?? [])
     }
 }

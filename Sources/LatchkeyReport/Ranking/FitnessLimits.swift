@@ -5,7 +5,7 @@ internal import LatchkeyComparison
 /// A limit counts in a case only if the current strategy keeps it there: what all locks do in a
 /// case is no reason against one of them. Within the limits, fairness, waits, two modes and
 /// processor time are advice, and decide nothing.
-struct FitnessLimits {
+package struct FitnessLimits {
     /// The least part of its fair share that every thread has to get, in the median repeat.
     static let shareMin = 1.0 / 3
     /// A p99 wait above this and above ``waitRatioMax`` times that of the current strategy.
@@ -19,7 +19,7 @@ struct FitnessLimits {
     static let processorNanosecondsMax = 1_000.0
     static let processorRatioMax = 4.0
     /// The share of reads from which on they dominate, so that writers may copy.
-    static let readRatioMin = 0.9
+    package static let readRatioMin = 0.9
 
     /// A limit that is broken, with its figure.
     struct Breach {
@@ -28,16 +28,13 @@ struct FitnessLimits {
         var place: String
     }
 
-    /// The first limit that a case breaks; `nil` if it keeps all.
+    /// The first limit that a case breaks, as the text of a ``Breach``; `nil` if it keeps all.
     static func breach(
         _ own: ComparisonReport.Case,
         of current: ComparisonReport.Case
-    ) -> Breach? {
-        guard
-            let text = share(own, current) ?? wait(own, current) ?? modes(own, current)
-                ?? processorTime(own, current)
-        else { return nil }
-        return Breach(text: text, place: WorkloadText.threads(own.threads, own.workload))
+    ) -> String? {
+        share(own, current) ?? wait(own, current) ?? modes(own, current)
+            ?? processorTime(own, current)
     }
 
     private static func share(

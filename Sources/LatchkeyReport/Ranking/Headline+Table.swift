@@ -60,5 +60,16 @@ extension Headline {
         }
     }
 
+    /// Whether in some case a strategy is better than the one that is named, whatever bars it.
+    var isBeatenSomewhere: Bool {
+        guard let strategy else { return false }
+        return ranking.overall.map(\.strategy).contains { name in
+            name != strategy
+                && ranking.situations.contains {
+                    ratio(name, to: strategy, in: [$0]).map(isBetter) ?? false
+                }
+        }
+    }
+
     func copies(_ strategy: String) -> Bool { copying.contains(strategy) }
 }

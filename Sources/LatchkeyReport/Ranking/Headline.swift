@@ -186,6 +186,11 @@ struct Headline {
         return copying.contains(name) && readRatio < FitnessLimits.readRatioMin
     }
 
+    /// Why a strategy could not be named, however fast it is; `nil` if it could.
+    func obstacle(_ name: String) -> Obstacle? {
+        current.flatMap { obstacle(name, $0, ranking.situations) }
+    }
+
     private func obstacle(
         _ name: String,
         _ current: String,
@@ -228,7 +233,10 @@ struct Headline {
             guard let own = cases[situation]?[name], let usual = cases[situation]?[current] else {
                 return nil
             }
-            return FitnessLimits.breach(own, of: usual)
+            return FitnessLimits.breach(own, of: usual).map { text in
+                let place = WorkloadText.difference(of: situation, among: ranking.situations)
+                return FitnessLimits.Breach(text: text, place: place)
+            }
         }.first
     }
 }

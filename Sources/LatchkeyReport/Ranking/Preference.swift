@@ -1,5 +1,5 @@
 internal import LatchkeyComparison
-internal import LatchkeyStrategies
+package import LatchkeyStrategies
 
 /// The order in which strategies are preferred that are equally good.
 ///
@@ -9,7 +9,7 @@ internal import LatchkeyStrategies
 /// 3. what is plain before what copies the value or applies writes later;
 /// 4. what promises less: each promise more is one that somebody can come to rely on;
 /// 5. the order of `latchkey strategies`, and of the command line.
-struct Preference {
+package struct Preference {
     private let ranks: [String: [Int]]
 
     init(_ report: ComparisonReport) {
@@ -18,20 +18,23 @@ struct Preference {
         let order = (ours + report.settings.strategies.map(\.rawValue) + names).uniqued()
         ranks = Dictionary(
             uniqueKeysWithValues: names.map { name in
-                let traits = report.traits(of: name)
-                let promises = [
-                    traits.isReentrant, traits.allowsConcurrentReaders, traits.handsOffFairly,
-                ]
-                let rank = [
-                    traits.comesWithPlatform ? 0 : 1,
-                    traits.keepsPolling ? 2 : traits.spins ? 1 : 0,
-                    traits.copiesOnWrite || traits.appliesWritesAsynchronously ? 1 : 0,
-                    promises.count { $0 },
-                    order.firstIndex(of: name) ?? order.count,
-                ]
-                return (name, rank)
+                let place = order.firstIndex(of: name) ?? order.count
+                return (name, Self.rank(report.traits(of: name), place))
             }
         )
+    }
+
+    private static func rank(_ traits: StrategyTraits, _ place: Int) -> [Int] {
+        let promises = [
+            traits.isReentrant, traits.allowsConcurrentReaders, traits.handsOffFairly,
+        ]
+        return [
+            traits.comesWithPlatform ? 0 : 1,
+            traits.keepsPolling ? 2 : traits.spins ? 1 : 0,
+            traits.copiesOnWrite || traits.appliesWritesAsynchronously ? 1 : 0,
+            promises.count { $0 },
+            place,
+        ]
     }
 
     /// The most preferred first.
@@ -40,7 +43,16 @@ struct Preference {
     }
 }
 
+extension Preference {
+    /// All built-in strategies, the most preferred first.
+    package static let builtIn = StrategyKind.allCases.enumerated()
+        .sorted { one, other in
+            rank(one.element.traits, one.offset)
+                .lexicographicallyPrecedes(rank(other.element.traits, other.offset))
+        }.map(\.element)
+}
+
 extension StrategyTraits {
     /// Readers keep the value from before a write, so that the write makes another one.
-    var copiesOnWrite: Bool { readsDuringWrites }
+    package var copiesOnWrite: Bool { readsDuringWrites }
 }

@@ -32,7 +32,13 @@ enum RankedFigure {
 
     /// The speed of each repeat that has one.
     private func values(_ entry: ComparisonReport.Case) -> [Double] {
-        entry.counted.compactMap(speed)
+        entry.counted.filter { entry.processors == nil || $0.processors == entry.processors }
+            .compactMap(speed)
+    }
+
+    /// The same, if the figure is of these repeats and not of rounds.
+    private func decidingValues(_ entry: ComparisonReport.Case) -> [Double] {
+        entry.rounds == nil ? values(entry) : []
     }
 
     /// The speed of a repeat, if it has one.
@@ -52,10 +58,12 @@ enum RankedFigure {
     /// Whether the repeats form two groups.
     func isBistable(_ entry: ComparisonReport.Case) -> Bool { modes(entry) != nil }
 
-    func modes(_ entry: ComparisonReport.Case) -> Modes? { Modes(values(entry)) }
+    func modes(_ entry: ComparisonReport.Case) -> Modes? { Modes(decidingValues(entry)) }
 
     /// The speed of the one repeat that is far slower than the others.
-    func slowRepeat(_ entry: ComparisonReport.Case) -> Double? { SlowRepeat(values(entry))?.value }
+    func slowRepeat(_ entry: ComparisonReport.Case) -> Double? {
+        SlowRepeat(decidingValues(entry))?.value
+    }
 
     /// The share of the arrivals that have to be completed.
     private static let completedShareMin = 0.9
@@ -103,6 +111,15 @@ enum RankedFigure {
     func gain(_ ratio: Double, over name: String) -> String {
         let isFactor = self == .throughput && ratio >= 2
         return gain(ratio) + (isFactor ? " as" : " than") + " `\(name)`"
+    }
+
+    /// Of the figure, for a strategy that is this many times as fast: `+28 %`, `2.10 times`.
+    func change(_ ratio: Double) -> String {
+        switch self {
+        case .throughput where ratio < 2: FigureText.change(ratio - 1)
+        case .throughput: FigureText.count(ratio) + " times"
+        case .responseP99: FigureText.change(1 / ratio - 1)
+        }
     }
 
     /// By how much slower a strategy is that another is this many times as fast as.

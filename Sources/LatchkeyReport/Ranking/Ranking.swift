@@ -47,7 +47,8 @@ struct Ranking {
             reasons[entry.strategy] = "did not keep up with the rate \(place)"
         }
         for verdict in report.verdicts.reversed() where verdict.outcome == .failed {
-            reasons[verdict.strategy] = "failed the check '\(verdict.check.rawValue)'"
+            reasons[verdict.strategy] =
+                verdict.isHang ? "did not return" : "failed the check '\(verdict.check.rawValue)'"
         }
         let failed = Set(report.verdicts.filter { $0.outcome == .failed }.map(\.strategy))
         let ranked = report.cases.filter {

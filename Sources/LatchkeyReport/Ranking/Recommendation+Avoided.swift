@@ -53,7 +53,8 @@ extension ComparisonReport.Recommendation {
 
     private static func failed(_ report: ComparisonReport) -> [Avoided] {
         report.verdicts.filter { $0.outcome == .failed }.map {
-            Avoided(strategy: $0.strategy, clause: "fails the check '\($0.check.rawValue)'")
+            let clause = $0.isHang ? "does not return" : "fails the check '\($0.check.rawValue)'"
+            return Avoided(strategy: $0.strategy, clause: clause)
         }
     }
 

@@ -8,9 +8,7 @@ extension ComparisonReport.Recommendation {
     /// What is to be known of the run itself, whatever is recommended.
     static func conditionNotes(_ report: ComparisonReport) -> [String] {
         var notes: [String] = []
-        if report.isInterrupted {
-            notes.append("The run was interrupted: only the finished part is shown.")
-        }
+        report.earlyEnd.map { notes.append($0) }
         if let trace = report.settings.trace, trace.isCutOff {
             notes.append(
                 "The trace ends in the middle of a record: its \(trace.operations) whole records "
@@ -93,9 +91,8 @@ extension ComparisonReport.Recommendation {
             let ratio = headline.ratio(name, to: current)
         {
             notes.append(
-                "Over all cases, `\(name)`: \(figure.gain(ratio.value, over: current)) "
-                    + "(interval: a factor of \(FigureText.fixed(ratio.low, 2)) to "
-                    + "\(FigureText.fixed(ratio.high, 2)))."
+                "`\(name)` over all cases: \(figure.gain(ratio.value, over: current)) "
+                    + "\(interval(figure, ratio))."
             )
         }
         if let current = headline.current, let modes = ModeGains(report, name, current) {
@@ -111,16 +108,21 @@ extension ComparisonReport.Recommendation {
             notes.append("Next best: `\(next)` (`\(name)`: \(figure.gain(ratio.value))).")
         }
         notes += perhapsBetter(headline, name).map { other, ratio in
-            (headline.isBetter(ratio) ? "Better" : "Perhaps better")
-                + ": `\(other)`, by a factor of \(FigureText.fixed(ratio.value, 2)) "
-                + "(interval: \(FigureText.fixed(ratio.low, 2)) to "
-                + "\(FigureText.fixed(ratio.high, 2)))."
+            let reason = headline.obstacle(other).map { ", but \($0.text)" } ?? ""
+            return (headline.isBetter(ratio) ? "Better" : "Perhaps better")
+                + ": `\(other)`: \(figure.gain(ratio.value)) \(interval(figure, ratio))\(reason)."
         }
         let slow = avoidedBesides(report, headline)
         if !slow.isEmpty {
             notes.append("Not to be used here either: \(FigureText.names(slow)).")
         }
         return notes
+    }
+
+    /// Of how much faster one strategy is than another.
+    private static func interval(_ figure: RankedFigure, _ ratio: SpeedRatio) -> String {
+        let ends = [ratio.low, ratio.high].map(figure.change)
+        return "(95 % interval: \(ends[0]) to \(ends[1]))"
     }
 
     /// What has a better figure by at least 10 %, and is not told of elsewhere.
@@ -156,10 +158,16 @@ extension ComparisonReport.Recommendation {
         guard !slow.isEmpty else { return notes }
         let left = slow.count - namedCountMax
         let named = slow.prefix(namedCountMax).joined(separator: ", ")
+        guard slow.count > 1 else {
+            return notes + [
+                "One repeat was far slower than the others (!): \(named). It is left out of the "
+                    + "lower end of the interval."
+            ]
+        }
         return notes + [
-            "One repeat was far slower than the others (!): \(named)"
-                + (left > 0 ? ", and in \(FigureText.counted(left, "more case"))" : "")
-                + ". It is left out of the lower end of the interval."
+            "In \(slow.count) cases one repeat was far slower than the others "
+                + "(!), and is left out of the lower end of the interval: \(named)"
+                + (left > 0 ? ", and \(left) more." : ".")
         ]
     }
 

@@ -120,7 +120,7 @@ extension ComparisonReport.Recommendation {
             return keeping + "\(gain), the next best\(absence)."
         }
         let isFactor = ratios.contains { $0.value <= 0.5 }
-        let isSame = !ratios.contains(where: headline.isBetter)
+        let isSame = !ratios.contains { headline.isBetter($0) || $0.value >= 2 }
         return
             (isFactor
             ? "Too noisy to tell" : isSame ? "No difference found" : "Nothing better found")
@@ -188,11 +188,7 @@ extension ComparisonReport.Recommendation {
         let ranking = headline.ranking
         let flips = sortedFlips(headline)
         guard !flips.isEmpty else {
-            let count = ranking.situations.count
-            let least = FigureText.excess(max(Headline.gainMin, ranking.leastRatio))
-            return count == 1
-                ? "Only one case was measured."
-                : "No other fit strategy was found better by \(least) in any of the \(count) cases."
+            return unflipped(headline)
         }
         let shown = shownFlips(headline)
         let left = flips.count - shown.count
@@ -200,9 +196,21 @@ extension ComparisonReport.Recommendation {
         guard flips.contains(where: { $0.strategy != nil }) else {
             return "Others are better "
                 + shown.map { place($0, ranking) }.joined(separator: "; ") + rest
-                + ", too noisy to tell which."
+                + "; the run is too noisy to tell which."
         }
         return "Except: " + shown.map { clause($0, headline) }.joined(separator: "; ") + rest + "."
+    }
+
+    /// That nothing flips.
+    private static func unflipped(_ headline: Headline) -> String {
+        let ranking = headline.ranking
+        let count = ranking.situations.count
+        guard count > 1 else { return "Only one case was measured." }
+        let isNoisy = ranking.leastRatio > Headline.gainMin
+        return "No other \(headline.isBeatenSomewhere ? "that keeps the limits " : "")"
+            + "was found better by \(FigureText.excess(max(Headline.gainMin, ranking.leastRatio))) "
+            + (count == 2 ? "in either case" : "in any of the \(count) cases")
+            + (isNoisy ? "; the noise of the run hides what is less." : ".")
     }
 
     /// The greatest gain first, and last where it is not decided what is better.

@@ -3,11 +3,18 @@ internal import LatchkeyComparison
 
 /// How many times as fast one strategy is as another, with a 95 % interval.
 ///
-/// The value is the ratio of the figures in the table. In one case there are two ways to the
-/// interval, and the narrower one is taken:
+/// In one case the **rounds** decide, if both strategies have them: short slices with one number
+/// were taken within a fraction of a second, so that what disturbs both cancels in their ratio.
+/// Where both figures are of the usual mode of the processors, the rounds in that mode count only.
+/// The interval is that of the median of these ratios by order statistics: the sign test's. The
+/// value is the ratio of the figures in the table, or where that is outside the interval, its end.
+/// Slices during or between which the distance of the processors changed do not count.
+///
+/// Else the value is the ratio of the figures in the table. There are two ways to the interval, and
+/// the narrower one is taken:
 /// - **within the repeats**: repeats with one index were taken next to each other, so that what
-///   disturbs both cancels in their ratio. The interval is that of the median of these ratios, by
-///   order statistics: the sign test's. Of five it is their range. It holds the table's ratio, too.
+///   disturbs both cancels in their ratio. The interval is that of the median of these ratios. Of
+///   five it is their range. It holds the table's ratio, too.
 ///   Where the processors were near each other in one of a pair and far apart in the other, the
 ///   pair does not count, as long as enough others do;
 /// - **of the medians**: the two intervals of the medians, as independent.
@@ -35,10 +42,34 @@ struct SpeedRatio: Equatable {
     /// In one case; `nil` if one of the two has no speed.
     init?(_ one: ComparisonReport.Case, _ other: ComparisonReport.Case) {
         guard let own = Standing(one), let others = Standing(other) else { return nil }
+        let value = own.speed / others.speed
+        if RankedFigure(one.workload) == .throughput, let ratio = Self(rounds: one, other, value) {
+            self = ratio
+            return
+        }
         let pairs = RankedFigure(one.workload).pairedSpeeds(one, other)
-        let paired = Self(pairs: pairs, value: own.speed / others.speed)
+        let paired = Self(pairs: pairs, value: value)
         let independent = Self(own, others)
         self = paired.flatMap { $0.width < independent.width ? $0 : nil } ?? independent
+    }
+
+    /// `nil` unless both have rounds, and enough with one distance of the processors.
+    ///
+    /// Where both figures are of one mode of the processors, the ratio is, too: locks are not as
+    /// far from each other in the other one.
+    private init?(
+        rounds one: ComparisonReport.Case,
+        _ other: ComparisonReport.Case,
+        _ value: Double
+    ) {
+        guard let own = one.rounds, let others = other.rounds else { return nil }
+        let usual = one.processors == other.processors ? one.processors : nil
+        let logarithms = own.ratioLogarithms(to: others)
+            .filter { usual == nil || $0.processors == usual }.map(\.logarithm).sorted()
+        guard logarithms.count >= ComparisonReport.Rounds.countedMin else { return nil }
+        let cut = Self.cutCount(logarithms.count)
+        (low, high) = (exp(logarithms[cut]), exp(logarithms[logarithms.count - 1 - cut]))
+        self.value = min(max(value, low), high)
     }
 
     /// Of medians whose errors are independent.
@@ -92,6 +123,29 @@ struct SpeedRatio: Equatable {
     }
 }
 
+extension ComparisonReport.Rounds {
+    /// The ratios of the slices with one number, as logarithms, with the distance that the
+    /// processors had; those in which it was not the same are left out.
+    func ratioLogarithms(
+        to other: Self
+    ) -> [(logarithm: Double, processors: ComparisonReport.ProcessorDistance?)] {
+        zip(numbered, other.numbered).compactMap { own, theirs in
+            guard own.processors == theirs.processors, own.processors != .changed else {
+                return nil
+            }
+            let ratio = max(own.speed, Modes.valueMin) / max(theirs.speed, Modes.valueMin)
+            return (log(ratio), own.processors)
+        }
+    }
+
+    /// The slices with their distance; a file can have fewer of these.
+    private var numbered: [(speed: Double, processors: ComparisonReport.ProcessorDistance?)] {
+        operationsPerSecond.enumerated().map { index, speed in
+            (speed, processors.map { $0.indices.contains(index) ? $0[index] : .changed })
+        }
+    }
+}
+
 extension RankedFigure {
     /// The repeats that count in both cases, by index.
     func pairedRepeats(
@@ -113,7 +167,10 @@ extension RankedFigure {
         _ other: ComparisonReport.Case
     ) -> [(Double, Double)] {
         let pairs = pairedRepeats(one, other)
-        let alike = pairs.filter { $0.processors == $1.processors }
+        let usual = one.processors == other.processors ? one.processors : nil
+        let same = pairs.filter { $0.processors == $1.processors }
+        let ofUsual = same.filter { usual == nil || $0.0.processors == usual }
+        let alike = ofUsual.count >= ComparisonReport.Conditions.repeatsMin ? ofUsual : same
         let least = ComparisonReport.Conditions.repeatsMin
         return (one.threads > 1 && alike.count >= least ? alike : pairs).compactMap { one, other in
             guard let own = speed(one), let theirs = speed(other) else { return nil }

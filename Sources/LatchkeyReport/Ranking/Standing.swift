@@ -6,8 +6,8 @@ internal import LatchkeyComparison
 /// This is the one definition of the order. Tables, leaders and crossovers follow it; which
 /// strategy is recommended follows ``Headline``.
 ///
-/// - **Speed** is the median of the repeats: operations per second, or in an open loop one over the
-///   p99 of the response. The best speed stands first.
+/// - **Speed** is the median of the rounds, or without them of the repeats: operations per second,
+///   or in an open loop one over the p99 of the response. The best speed stands first.
 /// - **Interval**: the 95 % bootstrap interval of that median. With two modes it begins at the
 ///   slowest repeat; one slow repeat of five or more is left out of its lower end.
 /// - **Ahead**: a strategy is ahead of another if the low end of its interval is above the high end
@@ -15,10 +15,11 @@ internal import LatchkeyComparison
 /// - **Several cases**: speeds are geometric means; the distances to the ends are independent, so
 ///   their squares are added.
 ///
-/// **Laws.** If every repeat of A is faster than every repeat of B in all cases, A stands before B,
-/// B is not ahead of A, and B is among the best only if A is. If A is no slower than B in any
-/// quantile of as many repeats, B is not ahead of A either. Both hold because the speed and the
-/// high end never fall when a repeat gets faster, and the low end never leaves the repeats.
+/// **Laws**, where no rounds decide. If every repeat of A is faster than every repeat of B in all
+/// cases, A stands before B, B is not ahead of A, and B is among the best only if A is. If A is no
+/// slower than B in any quantile of as many repeats, B is not ahead of A either. Both hold because
+/// the speed and the high end never fall when a repeat gets faster, and the low end never leaves
+/// the repeats.
 struct Standing: Equatable {
     var strategy: String
     var speed: Double

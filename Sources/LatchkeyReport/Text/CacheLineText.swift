@@ -17,8 +17,16 @@ extension ComparisonReport {
         if let reason = line.missingBecause {
             return "The way of a cache line between processors was not measured. " + reason
         }
-        return ([line.modesText] + [line.pairsText, changedText]).filter { !$0.isEmpty }
+        return ([line.modesText] + [line.pairsText, usualText, changedText]).filter { !$0.isEmpty }
             .joined(separator: " ")
+    }
+
+    /// Of which mode the throughput is.
+    package var usualText: String {
+        guard let usual = cases.lazy.compactMap(\.processors).first else { return "" }
+        let place = usual == .far ? "far apart" : "near each other"
+        return "Throughput on several threads is that with processors \(place), where enough was "
+            + "measured."
     }
 
     /// What became of the repeats in which the distance changed.

@@ -52,9 +52,6 @@ package struct TerminalReport {
     private var warnings: String {
         paragraphs(report.conditions.findings.map { "! " + $0 }, .bad)
             + paragraphs(report.conditions.disturbances)
-            + paragraphs(
-                report.isInterrupted ? ["Interrupted: only the finished part is shown."] : []
-            )
     }
 
     // MARK: A workload

@@ -33,7 +33,8 @@ enum WorkloadText {
         return threads + " (" + phrases.joined(separator: ", ") + ")"
     }
 
-    /// How one situation differs from the others of its run: `on 1 thread`, `with 95 % reads`.
+    /// How one situation differs from the others of its run: `on 1 thread`, or
+    /// `with 95 % reads on 2 to 8 threads`; without the threads if these are all of the run.
     ///
     /// `leastThreads` is where the range of threads begins that ends at this one.
     static func difference(
@@ -45,10 +46,15 @@ enum WorkloadText {
         let varied = situation.workload.dimensions.enumerated().filter { index, _ in
             workloads.map { $0[index].value }.uniqued().count > 1
         }
-        let phrases = varied.map { _, own in own.phrase ?? "\(own.name) \(own.value)" }
-        let range = leastThreads.flatMap { $0 == situation.threads ? nil : "\($0) to " } ?? ""
+        let phrases = varied.map(\.element.clause)
+        let least = leastThreads ?? situation.threads
+        let range = least == situation.threads ? "" : "\(least) to "
         let threads = threads(situation.threads, situation.workload, from: range)
-        return phrases.isEmpty ? threads : threads + " with " + phrases.joined(separator: ", ")
+        guard !phrases.isEmpty else { return threads }
+        let workload = "with " + phrases.joined(separator: ", ")
+        let counts = situations.map(\.threads)
+        let isWhole = counts.min() == least && counts.max() == situation.threads
+        return isWhole ? workload : workload + " " + threads
     }
 
     /// Where one strategy overtakes another, in a sentence.
@@ -93,6 +99,10 @@ extension ComparisonReport.Workload {
         var value: String
         /// The value in words; `nil` for a default that nobody needs to read.
         var phrase: String?
+        /// What stands after "with", if `phrase` does not.
+        var noun: String?
+
+        var clause: String { noun ?? phrase ?? "\(name) \(value)" }
     }
 
     static let readRatioName = "read ratio"
@@ -122,21 +132,39 @@ extension ComparisonReport.Workload {
             Dimension(
                 name: "section",
                 value: "\(sectionNanoseconds)",
-                phrase: isHTTP || name != nil ? nil : "section \(time(sectionNanoseconds))"
+                phrase: isHTTP || name != nil ? nil : "section \(time(sectionNanoseconds))",
+                noun: "a section of \(time(sectionNanoseconds))"
             ),
             Dimension(
                 name: "outside",
                 value: outside.rawValue,
-                phrase: isHTTP ? nil : "outside \(work)"
+                phrase: isHTTP ? nil : "outside \(work)",
+                noun: "\(work) outside"
             ),
-            Dimension(name: "keys", value: "\(keys)", phrase: keys == 1 ? nil : "\(keys) keys"),
-            Dimension(name: "skew", value: skew.rawValue, phrase: zipf),
+            Dimension(
+                name: "keys",
+                value: "\(keys)",
+                phrase: keys == 1 ? nil : "\(keys) keys",
+                noun: FigureText.counted(keys, "key")
+            ),
+            Dimension(
+                name: "skew",
+                value: skew.rawValue,
+                phrase: zipf,
+                noun: zipf ?? "uniform keys"
+            ),
             Dimension(
                 name: "stripes",
                 value: "\(stripes)",
-                phrase: stripes == 1 ? nil : "\(stripes) stripes"
+                phrase: stripes == 1 ? nil : "\(stripes) stripes",
+                noun: FigureText.counted(stripes, "stripe")
             ),
-            Dimension(name: "arrival", value: arrival.rawValue, phrase: arrivals),
+            Dimension(
+                name: "arrival",
+                value: arrival.rawValue,
+                phrase: arrivals,
+                noun: arrivals ?? "a closed loop"
+            ),
             Dimension(
                 name: "thread mode",
                 value: threadMode?.rawValue ?? "",

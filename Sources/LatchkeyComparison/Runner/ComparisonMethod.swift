@@ -1,0 +1,56 @@
+/// A way to measure the cases of a run: in this process, or over HTTP.
+protocol ComparisonMethod {
+    /// Labels, for the progress line, of what has to be made ready first.
+    var preparations: [String] { get }
+    /// The time that a preparation and a repeat take, for the estimate.
+    var preparationSeconds: Double { get }
+    var repeatSeconds: Double { get }
+
+    mutating func prepare(_ index: Int) throws(MeasurementFailure)
+
+    /// Takes one repeat of a case.
+    mutating func measure(
+        _ planned: PlannedCase,
+        repeatIndex: Int
+    ) throws(MeasurementFailure) -> ComparisonReport.Repeat
+
+    /// How long a short slice takes; `nil` if there are none.
+    var shortSliceSeconds: Double? { get }
+
+    /// Takes a short slice of each of these cases, which are of one situation, in this order.
+    mutating func measureRound(
+        _ cases: [PlannedCase],
+        roundIndex: Int
+    ) throws(RoundFailure) -> [ShortSlice]
+
+    /// Ends what `prepare` has started; once more does nothing.
+    mutating func end()
+
+    /// The steps of work of an operation, if it does any.
+    func cost(_ planned: PlannedCase) -> OperationCost?
+    /// What an operation asks of the heap, if that was counted.
+    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse?
+    var instrument: ComparisonReport.InstrumentCost { get }
+    /// Why the figures cannot be trusted, a sentence each.
+    var findings: [String] { get }
+    /// The verdicts on the measured operations themselves.
+    var verdicts: [ComparisonReport.Verdict] { get }
+}
+
+extension ComparisonMethod {
+    var shortSliceSeconds: Double? { nil }
+
+    mutating func measureRound(
+        _ cases: [PlannedCase],
+        roundIndex: Int
+    ) throws(RoundFailure) -> [ShortSlice] { [] }
+}
+
+/// Why a repeat has no result.
+@usableFromInline
+enum MeasurementFailure: Error {
+    case interrupted
+    /// Threads did not stop within the bound.
+    case stuck
+    case failed(ComparisonError)
+}

@@ -1,0 +1,181 @@
+/// A slice of a round.
+struct ShortSlice: Sendable, Equatable {
+    /// Shorter than a mode of the processors lasts, by a factor of 10 or more.
+    static let seconds = 0.010
+    static let warmUpShare = 0.05
+
+    var operationsPerSecond: Double
+    /// Before and after it.
+    var lineNanoseconds: [Double]
+}
+
+/// Why a round has no result, and in which case.
+struct RoundFailure: Error {
+    var cause: MeasurementFailure
+    var planned: PlannedCase
+}
+
+/// Rounds of short slices, after each repeat of all cases.
+///
+/// **Why.** On a virtual machine, modes of the processors last from fractions of a second to
+/// seconds, and double or halve what contended strategies do. A round measures the strategies of
+/// one situation one after the other within a fraction of a second, so that they meet the same
+/// mode. And there are many rounds, so the median of their ratios in a mode is known to a few
+/// percent.
+/// Repeats stay long: short slices hide a convoy, and say little about fairness.
+///
+/// **Who takes part.** The current strategy, and what is at least a third as fast as the best one
+/// of its situation, by the first repeat: what is slower needs no ratio to a percent. With the mode
+/// changing between two repeats, everything of two thirds of the best speed is among them. For
+/// `bare-mutex` the same holds. Asynchronous strategies do not: what they have not applied yet at
+/// the end of a short slice would be a great part of it.
+extension ComparisonRun {
+    /// So many that 3 % can be decided with five repeats.
+    static let roundsPerRepeat = 9
+    /// Of the best speed.
+    static let contenderShareMin = 1.0 / 3
+    /// A slice of fewer operations is too coarse.
+    static let sliceOperationsMin = 500.0
+    /// Of the cases, for the estimate of the time.
+    private static let contenderShareExpected = 0.65
+
+    var roundCount: Int { settings.repeats * roundsPerRepeat }
+
+    /// None if nothing can be ranked.
+    private var roundsPerRepeat: Int {
+        settings.repeats >= ComparisonReport.Conditions.repeatsMin ? Self.roundsPerRepeat : 0
+    }
+
+    func roundSeconds(_ method: any ComparisonMethod) -> Double {
+        let cases = schedule.cases.filter { !$0.isBaseline && !$0.usesPool }
+        // A strategy alone has nobody beside it.
+        guard Set(cases.map(\.subject)).count > 1 else { return 0 }
+        return (method.shortSliceSeconds ?? 0) * 1.1 * Self.contenderShareExpected
+            * Double(cases.count)
+    }
+
+    /// The cases of each situation that take part, by their index in the schedule.
+    func contenders(_ repeats: [[ComparisonReport.Repeat]]) -> [[Int]] {
+        var situations: [(cases: [Int], best: Double)] = []
+        var places: [PlannedCase: Int] = [:]
+        let speeds = repeats.map { Statistics.median($0.map(\.operationsPerSecond)) }
+        for (index, planned) in schedule.cases.enumerated() {
+            guard planned.subject != .baseline(.unsynchronized), !planned.usesPool,
+                speeds[index] * ShortSlice.seconds >= Self.sliceOperationsMin
+            else { continue }
+            var situation = planned
+            situation.subject = .baseline(.unsynchronized)
+            let place = places[situation, default: situations.count]
+            if place == situations.count {
+                places[situation] = place
+                situations.append(([], 0))
+            }
+            situations[place].cases.append(index)
+            if !planned.isBaseline {
+                situations[place].best = max(situations[place].best, speeds[index])
+            }
+        }
+        return situations.map { situation in
+            situation.cases.filter {
+                speeds[$0] >= Self.contenderShareMin * situation.best
+                    || schedule.cases[$0].subject == .strategy(settings.currentStrategy)
+            }
+        }.filter { cases in cases.count { !schedule.cases[$0].isBaseline } > 1 }
+    }
+
+    /// Takes the rounds after a repeat; false if the run ends there.
+    func measureRounds(
+        ofRepeat repeatIndex: Int,
+        _ method: inout any ComparisonMethod,
+        _ measured: inout Measured,
+        _ clock: inout ProgressClock,
+        _ isInterrupted: @Sendable () -> Bool,
+        _ progress: (ComparisonProgress) -> Void
+    ) -> Bool {
+        guard method.shortSliceSeconds != nil else { return true }
+        if repeatIndex == 0 {
+            measured.contenders = contenders(measured.repeats)
+        }
+        for index in 0..<roundsPerRepeat {
+            let round = repeatIndex * roundsPerRepeat + index
+            for situation in measured.contenders {
+                guard !isInterrupted() else { return false }
+                let order = Self.order(ofRound: round, situation)
+                let cases = order.map { schedule.cases[$0] }
+                progress(
+                    clock.progress(
+                        "round \(round + 1) of \(roundCount), "
+                            + FigureText.counted(cases[0].threads, "thread")
+                    )
+                )
+                do throws(RoundFailure) {
+                    let found = try method.measureRound(cases, roundIndex: round)
+                    // What was read after a slice was read before the next one.
+                    measured.lineReadings += found.first?.lineNanoseconds.prefix(1) ?? []
+                    for (index, slice) in zip(order, found) {
+                        measured.shortSlices[index, default: []].append(slice)
+                        measured.lineReadings += slice.lineNanoseconds.suffix(1)
+                    }
+                } catch {
+                    measured.note(error.cause, error.planned)
+                    return false
+                }
+            }
+            clock.finish(roundSeconds(method))
+        }
+        return true
+    }
+
+    /// Rotated, and every other one backwards, so that no strategy always follows the same one.
+    static func order(ofRound round: Int, _ cases: [Int]) -> [Int] {
+        let start = round / 2 % cases.count
+        let rotated = Array(cases[start...] + cases[..<start])
+        return round.isMultiple(of: 2) ? rotated : rotated.reversed()
+    }
+}
+
+extension ComparisonReport.Rounds {
+    /// How far the median of the rounds may be from that of the repeats.
+    static let factorMax = 1.5
+    /// How far the two modes of the repeats may be apart: few repeats often look like two modes.
+    static let modesFactorMax = 2.0
+    /// Fewer slices decide nothing.
+    package static let countedMin = 20
+    /// A mode with fewer slices is not compared.
+    private static let slicesMin = 5
+
+    /// The short slices of a case, if they say the same as its repeats.
+    ///
+    /// A lock that falls into a convoy in a long slice does not do so in a short one, and one with
+    /// modes of its own has them for longer than a short slice. So it is asked of the repeats with
+    /// the same distance of the processors whether they have two modes, or another median. If so,
+    /// the repeats are right.
+    init?(
+        _ slices: [ShortSlice],
+        beside repeats: [ComparisonReport.Repeat],
+        modes: CacheLineModes?
+    ) {
+        let distances = modes.map { modes in
+            slices.map { modes.distance($0.lineNanoseconds) ?? .changed }
+        }
+        self.init(
+            operationsPerSecond: slices.map { $0.operationsPerSecond.rounded() },
+            processors: distances
+        )
+        guard counted.count >= Self.countedMin else { return nil }
+        var pairs: [(long: [Double], short: [Double])] = []
+        for distance in [ComparisonReport.ProcessorDistance.near, .far] where modes != nil {
+            let long = repeats.filter { $0.processors == distance }.map(\.operationsPerSecond)
+            let short = counted(distance)
+            guard !long.isEmpty, short.count >= Self.slicesMin else { continue }
+            pairs.append((long, short))
+        }
+        if pairs.isEmpty { pairs = [(repeats.map(\.operationsPerSecond), counted)] }
+        for (long, short) in pairs {
+            let ratio = Statistics.median(short) / max(Statistics.median(long), Modes.valueMin)
+            guard ratio <= Self.factorMax, 1 / ratio <= Self.factorMax,
+                Modes(long).map({ $0.better <= Self.modesFactorMax * $0.worse }) ?? true
+            else { return nil }
+        }
+    }
+}

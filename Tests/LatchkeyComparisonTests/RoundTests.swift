@@ -1,0 +1,310 @@
+import Foundation
+import LatchkeyMachine
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyComparison
+
+/// The rounds of short slices: who takes part, in which order, and when they count.
+@Suite(.timeLimit(.minutes(3)))
+struct RoundTests {
+    private static func repeats(
+        _ rates: [Double],
+        _ processors: [ComparisonReport.ProcessorDistance?] = []
+    ) -> [ComparisonReport.Repeat] {
+        rates.enumerated().map { index, rate in
+            var found = ComparisonReport.Repeat(
+                index: index,
+                operations: Int(rate),
+                seconds: 1,
+                operationsPerThread: [Int(rate)]
+            )
+            found.processors = processors.isEmpty ? nil : processors[index]
+            return found
+        }
+    }
+
+    private static func slices(_ rates: [Double], _ line: [Double] = []) -> [ShortSlice] {
+        rates.map { ShortSlice(operationsPerSecond: $0, lineNanoseconds: line) }
+    }
+
+    private static func run(
+        _ change: (inout ComparisonSettings) -> Void
+    ) throws -> ComparisonRun {
+        var settings = ComparisonSettings()
+        settings.repeats = 3
+        change(&settings)
+        return try ComparisonRun(settings, version: "test")
+    }
+
+    // MARK: When they count
+
+    @Test(arguments: [(1.0, true), (1.49, true), (1.51, false), (0.67, true), (0.66, false)])
+    func `rounds count while their median is near that of the repeats`(
+        ratio: Double,
+        counts: Bool
+    ) {
+        let rounds = ComparisonReport.Rounds(
+            Self.slices([Double](repeating: 1e6 * ratio, count: 30)),
+            beside: Self.repeats([1e6, 1.01e6, 0.99e6, 1e6, 1e6]),
+            modes: nil
+        )
+        #expect((rounds != nil) == counts)
+        #expect(rounds?.processors == nil)
+    }
+
+    @Test func `fewer than 20 slices do not count`() throws {
+        let modes = try #require(CacheLineModes([100, 100, 400, 400]))
+        func rounds(_ steady: Int) -> ComparisonReport.Rounds? {
+            ComparisonReport.Rounds(
+                Self.slices([Double](repeating: 1e6, count: steady), [100, 100])
+                    + Self.slices([Double](repeating: 1e6, count: 30), [100, 400]),
+                beside: Self.repeats([1e6, 1e6, 1e6]),
+                modes: modes
+            )
+        }
+        #expect(rounds(20) != nil)
+        #expect(rounds(19) == nil)
+    }
+
+    @Test func `a convoy that short slices do not show is seen in the repeats`() {
+        let short = Self.slices([Double](repeating: 3e6, count: 30))
+        let convoy = Self.repeats([93e3, 1.1e6, 17e3])
+        #expect(ComparisonReport.Rounds(short, beside: convoy, modes: nil) == nil)
+        // Two modes of the lock itself, of which the repeats' median is the better one.
+        let modes = Self.repeats([3e6, 3.1e6, 3e6, 1.4e6, 1.45e6])
+        #expect(ComparisonReport.Rounds(short, beside: modes, modes: nil) == nil)
+    }
+
+    @Test func `slices and repeats are compared where the processors were as far apart`() throws {
+        let modes = try #require(CacheLineModes([100, 100, 400, 400]))
+        let near = Self.slices([Double](repeating: 6e6, count: 20), [100, 100])
+        let far = Self.slices([Double](repeating: 3e6, count: 5), [400, 400])
+        let changed = Self.slices([1, 1, 1], [100, 400])
+        // All repeats were far apart, and most rounds near.
+        let found = ComparisonReport.Rounds(
+            near + changed + far,
+            beside: Self.repeats([3e6, 3e6, 3e6], [.far, .far, .far]),
+            modes: modes
+        )
+        let rounds = try #require(found)
+        #expect(rounds.counted.count == 25 && !rounds.counted.contains(1))
+        #expect(rounds.processors?.count { $0 == .changed } == 3)
+        let summary = ComparisonReport.Summary(
+            Self.repeats([3e6, 3e6, 3e6]),
+            rounds,
+            seed: 1
+        )
+        #expect(summary.operationsPerSecond.median == 6e6)
+        #expect(!summary.isBistable && summary.slowRepeatOperationsPerSecond == nil)
+        // Where the far ones say something else, they say nothing.
+        let other = Self.repeats([1e6, 1e6, 1e6], [.far, .far, .far])
+        #expect(ComparisonReport.Rounds(near + far, beside: other, modes: modes) == nil)
+    }
+
+    // MARK: Who takes part
+
+    @Test func `what is a third as fast as the best takes part, and nothing asynchronous`() throws {
+        let run = try Self.run {
+            $0.strategies = [.lock, .spin, .mutex, .actor]
+            $0.threads = [1, 2]
+        }
+        let rates: [String: Double] = [
+            "lock": 4e6, "spin": 12e6, "mutex": 3.9e6, "actor": 20e6, "unsynchronized": 90e6,
+            "bare-mutex": 50e6,
+        ]
+        let repeats = run.schedule.cases.map { planned in
+            Self.repeats([Double](repeating: rates[planned.subject.name] ?? 0, count: 3))
+        }
+        let found = run.contenders(repeats).map { $0.map { run.schedule.cases[$0].label } }
+        #expect(
+            found
+                == ["1 thread", "2 threads"].map { threads in
+                    ["bare-mutex", "lock", "spin"].map { "\($0), \(threads)" }
+                }
+        )
+        // The current strategy does, however slow it is.
+        let other = try Self.run {
+            $0.strategies = [.lock, .spin, .mutex, .actor]
+            $0.threads = [1]
+            $0.current = .mutex
+        }
+        let named = other.contenders(
+            other.schedule.cases.map { planned in
+                Self.repeats([Double](repeating: rates[planned.subject.name] ?? 0, count: 3))
+            }
+        )
+        #expect(named.joined().contains { other.schedule.cases[$0].label == "mutex, 1 thread" })
+        // Slices of few operations are too coarse, and one strategy has nobody beside it.
+        let slow = run.schedule.cases.map { planned in
+            let share = planned.subject.name == "lock" ? 1.0 : 0.99
+            return Self.repeats([Double](repeating: 50_000 * share, count: 3))
+        }
+        #expect(run.contenders(slow).isEmpty)
+    }
+
+    @Test(arguments: [2, 3, 9])
+    func `each strategy has each place in a round about as often`(count: Int) {
+        let cases = (0..<count).map { 10 * $0 }
+        let orders = (0..<(2 * count)).map { ComparisonRun.order(ofRound: $0, cases) }
+        for order in orders { #expect(order.sorted() == cases) }
+        for place in 0..<count {
+            for index in cases {
+                #expect(orders.count { $0[place] == index } == 2)
+            }
+        }
+    }
+
+    // MARK: The usual distance
+
+    @Test func `throughput is that of the usual distance, if enough was measured there`() {
+        let distances: [ComparisonReport.ProcessorDistance] = [.far, .near, .far, .near, .far]
+        let repeats = Self.repeats([3e6, 6e6, 3.1e6, 6.1e6, 2.9e6], distances)
+        #expect(repeats.tells(.far, nil) && !repeats.tells(.near, nil))
+        let summary = ComparisonReport.Summary(repeats, nil, .far, seed: 1)
+        #expect(summary.operationsPerSecond.median == 3e6)
+        #expect(summary.operationsPerSecond.max == 3.1e6 && !summary.isBistable)
+        #expect(ComparisonReport.Summary(repeats, seed: 1).isBistable)
+        let rounds = ComparisonReport.Rounds(
+            operationsPerSecond: [Double](repeating: 3e6, count: 20) + [6e6, 6e6],
+            processors: .init(repeating: .far, count: 20) + [.near, .changed]
+        )
+        #expect(repeats.tells(.far, rounds) && !repeats.tells(.near, rounds))
+        let short = ComparisonReport.Summary(repeats, rounds, .far, seed: 1)
+        #expect(short.operationsPerSecond.max == 3e6)
+        let all = ComparisonReport.Summary(repeats, rounds, seed: 1)
+        #expect(all.operationsPerSecond.max == 6e6)
+    }
+
+    // MARK: In a run
+
+    /// Takes what is planted: slices of a million operations per second, and from a round on a
+    /// failure.
+    private struct PlantedMethod: ComparisonMethod {
+        var failingRound = Int.max
+        var seen: [[PlannedCase]] = []
+
+        var preparations: [String] { [] }
+        var preparationSeconds: Double { 0 }
+        var repeatSeconds: Double { 0 }
+        var shortSliceSeconds: Double? { 0.01 }
+        var instrument: ComparisonReport.InstrumentCost {
+            .measure(metered: [], systemCallsMissing: nil)
+        }
+        var findings: [String] { [] }
+        var verdicts: [ComparisonReport.Verdict] { [] }
+
+        func prepare(_ index: Int) {}
+        func end() {}
+        func cost(_ planned: PlannedCase) -> OperationCost? { nil }
+        func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? { nil }
+
+        func measure(
+            _ planned: PlannedCase,
+            repeatIndex: Int
+        ) throws(MeasurementFailure) -> ComparisonReport.Repeat { throw .interrupted }
+
+        mutating func measureRound(
+            _ cases: [PlannedCase],
+            roundIndex: Int
+        ) throws(RoundFailure) -> [ShortSlice] {
+            guard roundIndex < failingRound else {
+                throw RoundFailure(cause: .stuck, planned: cases[1])
+            }
+            seen.append(cases)
+            return cases.map { _ in
+                ShortSlice(
+                    operationsPerSecond: Double(roundIndex),
+                    lineNanoseconds: [100, Double(roundIndex)]
+                )
+            }
+        }
+    }
+
+    private static func measured(
+        _ planted: PlantedMethod,
+        repeats: Int = 3,
+        isInterrupted: @Sendable () -> Bool = { false }
+    ) throws -> (measured: ComparisonRun.Measured, method: PlantedMethod, clock: ProgressClock) {
+        let run = try run {
+            $0.strategies = [.lock, .spin]
+            $0.threads = [1, 2]
+            $0.repeats = repeats
+        }
+        var measured = ComparisonRun.Measured(
+            repeats: run.schedule.cases.map { _ in Self.repeats([1e6]) }
+        )
+        var method: any ComparisonMethod = planted
+        var clock = ProgressClock(steps: [(run.roundCount, 1)])
+        var goesOn = true
+        for index in 0..<repeats where goesOn {
+            goesOn = run.measureRounds(
+                ofRepeat: index,
+                &method,
+                &measured,
+                &clock,
+                isInterrupted
+            ) { _ in }
+        }
+        return (measured, try #require(method as? PlantedMethod), clock)
+    }
+
+    @Test func `each case gets a slice in each round, in the order of the rounds`() throws {
+        let found = try Self.measured(PlantedMethod())
+        let count = 3 * ComparisonRun.roundsPerRepeat
+        #expect(found.clock.finishedCount == count)
+        #expect(found.method.seen.count == 2 * count)
+        #expect(found.measured.shortSlices.count == 6)
+        for slices in found.measured.shortSlices.values {
+            #expect(slices.map(\.operationsPerSecond) == (0..<count).map(Double.init))
+        }
+        #expect(found.measured.lineReadings.count == 2 * (1 + 3) * count)
+    }
+
+    @Test func `what fails in a round is named, and ends the rounds`() throws {
+        let found = try Self.measured(PlantedMethod(failingRound: 4))
+        #expect(found.method.seen.count == 2 * 4)
+        #expect(found.measured.stuckCase?.label == "bare-mutex, 1 thread")
+        #expect(found.clock.finishedCount == 4)
+    }
+
+    @Test func `an interrupt ends the rounds`() throws {
+        let found = try Self.measured(PlantedMethod(), isInterrupted: { true })
+        #expect(found.method.seen.isEmpty && found.clock.finishedCount == 0)
+    }
+
+    @Test func `there are no rounds if nothing can be ranked`() throws {
+        #expect(try Self.measured(PlantedMethod(), repeats: 2).method.seen.isEmpty)
+    }
+
+    @Test func `a round measures and checks each case`() async throws {
+        let run = try Self.run {
+            $0.strategies = [.lock, .spin]
+            $0.threads = [2]
+        }
+        let cases = run.schedule.cases.filter { !$0.isBaseline }
+        let probe = CacheLineProbe(processors: [0, 1]) { _ in [Float](repeating: 100, count: 20) }
+        let result = try await TestThread.result {
+            Result { () throws(RoundFailure) in
+                var method = MemoryComparison(run.settings, run.schedule, probe: probe)
+                let slices = try method.measureRound(cases, roundIndex: 0)
+                return (slices, method.verdicts)
+            }
+        }.get()
+        #expect(result.0.count == 2)
+        #expect(result.0.allSatisfy { $0.operationsPerSecond > 0 })
+        #expect(result.0.allSatisfy { $0.lineNanoseconds == [100, 100] })
+        #expect(result.1.map(\.outcome) == [.passed, .passed])
+        #expect(result.1.allSatisfy { $0.checkedCount > 0 })
+    }
+
+    @Test func `there are no rounds in an open loop`() throws {
+        let run = try Self.run {
+            $0.strategies = [.lock, .spin]
+            $0.threads = [1]
+            $0.arrival = .open(operationsPerSecond: 20_000)
+        }
+        #expect(MemoryComparison(run.settings, run.schedule).shortSliceSeconds == nil)
+    }
+}

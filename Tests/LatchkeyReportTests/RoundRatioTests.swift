@@ -1,0 +1,131 @@
+import Foundation
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyComparison
+@testable import LatchkeyReport
+
+/// What rounds of short slices decide.
+@Suite struct RoundRatioTests {
+    /// Two strategies on two threads, the second one this much faster: repeats that tell nothing
+    /// apart, and rounds in which the processors are far apart for a while, in both strategies.
+    private static func report(
+        _ ratio: Double,
+        far: Double? = nil,
+        seed: UInt64 = 1,
+        farShare: Double = 0.3,
+        changed: Set<Int> = []
+    ) -> ComparisonReport {
+        var random = SplitMix(state: seed)
+        var report = ComparisonReport.plain([
+            .lock: [2: [2.5e6, 5e6, 5.2e6, 2.6e6, 5.1e6]],
+            .adaptive: [2: [5.1e6, 2.6e6, 5.3e6, 5e6, 2.4e6]],
+        ])
+        let distances = (0..<50).map { round -> ComparisonReport.ProcessorDistance in
+            changed.contains(round) ? .changed : random.unit() < farShare ? .far : .near
+        }
+        for (index, nearFactor) in [1, ratio].enumerated() {
+            let speeds = distances.map { distance in
+                let factor = distance == .far && index == 1 ? far ?? ratio : nearFactor
+                let mode = distance == .far ? 0.5 : distance == .changed ? 0.1 * factor : 1
+                return (5e6 * factor * mode * exp(0.02 * random.normal())).rounded()
+            }
+            let rounds = ComparisonReport.Rounds(
+                operationsPerSecond: speeds,
+                processors: distances
+            )
+            report.cases[index].take(rounds)
+        }
+        return report
+    }
+
+    private static func ratio(_ report: ComparisonReport) throws -> SpeedRatio {
+        try #require(SpeedRatio(report.cases[1], report.cases[0]))
+    }
+
+    @Test(arguments: [0.1, 0.3, 0.5, 0.9])
+    func `3 percent are found in both modes, and nothing where there is nothing`(
+        farShare: Double
+    ) throws {
+        var foundCount = 0
+        var wrongCount = 0
+        for seed in 0..<100 {
+            let faster = try Self.ratio(
+                Self.report(1.03, seed: UInt64(seed), farShare: farShare)
+            )
+            #expect(faster.low < 1.03 && faster.high > 1.01, "\(faster)")
+            if faster.low > 1 { foundCount += 1 }
+            let same = try Self.ratio(Self.report(1, seed: UInt64(seed), farShare: farShare))
+            if same.low > 1 || same.high < 1 { wrongCount += 1 }
+            #expect(same.high < Headline.gainMin, "\(same)")
+        }
+        #expect(foundCount >= 95, "\(foundCount) of 100")
+        // The interval holds the ratio in 19 of 20 runs.
+        #expect(wrongCount <= 12, "\(wrongCount) of 100")
+    }
+
+    @Test func `the ratio of B to A is the inverse of that of A to B`() throws {
+        for seed in 0..<20 {
+            let report = Self.report(1.2, seed: UInt64(seed))
+            let ratio = try Self.ratio(report)
+            let inverse = try #require(SpeedRatio(report.cases[0], report.cases[1]))
+            #expect(abs(ratio.value * inverse.value - 1) < 1e-9)
+            #expect(abs(ratio.low * inverse.high - 1) < 1e-9)
+            #expect(abs(ratio.high * inverse.low - 1) < 1e-9)
+        }
+    }
+
+    @Test func `a slice in which the distance changed decides nothing`() throws {
+        // 29 of 50 would say a factor of 0.1.
+        let ratio = try Self.ratio(Self.report(1.2, changed: Set(0..<29)))
+        #expect(ratio.low > 1.15 && ratio.high < 1.25, "\(ratio)")
+    }
+
+    @Test func `where one slice was near and the other far, the pair does not count`() throws {
+        var report = Self.report(1)
+        report.cases[0].rounds?.processors = .init(repeating: .near, count: 50)
+        report.cases[1].rounds?.processors =
+            .init(repeating: .far, count: 28) + .init(repeating: .near, count: 22)
+        let other = try #require(report.cases[0].rounds)
+        let pairs = report.cases[1].rounds?.ratioLogarithms(to: other)
+        #expect(pairs?.count == 22)
+    }
+
+    @Test func `a ratio that is another one in each mode is that of the usual mode`() throws {
+        for usual in [ComparisonReport.ProcessorDistance.near, .far] {
+            var report = Self.report(1.45, far: 1.15, farShare: 0.5)
+            for index in report.cases.indices {
+                let rounds = try #require(report.cases[index].rounds)
+                report.cases[index].processors = usual
+                let median = Statistics.median(rounds.counted(usual))
+                report.cases[index].summary.operationsPerSecond.median = median
+            }
+            let ratio = try Self.ratio(report)
+            let planted = usual == .near ? 1.45 : 1.15
+            #expect(ratio.low > planted * 0.96 && ratio.high < planted * 1.04, "\(ratio)")
+        }
+    }
+
+    @Test func `a file with fewer distances than slices is read as if they had changed`() throws {
+        var report = Self.report(1.2)
+        report.cases[0].rounds?.processors?.removeLast(20)
+        let other = try #require(report.cases[0].rounds)
+        #expect(try #require(report.cases[1].rounds).ratioLogarithms(to: other).count == 30)
+    }
+
+    @Test func `the verdict is that of the rounds, with both modes and without marks`() throws {
+        let report = Self.report(1.3, farShare: 0.5).concluded()
+        let found = try #require(report.recommendation)
+        #expect(found.sentence.hasPrefix("Use `adaptive`: "), "\(found)")
+        #expect(found.notes.contains { $0.hasPrefix("On several threads: ") }, "\(found)")
+        #expect(!found.notes.contains { $0.contains("two modes (~)") || $0.contains("(!)") })
+        #expect(report.cases.allSatisfy { RankedFigure.throughput.marks($0).isEmpty })
+        // The same repeats without rounds do not tell the two apart.
+        var blind = Self.report(1.3, farShare: 0.5)
+        for index in blind.cases.indices {
+            blind.cases[index].rounds = nil
+            blind.cases[index].summary = .init(blind.cases[index].repeats, seed: 1)
+        }
+        #expect(blind.concluded().recommendation?.strategies.first == "lock")
+    }
+}
