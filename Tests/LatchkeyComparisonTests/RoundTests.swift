@@ -89,7 +89,7 @@ struct RoundTests {
             modes: modes
         )
         let rounds = try #require(found)
-        #expect(rounds.counted.count == 25 && !rounds.counted.contains(1))
+        #expect(rounds.counted().count == 25 && !rounds.counted().contains(1))
         #expect(rounds.processors?.count { $0 == .changed } == 3)
         let summary = ComparisonReport.Summary(
             Self.repeats([3e6, 3e6, 3e6]),

@@ -53,11 +53,15 @@ struct CompareFlagTests {
         let sentence = try #require(planned.announcement(seconds: 4_430))
         #expect(
             sentence.hasPrefix(
-                "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 90.0 ms, warm-up, "
-                    + "metering, short slices and checks included. The cases are all combinations "
-                    + "of 2 strategies and the baselines, 3 numbers of threads and 2 workloads."
+                "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 90 ms, warm-up, "
+                    + "metering, rounds of short slices and checks included. The cases are all "
+                    + "combinations of 2 strategies and the baselines, 3 numbers of threads and 2 workloads."
             )
         )
+        long.arrival = .open(operationsPerSecond: 20_000)
+        let open = try ComparisonRun(long, version: "")
+        let text = try #require(open.announcement(seconds: 4_430))
+        #expect(text.contains(" warm-up, metering and checks "))
         let program = try Program([
             "compare", "--strategies", "lock", "--threads", "1", "--repeats", "1000", "--force",
         ])

@@ -97,7 +97,7 @@ import Testing
             for index in report.cases.indices {
                 let rounds = try #require(report.cases[index].rounds)
                 report.cases[index].processors = usual
-                let median = Statistics.median(rounds.counted(usual))
+                let median = Statistics.median(rounds.counted(at: usual))
                 report.cases[index].summary.operationsPerSecond.median = median
             }
             let ratio = try Self.ratio(report)

@@ -383,6 +383,10 @@ struct FigureTextTests {
     @Test func `durations have units`() {
         #expect(FigureText.duration(nanoseconds: 12.34) == "12.3 ns")
         #expect(FigureText.duration(nanoseconds: 1_200_000) == "1.20 ms")
+        #expect(FigureText.given(seconds: 0.09) == "90 ms")
+        #expect(FigureText.given(seconds: 0.0125) == "12.5 ms")
+        #expect(FigureText.given(seconds: 2) == "2 s")
+        #expect(FigureText.given(seconds: 0.2) == "200 ms")
         #expect(FigureText.waitingTime(seconds: 80) == "1 min 20 s")
         #expect(FigureText.waitingTime(seconds: 3_700) == "1 h 1 min")
         #expect(FigureText.percent(0.123) == "12 %")

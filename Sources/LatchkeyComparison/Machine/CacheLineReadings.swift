@@ -72,9 +72,8 @@ extension [ComparisonReport.Repeat] {
         _ rounds: ComparisonReport.Rounds?
     ) -> Bool {
         if let rounds {
-            return rounds.counted(distance).count >= ComparisonReport.Rounds.countedMin
+            return rounds.counted(at: distance).count >= ComparisonReport.Rounds.countedMin
         }
-        return count { $0.processors == distance && $0.isLeftOut != true }
-            >= ComparisonReport.Conditions.repeatsMin
+        return counted(at: distance).count >= ComparisonReport.Conditions.repeatsMin
     }
 }

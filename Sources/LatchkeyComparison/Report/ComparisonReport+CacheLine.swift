@@ -51,21 +51,24 @@ extension ComparisonReport.CacheLine {
 }
 
 extension ComparisonReport.Rounds {
-    /// The slices that count: all but those in which the distance of the processors changed.
-    package var counted: [Double] {
-        guard let processors else { return operationsPerSecond }
-        return zip(operationsPerSecond, processors).filter { $0.1 != .changed }.map(\.0)
+    /// The slices that count: those with this distance of the processors, or all but those in which
+    /// it changed.
+    package func counted(at distance: ComparisonReport.ProcessorDistance? = nil) -> [Double] {
+        guard let processors else { return distance == nil ? operationsPerSecond : [] }
+        return zip(operationsPerSecond, processors)
+            .filter { distance == nil ? $0.1 != .changed : $0.1 == distance }.map(\.0)
     }
+}
 
-    /// Those with this distance.
-    package func counted(_ distance: ComparisonReport.ProcessorDistance) -> [Double] {
-        zip(operationsPerSecond, processors ?? []).filter { $0.1 == distance }.map(\.0)
+extension [ComparisonReport.Repeat] {
+    /// The repeats that count: those with this distance of the processors, or all but those that
+    /// are left out.
+    package func counted(at distance: ComparisonReport.ProcessorDistance? = nil) -> Self {
+        filter { $0.isLeftOut != true && (distance == nil || $0.processors == distance) }
     }
 }
 
 extension ComparisonReport.Case {
-    /// The repeats that count: all but those that are left out.
-    package var counted: [ComparisonReport.Repeat] {
-        repeats.filter { $0.isLeftOut != true }
-    }
+    /// The repeats that count.
+    package var counted: [ComparisonReport.Repeat] { repeats.counted() }
 }

@@ -18,6 +18,16 @@ package enum FigureText {
         scaled(nanoseconds, [(" ns", 1), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)])
     }
 
+    /// `90 ms`, of a time that was given and not measured: without zeros at the end.
+    package static func given(seconds: Double) -> String {
+        let parts = duration(nanoseconds: seconds * 1e9).split(separator: " ")
+        guard parts.count == 2, parts[0].contains(".") else { return parts.joined(separator: " ") }
+        var number = parts[0]
+        while number.last == "0" { number.removeLast() }
+        if number.last == "." { number.removeLast() }
+        return "\(number) \(parts[1])"
+    }
+
     /// A quantile of waits or holds: `1.20 ms`, or `≤100 ns` for whatever is in the first bucket.
     package static func quantile(nanoseconds: Double) -> String {
         nanoseconds <= quantileNanosecondsMin

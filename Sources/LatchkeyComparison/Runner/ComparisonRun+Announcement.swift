@@ -5,6 +5,8 @@ extension ComparisonRun {
     /// How long a long run takes, and why, in a few sentences; `nil` for a shorter run.
     package func announcement(seconds: Double) -> String? {
         guard seconds > Self.announcedSeconds else { return nil }
+        let hasRounds = settings.transport == .memory && settings.arrival == .closed
+        let parts = ["warm-up", "metering"] + (hasRounds ? ["rounds of short slices"] : [])
         let strategies = FigureText.counted(settings.strategies.count, "strategy")
         let noun = settings.transport == .http ? "number of connections" : "number of threads"
         let sizes =
@@ -12,10 +14,9 @@ extension ComparisonRun {
             ? "1 \(noun)" : "\(settings.threads.count) numbers" + noun.dropFirst("number".count)
         return "the run takes about \(FigureText.waitingTime(seconds: seconds)): "
             + "\(schedule.cases.count) cases × \(settings.repeats) repeats × "
-            + "\(FigureText.duration(nanoseconds: settings.durationSeconds * 1e9)), warm-up, "
-            + "metering, short slices and checks included. The cases are all combinations of "
-            + "\(strategies) and "
-            + "the baselines, \(sizes) and "
+            + "\(FigureText.given(seconds: settings.durationSeconds)), "
+            + "\(parts.joined(separator: ", ")) and checks included. The cases are all "
+            + "combinations of \(strategies) and the baselines, \(sizes) and "
             + "\(FigureText.counted(schedule.workloads.count, "workload")). Give fewer values, "
             + "--repeats or a shorter --duration; Ctrl-C ends the run early and prints what is "
             + "finished."

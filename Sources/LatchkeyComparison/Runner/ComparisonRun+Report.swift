@@ -176,18 +176,15 @@ extension ComparisonReport.Summary {
         _ distance: ComparisonReport.ProcessorDistance? = nil,
         seed: UInt64
     ) {
-        let repeats = repeats.filter { $0.isLeftOut != true }
+        let repeats = repeats.counted()
         // Rounds say the same as repeats, so these have no modes that are far from each other.
-        let rates =
-            rounds == nil
-            ? repeats.filter { distance == nil || $0.processors == distance }
-                .map(\.operationsPerSecond) : []
-        let slices = rounds.map { rounds in
-            distance.map { rounds.counted($0) } ?? rounds.counted
-        }
-        let spread =
-            slices.map { ComparisonReport.Spread(slices: $0, seed: seed) }
-            ?? ComparisonReport.Spread(rates, seed: seed)
+        let rates = rounds == nil ? repeats.counted(at: distance).map(\.operationsPerSecond) : []
+        let slices = rounds?.counted(at: distance)
+        let spread = ComparisonReport.Spread(
+            slices ?? rates,
+            seed: seed,
+            areSlices: slices != nil
+        )
         let modes = Modes(rates)
         func median(_ figure: (ComparisonReport.Repeat) -> Double?) -> Double? {
             let found = repeats.compactMap(figure)

@@ -21,8 +21,7 @@ struct RoundFailure: Error {
 /// seconds, and double or halve what contended strategies do. A round measures the strategies of
 /// one situation one after the other within a fraction of a second, so that they meet the same
 /// mode. And there are many rounds, so the median of their ratios in a mode is known to a few
-/// percent.
-/// Repeats stay long: short slices hide a convoy, and say little about fairness.
+/// percent. Repeats stay long: short slices hide a convoy, and say little about fairness.
 ///
 /// **Who takes part.** The current strategy, and what is at least a third as fast as the best one
 /// of its situation, by the first repeat: what is slower needs no ratio to a percent. With the mode
@@ -30,7 +29,7 @@ struct RoundFailure: Error {
 /// `bare-mutex` the same holds. Asynchronous strategies do not: what they have not applied yet at
 /// the end of a short slice would be a great part of it.
 extension ComparisonRun {
-    /// So many that 3 % can be decided with five repeats.
+    /// So many that a few percent can be decided with five repeats.
     static let roundsPerRepeat = 9
     /// Of the best speed.
     static let contenderShareMin = 1.0 / 3
@@ -56,29 +55,23 @@ extension ComparisonRun {
 
     /// The cases of each situation that take part, by their index in the schedule.
     func contenders(_ repeats: [[ComparisonReport.Repeat]]) -> [[Int]] {
-        var situations: [(cases: [Int], best: Double)] = []
-        var places: [PlannedCase: Int] = [:]
-        let speeds = repeats.map { Statistics.median($0.map(\.operationsPerSecond)) }
-        for (index, planned) in schedule.cases.enumerated() {
-            guard planned.subject != .baseline(.unsynchronized), !planned.usesPool,
-                speeds[index] * ShortSlice.seconds >= Self.sliceOperationsMin
-            else { continue }
-            var situation = planned
-            situation.subject = .baseline(.unsynchronized)
-            let place = places[situation, default: situations.count]
-            if place == situations.count {
-                places[situation] = place
-                situations.append(([], 0))
-            }
-            situations[place].cases.append(index)
-            if !planned.isBaseline {
-                situations[place].best = max(situations[place].best, speeds[index])
-            }
+        let speeds = repeats.map { $0.first?.operationsPerSecond ?? 0 }
+        let eligible = schedule.cases.indices.filter { index in
+            let planned = schedule.cases[index]
+            return planned.subject != .baseline(.unsynchronized) && !planned.usesPool
+                && speeds[index] * ShortSlice.seconds >= Self.sliceOperationsMin
         }
-        return situations.map { situation in
-            situation.cases.filter {
-                speeds[$0] >= Self.contenderShareMin * situation.best
-                    || schedule.cases[$0].subject == .strategy(settings.currentStrategy)
+        return schedule.workloads.flatMap { workload in
+            settings.threads.map { threads in
+                let cases = eligible.filter {
+                    schedule.cases[$0].workload == workload && schedule.cases[$0].threads == threads
+                }
+                let strategies = cases.filter { !schedule.cases[$0].isBaseline }
+                guard let best = strategies.map({ speeds[$0] }).max() else { return [] }
+                return cases.filter {
+                    speeds[$0] >= Self.contenderShareMin * best
+                        || schedule.cases[$0].subject == .strategy(settings.currentStrategy)
+                }
             }
         }.filter { cases in cases.count { !schedule.cases[$0].isBaseline } > 1 }
     }
@@ -93,12 +86,10 @@ extension ComparisonRun {
         _ progress: (ComparisonProgress) -> Void
     ) -> Bool {
         guard method.shortSliceSeconds != nil else { return true }
-        if repeatIndex == 0 {
-            measured.contenders = contenders(measured.repeats)
-        }
+        let contenders = contenders(measured.repeats)
         for index in 0..<roundsPerRepeat {
             let round = repeatIndex * roundsPerRepeat + index
-            for situation in measured.contenders {
+            for situation in contenders {
                 guard !isInterrupted() else { return false }
                 let order = Self.order(ofRound: round, situation)
                 let cases = order.map { schedule.cases[$0] }
@@ -162,15 +153,15 @@ extension ComparisonReport.Rounds {
             operationsPerSecond: slices.map { $0.operationsPerSecond.rounded() },
             processors: distances
         )
-        guard counted.count >= Self.countedMin else { return nil }
+        guard counted().count >= Self.countedMin else { return nil }
         var pairs: [(long: [Double], short: [Double])] = []
         for distance in [ComparisonReport.ProcessorDistance.near, .far] where modes != nil {
             let long = repeats.filter { $0.processors == distance }.map(\.operationsPerSecond)
-            let short = counted(distance)
+            let short = counted(at: distance)
             guard !long.isEmpty, short.count >= Self.slicesMin else { continue }
             pairs.append((long, short))
         }
-        if pairs.isEmpty { pairs = [(repeats.map(\.operationsPerSecond), counted)] }
+        if pairs.isEmpty { pairs = [(repeats.map(\.operationsPerSecond), counted())] }
         for (long, short) in pairs {
             let ratio = Statistics.median(short) / max(Statistics.median(long), Modes.valueMin)
             guard ratio <= Self.factorMax, 1 / ratio <= Self.factorMax,

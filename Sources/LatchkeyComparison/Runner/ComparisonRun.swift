@@ -216,8 +216,6 @@ package struct ComparisonRun: Sendable {
         var repeats: [[ComparisonReport.Repeat]]
         /// The short slices of each case of the schedule that has some, by its index.
         var shortSlices: [Int: [ShortSlice]] = [:]
-        /// The cases of each situation that take part in rounds, by their index.
-        var contenders: [[Int]] = []
         /// Of the cache line, in the order in which they were taken.
         var lineReadings: [Double] = []
         /// The results of the checks.

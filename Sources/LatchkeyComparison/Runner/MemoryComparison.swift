@@ -137,17 +137,16 @@ struct MemoryComparison: ComparisonMethod {
     ) throws(RoundFailure) -> [ShortSlice] {
         calibration = WorkCalibration.measure(work)
         stepNanoseconds.append(calibration.stepNanoseconds)
+        guard let first = cases.first else { return [] }
+        // All have the same threads and workload. Drawing their operations can take longer than a
+        // slice. The seed is another one than that of any repeat.
+        var slice = slice(first, repeatIndex: settings.repeats + roundIndex, isMetered: false)
+        slice.warmUpNanoseconds = UInt64(ShortSlice.seconds * ShortSlice.warmUpShare * 1e9)
+        slice.measuredNanoseconds = UInt64(ShortSlice.seconds * 1e9)
         var found: [ShortSlice] = []
         var before = probe.nanoseconds()
         for planned in cases {
-            // Another seed than that of any repeat.
-            var slice = slice(
-                planned,
-                repeatIndex: settings.repeats + roundIndex,
-                isMetered: false
-            )
-            slice.warmUpNanoseconds = UInt64(ShortSlice.seconds * ShortSlice.warmUpShare * 1e9)
-            slice.measuredNanoseconds = UInt64(ShortSlice.seconds * 1e9)
+            slice.stopSeconds = catalogue.stopSeconds(planned.subject)
             do throws(MeasurementFailure) {
                 let output = try run(planned, slice, isMetered: false)
                 note(output, planned)

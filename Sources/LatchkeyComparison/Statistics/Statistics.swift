@@ -73,18 +73,20 @@ package enum Bootstrap {
 }
 
 extension ComparisonReport.Spread {
-    /// The spread of the repeats' speed: more is better.
+    /// The spread of the repeats' speed, or of short slices': more is better.
     ///
     /// Of two modes nobody knows which comes next, so the interval begins at the slowest repeat.
     /// One slow repeat says nothing about the others, so the interval begins where theirs does.
-    /// The upper end counts all repeats.
-    package init(_ values: [Double], seed: UInt64) {
+    /// The upper end counts all repeats. Of short slices, single ones say nothing.
+    package init(_ values: [Double], seed: UInt64, areSlices: Bool = false) {
         let sorted = values.sorted()
         let median = Statistics.median(sorted: sorted)
         let interval = Bootstrap.medianInterval(sorted, seed: seed)
         let others = Array(sorted.dropFirst())
         let low =
-            if Modes(sorted) != nil {
+            if areSlices {
+                interval.low
+            } else if Modes(sorted) != nil {
                 sorted[0]
             } else if SlowRepeat(sorted) != nil {
                 Bootstrap.medianInterval(others, seed: seed).low
@@ -96,19 +98,6 @@ extension ComparisonReport.Spread {
             median: median,
             max: sorted.last ?? 0,
             intervalLow: Swift.min(low, median),
-            intervalHigh: interval.high
-        )
-    }
-
-    /// The spread of short slices, of which single ones say nothing.
-    package init(slices: [Double], seed: UInt64) {
-        let sorted = slices.sorted()
-        let interval = Bootstrap.medianInterval(sorted, seed: seed)
-        self.init(
-            min: sorted.first ?? 0,
-            median: Statistics.median(sorted: sorted),
-            max: sorted.last ?? 0,
-            intervalLow: interval.low,
             intervalHigh: interval.high
         )
     }

@@ -40,7 +40,7 @@ package struct TerminalReport {
         return paragraphs([
             report.machine, report.cacheLineText,
             "\(FigureText.counted(settings.repeats, "repeat")) of "
-                + "\(time(settings.durationSeconds * 1e9)), seed \(settings.seed), "
+                + "\(FigureText.given(seconds: settings.durationSeconds)), seed \(settings.seed), "
                 + (settings.transport == .http ? "over HTTP" : "in process"),
             "Cost of measuring: clock \(time(cost.clockNanoseconds)); per operation, loop "
                 + "\(time(cost.loopNanosecondsPerOperation)) and metering "
