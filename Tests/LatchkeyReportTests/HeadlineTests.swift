@@ -83,9 +83,9 @@ struct HeadlineTests {
         var report = ComparisonReport.plain([
             .lock: [4: steady(1.05e6)], .semaphore: [4: steady(1e6)],
         ])
-        #expect(found(report).sentence == "No difference found: keep `lock`.")
+        #expect(found(report).sentence == "No difference of 10 % found: keep `lock`.")
         report.settings.current = StrategyName(.semaphore)
-        #expect(found(report).sentence == "No difference found: keep `semaphore`.")
+        #expect(found(report).sentence == "No difference of 10 % found: keep `semaphore`.")
     }
 
     @Test func `if it was not measured, the most preferred one stands in, and it is said`() {
@@ -292,7 +292,7 @@ struct HeadlineTests {
             [.lock: [32: steady(67.1e3)], .spin: [32: steady(67.7e3)]],
             workload: SampleReport.workload(threadMode: .eventLoop)
         )
-        #expect(found(report).sentence == "No difference found: keep `lock`.")
+        #expect(found(report).sentence == "No difference of 10 % found: keep `lock`.")
         #expect(found(report).strategies == ["lock", "spin"])
         #expect(found(report).outcome == .several)
     }

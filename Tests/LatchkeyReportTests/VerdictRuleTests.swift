@@ -165,7 +165,7 @@ struct VerdictRuleTests {
         kept.settings.currentStrategy = StrategyName(.snapshot)
         #expect(
             found(kept).sentence
-                == "No difference found: keep `snapshot`; its writers copy the value."
+                == "No difference of 10 % found: keep `snapshot`; its writers copy the value."
         )
     }
 

@@ -56,7 +56,7 @@ extension RankedFigure {
         return pairedRepeats(one, other).filter { $0.processors == $1.processors }
             .compactMap { own, theirs in
                 guard let one = self.speed(own), let other = self.speed(theirs) else { return nil }
-                return (log(max(one, Modes.valueMin) / max(other, Modes.valueMin)), own.processors)
+                return (SpeedRatio.logarithm(one, other), own.processors)
             }
     }
 }

@@ -119,12 +119,18 @@ extension ComparisonReport.Recommendation {
             let gain = ranking.figure.gain(ratio.value, over: next)
             return keeping + "\(gain), the next best\(absence)."
         }
-        let isFactor = ratios.contains { $0.value <= 0.5 }
-        let isSame = !ratios.contains { headline.isBetter($0) || $0.value >= 2 }
-        return
-            (isFactor
-            ? "Too noisy to tell" : isSame ? "No difference found" : "Nothing better found")
-            + ": \(verb) `\(current)`\(absence)."
+        return "\(finding(ratios, headline)): \(verb) `\(current)`\(absence)."
+    }
+
+    /// What is known of the ratios of the current strategy to the others, where no other is named.
+    private static func finding(_ ratios: [SpeedRatio], _ headline: Headline) -> String {
+        if ratios.contains(where: { $0.value <= 0.5 }) { return "Too noisy to tell" }
+        if ratios.contains(where: { headline.isBetter($0) || $0.value >= 2 }) {
+            return "Nothing better found"
+        }
+        let isSure = ratios.contains { $0.low > 1 || $0.high < 1 }
+        let least = FigureText.excess(max(Headline.gainMin, headline.ranking.leastRatio))
+        return isSure ? "No difference of \(least) found" : "No difference found"
     }
 
     /// Why none of these that are faster is named; without a kind, for several reasons.

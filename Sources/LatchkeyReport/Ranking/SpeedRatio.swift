@@ -63,7 +63,7 @@ struct SpeedRatio: Equatable {
         _ value: Double
     ) {
         guard let own = one.rounds, let others = other.rounds else { return nil }
-        let usual = one.processors == other.processors ? one.processors : nil
+        let usual = one.usual(with: other)
         let logarithms = own.ratioLogarithms(to: others)
             .filter { usual == nil || $0.processors == usual }.map(\.logarithm).sorted()
         guard logarithms.count >= ComparisonReport.Rounds.countedMin else { return nil }
@@ -110,6 +110,11 @@ struct SpeedRatio: Equatable {
 
     var width: Double { log(high / low) }
 
+    /// Of the ratio of two speeds, of which one can be 0.
+    static func logarithm(_ one: Double, _ other: Double) -> Double {
+        log(max(one, Modes.valueMin) / max(other, Modes.valueMin))
+    }
+
     /// How many ratios the interval of a median leaves out at each end.
     private static func cutCount(_ count: Int) -> Int {
         var probability = pow(0.5, Double(count))
@@ -133,8 +138,7 @@ extension ComparisonReport.Rounds {
             guard own.processors == theirs.processors, own.processors != .changed else {
                 return nil
             }
-            let ratio = max(own.speed, Modes.valueMin) / max(theirs.speed, Modes.valueMin)
-            return (log(ratio), own.processors)
+            return (SpeedRatio.logarithm(own.speed, theirs.speed), own.processors)
         }
     }
 
@@ -143,6 +147,13 @@ extension ComparisonReport.Rounds {
         operationsPerSecond.enumerated().map { index, speed in
             (speed, processors.map { $0.indices.contains(index) ? $0[index] : .changed })
         }
+    }
+}
+
+extension ComparisonReport.Case {
+    /// The usual mode of the processors, if both figures are of it.
+    func usual(with other: Self) -> ComparisonReport.ProcessorDistance? {
+        processors == other.processors ? processors : nil
     }
 }
 
@@ -167,12 +178,11 @@ extension RankedFigure {
         _ other: ComparisonReport.Case
     ) -> [(Double, Double)] {
         let pairs = pairedRepeats(one, other)
-        let usual = one.processors == other.processors ? one.processors : nil
-        let same = pairs.filter { $0.processors == $1.processors }
+        let usual = one.usual(with: other)
+        let same = one.threads > 1 ? pairs.filter { $0.processors == $1.processors } : []
         let ofUsual = same.filter { usual == nil || $0.0.processors == usual }
-        let alike = ofUsual.count >= ComparisonReport.Conditions.repeatsMin ? ofUsual : same
-        let least = ComparisonReport.Conditions.repeatsMin
-        return (one.threads > 1 && alike.count >= least ? alike : pairs).compactMap { one, other in
+        let alike = [ofUsual, same].first { $0.count >= ComparisonReport.Conditions.repeatsMin }
+        return (alike ?? pairs).compactMap { one, other in
             guard let own = speed(one), let theirs = speed(other) else { return nil }
             return (own, theirs)
         }
