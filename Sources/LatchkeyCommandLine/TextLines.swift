@@ -1,28 +1,16 @@
+internal import LatchkeyMachine
+
 /// Text for a terminal, broken between words.
 package enum TextLines {
-    /// Breaks a paragraph into lines of at most `width` columns.
-    ///
-    /// A word that is longer has a line of its own.
+    /// A paragraph in lines of at most `width` columns.
     package static func wrapped(
         _ text: String,
         first: String? = nil,
         indent: Int,
         width: Int
     ) -> String {
-        let margin = String(repeating: " ", count: indent)
-        var lines: [String] = []
-        var line = first ?? margin
-        var isEmpty = true
-        for word in text.split(separator: " ") {
-            if !isEmpty, line.count + 1 + word.count > width {
-                lines.append(line)
-                (line, isEmpty) = (margin, true)
-            }
-            line += (isEmpty ? "" : " ") + word
-            isEmpty = false
-        }
-        lines.append(line)
-        return lines.joined(separator: "\n")
+        Terminal.lines(text, first: first, indent: indent, width: width)
+            .joined(separator: "\n")
     }
 
     /// Breaks lines that are too long, each at its own indentation.

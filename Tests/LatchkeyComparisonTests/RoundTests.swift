@@ -179,8 +179,8 @@ struct RoundTests {
 
     // MARK: In a run
 
-    /// Takes what is planted: slices of a million operations per second, and from a round on a
-    /// failure.
+    /// Gives what is planted: slices with the round's index as operations per second, and a
+    /// failure from `failingRound` on.
     private struct PlantedMethod: ComparisonMethod {
         var failingRound = Int.max
         var seen: [[PlannedCase]] = []

@@ -11,27 +11,6 @@ import Testing
 struct HottestStripeTests {
     private let meters = ContentionMeters(Fingerprint.Context(version: "1"))
 
-    /// Has one thread wait at a value for at least a millisecond.
-    private func contend<Base: Strategy>(
-        _ value: Synchronized<Int, Metered<Base>>,
-        _ meter: ContentionMeter
-    ) where Base: BlockingStrategy {
-        let (inside, leave) = (Gate(), Gate())
-        let holder = TestThread {
-            value.write { _ in
-                inside.open()
-                leave.pass()
-            }
-        }
-        inside.pass()
-        let waiter = TestThread { value.write { $0 += 1 } }
-        #expect(eventually { meter.reading.waiters == 1 })
-        let asked = ContinuousClock.now
-        while ContinuousClock.now - asked < .milliseconds(1) {}
-        leave.open()
-        #expect(holder.join() && waiter.join())
-    }
-
     @Test func `the stripe at which others wait is named, with its share and its number`() throws {
         let meter = ContentionMeter(LockStrategy.self, level: .sampled)
         meters.add(meter)
@@ -41,7 +20,7 @@ struct HottestStripeTests {
         for _ in 0..<1_000 { for stripe in stripes { stripe.write { $0 += 1 } } }
         #expect(meters.report().hottest == nil)
         #expect(meters.report().rows[0].hottestStripe == nil)
-        contend(stripes[2], meter)
+        #expect(oneThreadWaits(for: stripes[2]) { meter.reading.waiters == 1 })
         let row = meters.report().rows[0]
         let stripe = try #require(row.hottestStripe)
         #expect(stripe.number == 3 && stripe.count == 4)
@@ -53,7 +32,7 @@ struct HottestStripeTests {
         meters.reset()
         #expect(meters.report().rows[0].hottestStripe == nil)
         #expect(meters.report().hottest == nil)
-        contend(stripes[0], meter)
+        #expect(oneThreadWaits(for: stripes[0]) { meter.reading.waiters == 1 })
         #expect(meters.report().rows[0].hottestStripe?.number == 1)
     }
 
@@ -62,9 +41,11 @@ struct HottestStripeTests {
         let shadow = ContentionMeter(SpinStrategy.self, role: .shadow, level: .full)
         meters.add(serving)
         meters.add(shadow)
-        contend(Synchronized(0, strategy: shadow.metered(SpinStrategy())), shadow)
+        let shadowed = Synchronized(0, strategy: shadow.metered(SpinStrategy()))
+        #expect(oneThreadWaits(for: shadowed) { shadow.reading.waiters == 1 })
         #expect(meters.report().hottest == nil)
-        contend(Synchronized(0, strategy: serving.meteredStripe(LockStrategy())), serving)
+        let stripe = Synchronized(0, strategy: serving.meteredStripe(LockStrategy()))
+        #expect(oneThreadWaits(for: stripe) { serving.reading.waiters == 1 })
         let sentence = try #require(meters.report().hottest)
         #expect(sentence.hasPrefix("Hottest: the store (lock) has 100 % of the total wait, "))
         #expect(sentence.contains(" It is held for up to "))

@@ -1,3 +1,5 @@
+import LatchkeyReport
+import LatchkeyStrategies
 import Testing
 
 @testable import latchkey
@@ -134,6 +136,50 @@ import Testing
         let advice = Advice(observation(wait: 5, shadows: shadows))
         #expect(advice.candidates.first?.strategy == "spin")
         #expect(advice.switchTo == "adaptive")
+    }
+
+    @Test func `what may save as much, and saves far less, is not named`() {
+        // The interval of adaptive is wide, and reaches that of spin.
+        let shadows = [
+            "lock": (wait: 5.0, noise: 0.1), "spin": (1.0, 0.1), "adaptive": (2.6, 3),
+        ]
+        let advice = Advice(observation(wait: 5, shadows: shadows))
+        #expect(advice.candidates[1].gainLow > 0)
+        #expect(advice.candidates[1].gainHigh > advice.candidates[0].gainLow)
+        #expect(advice.switchTo == "spin", "\(advice.candidates)")
+    }
+
+    /// Of any candidates, in the order of what they save.
+    @Test func `the named one is as good as the best, and the most preferred of those`() {
+        var random = SystemRandomNumberGenerator()
+        let names = StrategyKind.allCases.map(\.rawValue) + ["a-newer-one"]
+        for _ in 0..<5_000 {
+            let better = names.shuffled(using: &random).prefix(.random(in: 0...6, using: &random))
+                .map { name in
+                    let gain = Double.random(in: 0.05...0.5, using: &random)
+                    let width = Double.random(in: 0...0.3, using: &random)
+                    return Advice.Candidate(
+                        strategy: name,
+                        gain: gain,
+                        gainLow: gain - width,
+                        gainHigh: gain + width,
+                        sliceCount: 10
+                    )
+                }.sorted { $0.gain > $1.gain }
+            let named = Advice.preferred(of: better)
+            #expect((named == nil) == better.isEmpty)
+            guard let named, let best = better.first else { continue }
+            func isAsGood(_ candidate: Advice.Candidate) -> Bool {
+                let overlaps = candidate.gainHigh >= best.gainLow
+                return overlaps && candidate.gain >= 0.8 * best.gain
+            }
+            #expect(isAsGood(named), "\(named) of \(better)")
+            func place(_ name: String) -> Int {
+                Preference.builtIn.firstIndex { $0.rawValue == name } ?? .max
+            }
+            let first = better.filter(isAsGood).min { place($0.strategy) < place($1.strategy) }
+            #expect(named == first, "\(named) of \(better)")
+        }
     }
 
     @Test(arguments: [(0.89, nil), (0.9, "snapshot")] as [(Double, String?)])

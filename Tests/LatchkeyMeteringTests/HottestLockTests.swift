@@ -16,20 +16,7 @@ struct HottestLockTests {
             for value in quiet { value.write { $0 += 1 } }
         }
         let hot = locks.metered("hot", 0, strategy: LockStrategy())
-        let (inside, leave) = (Gate(), Gate())
-        let holder = TestThread {
-            hot.write { _ in
-                inside.open()
-                leave.pass()
-            }
-        }
-        inside.pass()
-        let waiter = TestThread { hot.write { $0 += 1 } }
-        #expect(eventually { locks.report.rows.contains { $0.waiterCount == 1 } })
-        let asked = ContinuousClock.now
-        while ContinuousClock.now - asked < .milliseconds(1) {}
-        leave.open()
-        #expect(holder.join() && waiter.join())
+        #expect(oneThreadWaits(for: hot) { locks.report.rows.contains { $0.waiterCount == 1 } })
         let report = locks.report
         let first = try #require(report.rows.first)
         #expect(first.lock == "hot")

@@ -1,10 +1,9 @@
 // Sources/LatchkeySync/RawLocks/AdaptiveLock.swift: the lock excludes, and wakes whoever sleeps.
 //
 // Design: the same functions, statement by statement, but for what only takes time (a holder that
-// stays away) and for deadlines. A waiter looks at the word `looks` times
-// before it sleeps, and asks `asks` times, then and after each wake-up. Under the lock each thread
-// adds one to a plain number: two at once are a data race, and so is an addition that does not know
-// of the one before.
+// stays away) and for deadlines. A waiter looks at the word `looks` times, then asks `asks` times,
+// then sleeps, and asks as often after each wake-up. Under the lock each thread adds one to a plain
+// number: two at once are a data race, and so is an addition that does not know of the one before.
 
 #include "checker.h"
 #include "models.h"

@@ -92,16 +92,8 @@ package struct TerminalStyle: Sendable {
 
     /// Breaks text into lines; all but the first are indented by two.
     func paragraph(_ text: String, _ emphasis: TextTable.Emphasis = .none) -> String {
-        var lines: [String] = []
-        var line = ""
-        for word in text.split(separator: " ") {
-            if !line.isEmpty, line.count + 1 + word.count > width {
-                lines.append(line)
-                line = " "
-            }
-            line += (line.isEmpty ? "" : " ") + word
-        }
-        return (lines + [line]).map { paint($0, emphasis) + "\n" }.joined()
+        Terminal.lines(text, first: "", indent: 2, width: width)
+            .map { paint($0, emphasis) + "\n" }.joined()
     }
 }
 

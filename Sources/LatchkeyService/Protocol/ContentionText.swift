@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyContention
+internal import LatchkeyMachine
 
 /// The contention of the service on one screen, for people: no line has more than 80 characters.
 struct ContentionText: CustomStringConvertible {
@@ -36,7 +37,7 @@ struct ContentionText: CustomStringConvertible {
             ]
         }
         let age = report.rows.map { report.generatedAt.timeIntervalSince($0.since) }.max() ?? 0
-        let hottest = report.hottest.map { [""] + Self.wrapped($0) } ?? []
+        let hottest = report.hottest.map { [""] + Terminal.lines($0, width: Self.widthMax) } ?? []
         return Self.table([head] + cells, textColumns: 2) + hottest + [
             "",
             "Figures of the last \(Self.span(age)), level \(report.rows[0].level.rawValue). "
@@ -69,16 +70,6 @@ struct ContentionText: CustomStringConvertible {
     }
 
     // MARK: cells
-
-    private static func wrapped(_ sentence: String) -> [String] {
-        sentence.split(separator: " ").reduce(into: [String]()) { lines, word in
-            if let last = lines.last, last.count + 1 + word.count <= widthMax {
-                lines[lines.count - 1] = last + " " + word
-            } else {
-                lines.append(String(word))
-            }
-        }
-    }
 
     /// Text begins together, numbers end together.
     private static func table(_ lines: [[String]], textColumns: Int) -> [String] {

@@ -14,6 +14,10 @@ internal import LatchkeyStrategies
 /// shadow gets an operation after the serving lock has let it through. Where that lock is jammed,
 /// threads queue there, and its shadow can be contended far less: then no difference between
 /// shadows says nothing. If the shadows get all operations, threads queue at them as at the lock.
+///
+/// Of several that are better, the one is named that `latchkey compare` prefers among those as good
+/// as the best one: their intervals overlap that of the best one, and they save at least 0.8 of
+/// what it saves (``gainRatioMin``). So noise decides neither the name nor most of the saving.
 struct Advice: Encodable, Equatable {
     enum Verdict: String, Encodable {
         case notBottleneck = "not-bottleneck"
@@ -77,6 +81,8 @@ struct Advice: Encodable, Equatable {
     static let timedCountMin = 50.0
     /// Fewer say nothing about noise.
     static let sliceCountMin = 5
+    /// A strategy is as good as the best one only if it saves this part of what that one saves.
+    static let gainRatioMin = 0.8
     /// A strategy is not recommended if its p99 wait is more than this many times as long.
     static let waitP99RatioMax = 10.0
     /// If the serving lock waits longer than its shadow by more than this, shadows are too quiet.
@@ -142,20 +148,28 @@ struct Advice: Encodable, Equatable {
         }
     }
 
-    /// Of the strategies that are better and may be used, the one to use.
-    ///
-    /// Those are as good whose interval reaches what the best one saves, less the least share.
-    /// Between them the fixed order of preference decides, and not noise.
+    /// The one to use of the strategies that are better and may be used.
     private func preferred(in whole: Observation.Slice) -> Candidate? {
         let better = candidates.filter { candidate in
             !copying.contains(candidate.strategy) && Self.isBetter(candidate, in: whole, strategy)
         }
-        let asGood = better.filter { $0.gainHigh > (better.first?.gain ?? 0) - Self.shareMin }
-        let order = Preference.builtIn.map(\.rawValue)
-        return asGood.min {
-            (order.firstIndex(of: $0.strategy) ?? order.count)
-                < (order.firstIndex(of: $1.strategy) ?? order.count)
+        return Self.preferred(of: better)
+    }
+
+    /// The most preferred one of those that are as good as the first, which saves most.
+    ///
+    /// As good is what saves nearly as much, with an interval that overlaps. Either alone does not
+    /// do: a wide interval overlaps that of a strategy that saves many times as much, and a saving
+    /// that is a little smaller can be so for sure.
+    static func preferred(of better: [Candidate]) -> Candidate? {
+        guard let best = better.first else { return nil }
+        let asGood = better.filter {
+            $0.gainHigh >= best.gainLow && $0.gain >= gainRatioMin * best.gain
         }
+        // A newer service can have strategies that are not known here: they come last.
+        return Preference.builtIn.lazy
+            .compactMap { kind in asGood.first { $0.strategy == kind.rawValue } }
+            .first ?? best
     }
 
     private static func isBetter(
