@@ -209,7 +209,7 @@ import Testing
         #expect(advice.verdict == .keep)
         #expect(advice.candidates[0].gain > Advice.shareMin)
         #expect(advice.candidates[0].gainLow < 0)
-        #expect(advice.headline == "No difference found: keep `lock`.")
+        #expect(advice.headline == "Nothing better found: keep `lock`.")
         #expect(advice.reason.contains("The best other one, adaptive, would save"))
     }
 

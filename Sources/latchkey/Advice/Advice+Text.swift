@@ -17,7 +17,7 @@ extension Advice {
     var headline: String {
         switch verdict {
         case .notBottleneck: "Your lock is not your bottleneck: keep `\(strategy)`."
-        case .keep: "No difference found: keep `\(strategy)`."
+        case .keep: "Nothing better found: keep `\(strategy)`."
         case .switch:
             "Use `\(switchTo ?? "")`: it would save "
                 + "\(FigureText.percent(switchGain?.gain ?? 0)) of the busy time."
