@@ -252,7 +252,7 @@ struct RoundTests {
 
     @Test func `each case gets a slice in each round, in the order of the rounds`() throws {
         let found = try Self.measured(PlantedMethod())
-        let count = 3 * ComparisonRun.roundsPerRepeat
+        let count = 3 * ComparisonReport.Rounds.perRepeat
         #expect(found.clock.finishedCount == count)
         #expect(found.method.seen.count == 2 * count)
         #expect(found.measured.shortSlices.count == 6)

@@ -5,6 +5,21 @@ import Testing
 @testable import LatchkeyComparison
 
 @Suite struct StatisticsTests {
+    @Test func `the interval of clusters holds the sign test's, and the clusters' medians`() {
+        // Six of eight are left by the sign test: 1 of 2^7 is below the second.
+        #expect(ClusteredMedian.interval([[1, 2, 3, 4, 5, 6, 7, 8]]) == (1, 8))
+        #expect(ClusteredMedian.interval([(1...9).map(Double.init)]) == (2, 8))
+        let apart = ClusteredMedian.interval([
+            [Double](repeating: 1, count: 3), [Double](repeating: 2, count: 30),
+            [Double](repeating: 3, count: 3),
+        ])
+        #expect(apart == (1, 3))
+        // Two values are no cluster.
+        let few = ClusteredMedian.interval([[1, 1], [Double](repeating: 2, count: 30)])
+        #expect(few == (2, 2))
+        #expect(ClusteredMedian.interval([]) == (0, 0))
+    }
+
     @Test func `the median is the middle, or between the two in the middle`() {
         #expect(Statistics.median([3, 1, 2]) == 2)
         #expect(Statistics.median([4, 1, 2, 3]) == 2.5)

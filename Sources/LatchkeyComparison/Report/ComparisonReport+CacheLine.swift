@@ -51,12 +51,30 @@ extension ComparisonReport.CacheLine {
 }
 
 extension ComparisonReport.Rounds {
+    /// Rounds after each repeat, which are more alike than those after another one.
+    package static let perRepeat = 9
+
     /// The slices that count: those with this distance of the processors, or all but those in which
     /// it changed.
     package func counted(at distance: ComparisonReport.ProcessorDistance? = nil) -> [Double] {
-        guard let processors else { return distance == nil ? operationsPerSecond : [] }
-        return zip(operationsPerSecond, processors)
-            .filter { distance == nil ? $0.1 != .changed : $0.1 == distance }.map(\.0)
+        clusters(at: distance).flatMap(\.self)
+    }
+
+    /// The same, those after one repeat together.
+    package func clusters(at distance: ComparisonReport.ProcessorDistance? = nil) -> [[Double]] {
+        let slices = operationsPerSecond.enumerated().filter { index, _ in
+            guard let processors else { return distance == nil }
+            guard processors.indices.contains(index) else { return false }
+            return distance == nil
+                ? processors[index] != .changed : processors[index] == distance
+        }
+        return Self.clusters(slices.map { ($0.offset, $0.element) })
+    }
+
+    /// Values with the numbers of their rounds, those after one repeat together.
+    package static func clusters(_ values: [(round: Int, value: Double)]) -> [[Double]] {
+        let grouped = Dictionary(grouping: values) { $0.round / perRepeat }
+        return grouped.sorted { $0.key < $1.key }.map { $0.value.map(\.value) }
     }
 }
 

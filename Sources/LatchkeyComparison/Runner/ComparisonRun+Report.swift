@@ -179,12 +179,9 @@ extension ComparisonReport.Summary {
         let repeats = repeats.counted()
         // Rounds say the same as repeats, so these have no modes that are far from each other.
         let rates = rounds == nil ? repeats.counted(at: distance).map(\.operationsPerSecond) : []
-        let slices = rounds?.counted(at: distance)
-        let spread = ComparisonReport.Spread(
-            slices ?? rates,
-            seed: seed,
-            areSlices: slices != nil
-        )
+        let spread =
+            rounds.map { ComparisonReport.Spread(slices: $0.clusters(at: distance)) }
+            ?? ComparisonReport.Spread(rates, seed: seed)
         let modes = Modes(rates)
         func median(_ figure: (ComparisonReport.Repeat) -> Double?) -> Double? {
             let found = repeats.compactMap(figure)

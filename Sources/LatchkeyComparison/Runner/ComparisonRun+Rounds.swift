@@ -29,8 +29,6 @@ struct RoundFailure: Error {
 /// `bare-mutex` the same holds. Asynchronous strategies do not: what they have not applied yet at
 /// the end of a short slice would be a great part of it.
 extension ComparisonRun {
-    /// So many that a few percent can be decided with five repeats.
-    static let roundsPerRepeat = 9
     /// Of the best speed.
     static let contenderShareMin = 1.0 / 3
     /// A slice of fewer operations is too coarse.
@@ -42,7 +40,7 @@ extension ComparisonRun {
 
     /// None if nothing can be ranked.
     private var roundsPerRepeat: Int {
-        settings.repeats >= ComparisonReport.Conditions.repeatsMin ? Self.roundsPerRepeat : 0
+        settings.repeats >= ComparisonReport.Conditions.repeatsMin ? ComparisonReport.Rounds.perRepeat : 0
     }
 
     func roundSeconds(_ method: any ComparisonMethod) -> Double {

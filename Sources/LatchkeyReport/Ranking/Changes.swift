@@ -86,28 +86,41 @@ extension Ranking {
 
     /// The cliffs, the deepest first: the throughput falls by more than a factor of 3 between two
     /// neighbouring numbers of threads, beyond the noise.
+    ///
+    /// Short slices hide a convoy, so that a fall from rounds to repeats can be greater than it is.
+    /// It is told no greater than that from repeats to repeats, nor than that in the table.
     var cliffs: [ComparisonReport.Cliff] {
         guard !isRefused, figure == .throughput else { return [] }
         let found = situations.map(\.workload).uniqued().flatMap { workload in
             neighbours(situations.filter { $0.workload == workload }.map(\.threads)).flatMap {
                 from,
                 to in
-                let top = standings[Situation(threads: from, workload: workload)] ?? []
-                return top.compactMap { before -> ComparisonReport.Cliff? in
-                    let bottom = Situation(threads: to, workload: workload)
-                    guard let after = standing(before.strategy, in: bottom),
-                        before.speed > Self.cliffRatio * after.speed, isAhead(before, of: after)
-                    else { return nil }
-                    return ComparisonReport.Cliff(
-                        strategy: before.strategy,
-                        workload: workload,
-                        threads: (from, to),
-                        operationsPerSecond: (before.speed, after.speed)
-                    )
-                }
+                cliffs(workload, from: from, to: to)
             }
         }
         return found.sorted { $0.ratio > $1.ratio }
+    }
+
+    private func cliffs(
+        _ workload: ComparisonReport.Workload,
+        from: Int,
+        to: Int
+    ) -> [ComparisonReport.Cliff] {
+        let top = standings[Situation(threads: from, workload: workload)] ?? []
+        let bottom = Situation(threads: to, workload: workload)
+        return top.compactMap { before in
+            guard let after = standing(before.strategy, in: bottom), isAhead(before, of: after)
+            else { return nil }
+            let high = min(before.speed, before.repeatsSpeed)
+            let low = max(after.speed, after.repeatsSpeed)
+            guard high > Self.cliffRatio * low else { return nil }
+            return ComparisonReport.Cliff(
+                strategy: before.strategy,
+                workload: workload,
+                threads: (from, to),
+                operationsPerSecond: (high, low)
+            )
+        }
     }
 }
 

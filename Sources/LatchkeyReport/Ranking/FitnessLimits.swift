@@ -64,7 +64,7 @@ package struct FitnessLimits {
     ) -> String? {
         let figure = RankedFigure(own.workload)
         let pairs = figure.pairedSpeeds(own, current)
-        guard let usual = Standing(current)?.speed, figure.isBistable(own),
+        guard let usual = Standing(current)?.repeatsSpeed, figure.isBistable(own),
             figure.modes(current)?.worse ?? usual >= modeRatioMin * usual,
             let modes = Modes(pairs.map { $0 / max($1, .leastNormalMagnitude) * usual }),
             modes.worse < modeRatioMin * usual

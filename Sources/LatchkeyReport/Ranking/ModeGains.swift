@@ -51,7 +51,7 @@ extension RankedFigure {
         to other: ComparisonReport.Case
     ) -> [(logarithm: Double, processors: ComparisonReport.ProcessorDistance?)] {
         if self == .throughput, let own = one.rounds, let others = other.rounds {
-            return own.ratioLogarithms(to: others)
+            return own.ratioLogarithms(to: others).map { ($0.logarithm, $0.processors) }
         }
         return pairedRepeats(one, other).filter { $0.processors == $1.processors }
             .compactMap { own, theirs in

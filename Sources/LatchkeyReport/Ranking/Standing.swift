@@ -11,7 +11,9 @@ internal import LatchkeyComparison
 /// - **Interval**: the 95 % bootstrap interval of that median. With two modes it begins at the
 ///   slowest repeat; one slow repeat of five or more is left out of its lower end.
 /// - **Ahead**: a strategy is ahead of another if the low end of its interval is above the high end
-///   of the other's, by more than the factor that the run's noise allows.
+///   of the other's, by more than the factor that the run's noise allows. In one case, where one of
+///   them has rounds, their ``SpeedRatio`` says it instead: it compares rounds with rounds, or else
+///   repeats with repeats.
 /// - **Several cases**: speeds are geometric means; the distances to the ends are independent, so
 ///   their squares are added.
 ///
@@ -25,10 +27,26 @@ struct Standing: Equatable {
     var speed: Double
     var low: Double
     var high: Double
+    /// Nil over several.
+    var entry: ComparisonReport.Case?
 
-    /// Whether the interval is above the other's, by more than a factor.
+    /// Whether the strategy is faster than the other one with confidence, by more than a factor.
     func isAhead(of other: Standing, by leastRatio: Double = 1) -> Bool {
-        low > other.high * leastRatio
+        if let entry, let others = other.entry, entry.rounds != nil || others.rounds != nil,
+            Ranking.Situation(entry) == Ranking.Situation(others),
+            let ratio = SpeedRatio(entry, others)
+        {
+            return ratio.low > leastRatio
+        }
+        return low > other.high * leastRatio
+    }
+
+    /// The median of the repeats, also where rounds decide the speed.
+    var repeatsSpeed: Double {
+        guard let entry, entry.rounds != nil else { return speed }
+        let speeds = entry.repeats.counted(at: entry.processors)
+            .compactMap(RankedFigure(entry.workload).speed)
+        return speeds.isEmpty ? speed : Statistics.median(speeds)
     }
 }
 
@@ -41,7 +59,8 @@ extension Standing {
             strategy: entry.strategy,
             speed: spread.median,
             low: max(spread.intervalLow, .leastNormalMagnitude),
-            high: spread.intervalHigh
+            high: spread.intervalHigh,
+            entry: entry
         )
     }
 
