@@ -40,7 +40,8 @@ extension ComparisonRun {
 
     /// None if nothing can be ranked.
     private var roundsPerRepeat: Int {
-        settings.repeats >= ComparisonReport.Conditions.repeatsMin ? ComparisonReport.Rounds.perRepeat : 0
+        settings.repeats >= ComparisonReport.Conditions.repeatsMin
+            ? ComparisonReport.Rounds.perRepeat : 0
     }
 
     func roundSeconds(_ method: any ComparisonMethod) -> Double {
