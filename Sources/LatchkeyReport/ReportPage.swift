@@ -138,7 +138,7 @@ extension Content {
     private static let shownCountMax = 5
 
     /// The one to use, the current one, where it flips, the first of what must not be used here,
-    /// what is surely better and not named, those that are as good, and then the best.
+    /// what is surely better and not named, those within 10 % of the first, and then the best.
     private static func shown(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
         guard !ranking.isRefused else { return Array(ranking.order.prefix(shownCountMax)) }
         let headline = Headline(report, ranking)

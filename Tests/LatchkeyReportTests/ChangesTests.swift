@@ -100,6 +100,30 @@ struct ChangesTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a fall under all workloads has no condition, and another one what is special of it`(
+        isEverywhere: Bool
+    ) {
+        let workloads = [50, 500].map { SampleReport.workload(section: $0) }
+        var report = ComparisonReport.plain([:])
+        for (index, workload) in workloads.enumerated() {
+            let falls = isEverywhere || index == 1
+            let rates = sweep([10e6, 10e6, 10e6, falls ? 10e6 / (100 * Double(index + 1)) : 10e6])
+            report.cases +=
+                ComparisonReport.plain(
+                    [.lock: sweep([10e6, 10e6, 10e6, 10e6]), .mutex: rates],
+                    workload: workload
+                ).cases
+        }
+        let clause =
+            isEverywhere
+            ? "above 4 threads: up to 200 times slower"
+            : "above 4 threads with a section of 500 ns: 200 times slower"
+        #expect(
+            report.concluded().recommendation?.news == ["Not here: `mutex` collapses \(clause)."]
+        )
+    }
+
     @Test func `many cliffs are counted, and a fall in the noise is none`() {
         let many = ComparisonReport.plain([
             .lock: sweep([40e6, 40e6, 40e6, 40e6]), .mutex: sweep([50e6, 5e6, 5e6, 5e6]),

@@ -321,8 +321,25 @@ struct HeadlineTests {
             found(report).sentence == "Use `adaptive`: 30 % more than `lock` on 4 to 8 threads."
         )
         report.conditions.leastRatio = 1.4
-        #expect(found(report).sentence == "Nothing better found: keep `lock`.")
+        #expect(found(report).sentence == "Too noisy to tell: keep `lock`.")
+        #expect(found(report).notes.contains { $0.hasPrefix("Perhaps better: `adaptive`: 30 %") })
         #expect(found(report).news.first?.contains("collapses above 4 threads: 177 times") == true)
+    }
+
+    @Test(arguments: [
+        (1.0, 1.09, "No difference of 10 % found"), (1.2, 1.15, "Too noisy to tell"),
+        (1.2, 1.05, "No difference of 20 % found"), (1.2, 0.85, "No difference of 20 % found"),
+    ])
+    func `on a busy machine what reaches 10 % is too noisy to tell`(
+        leastRatio: Double,
+        factor: Double,
+        finding: String
+    ) {
+        var report = ComparisonReport.plain([
+            .lock: [4: steady(1e6)], .adaptive: [4: steady(factor * 1e6)],
+        ])
+        report.conditions.leastRatio = leastRatio
+        #expect(found(report).sentence == "\(finding): keep `lock`.")
     }
 
     @Test func `a factor is never called no difference`() {

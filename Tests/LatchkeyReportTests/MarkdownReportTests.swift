@@ -52,8 +52,7 @@ struct MarkdownReportTests {
                 | mutex | **8.00M** | 10.0k | 1 % | 9.90–10.1k | – | – | 1.00 |
 
                 2025-06-15, latchkey 0.1.0, Example \\<CPU\\> \\& Co, 2 processors, Linux 6.18.0, \
-                Swift 6.3.1 or later, release build, Mutex: priority-inheriting-futex; no \
-                difference below 0 % is claimed.
+                Swift 6.3.1 or later, release build, Mutex: priority-inheriting-futex.
 
                 `latchkey compare --transport memory --strategies lock,mutex --current lock \
                 --threads 1,8 --read-ratio 0.5 --section 50 --outside 200 --keys 1 --skew uniform \
@@ -61,6 +60,20 @@ struct MarkdownReportTests {
 
                 """
         )
+    }
+
+    @Test(arguments: [(1, false), (1.05, false), (1.3, true)])
+    func `what noise hides is told only where it hides more than the rule asks for`(
+        leastRatio: Double,
+        isTold: Bool
+    ) {
+        var report = SampleReport().make()
+        report.conditions.leastRatio = leastRatio
+        let text = text(report)
+        #expect(text.contains("is claimed") == isTold, "\(text)")
+        #expect(text.contains("; no difference below 30 % is claimed.") == isTold)
+        // 18 rows, of which 17 fit.
+        #expect(text.contains("\nand 1 more row in the JSON."), "\(text)")
     }
 
     @Test func `text from a foreign report is no markup`() {

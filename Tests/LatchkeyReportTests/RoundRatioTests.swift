@@ -44,6 +44,23 @@ import Testing
         return report
     }
 
+    /// The same, with the figures in the table of this mode.
+    private static func report(
+        near: Double,
+        far: Double,
+        usual: ComparisonReport.ProcessorDistance,
+        seed: UInt64 = 1
+    ) throws -> ComparisonReport {
+        var report = Self.report(near, far: far, seed: seed, farShare: 0.5)
+        for index in report.cases.indices {
+            let rounds = try #require(report.cases[index].rounds)
+            report.cases[index].processors = usual
+            let median = Statistics.median(rounds.counted(at: usual))
+            report.cases[index].summary.operationsPerSecond.median = median
+        }
+        return report
+    }
+
     private static func ratio(_ report: ComparisonReport) throws -> SpeedRatio {
         try #require(SpeedRatio(report.cases[1], report.cases[0]))
     }
@@ -157,17 +174,72 @@ import Testing
 
     @Test func `a ratio that is another one in each mode is that of the usual mode`() throws {
         for usual in [ComparisonReport.ProcessorDistance.near, .far] {
-            var report = Self.report(1.45, far: 1.15, farShare: 0.5)
-            for index in report.cases.indices {
-                let rounds = try #require(report.cases[index].rounds)
-                report.cases[index].processors = usual
-                let median = Statistics.median(rounds.counted(at: usual))
-                report.cases[index].summary.operationsPerSecond.median = median
-            }
+            let report = try Self.report(near: 1.45, far: 1.15, usual: usual)
             let ratio = try Self.ratio(report)
             let planted = usual == .near ? 1.45 : 1.15
             #expect(ratio.low > planted * 0.96 && ratio.high < planted * 1.04, "\(ratio)")
         }
+    }
+
+    @Test func `the list has the figure of line one in the usual mode, and a median else`() throws {
+        var count = 0
+        for seed in 0..<10 {
+            var report = try Self.report(near: 1.3, far: 1.15, usual: .near, seed: UInt64(seed))
+            let distances = try #require(report.cases[1].rounds?.processors)
+            let outliers = distances.indices.filter { distances[$0] == .far }.prefix(3)
+            for index in outliers { report.cases[1].rounds?.operationsPerSecond[index] *= 20 }
+            // In fewer than 20 rounds of a mode there is none.
+            guard let modes = ModeGains(report, "adaptive", "lock") else { continue }
+            count += 1
+            let whole = try Self.ratio(report)
+            #expect(abs(modes.near / whole.value - 1) < 1e-9, "\(modes) \(whole)")
+            #expect(abs(modes.far / 1.15 - 1) < 0.03, "\(modes)")
+            let found = ComparisonReport.Recommendation(report)
+            let gain = try #require(found.sentence.firstMatch(of: /Use `adaptive`: (\d+) % more/))
+            #expect(
+                found.notes.contains { $0.hasPrefix("On several threads: \(gain.1) % more than") },
+                "\(found)"
+            )
+        }
+        #expect(count >= 7, "\(count) reports")
+    }
+
+    @Test(arguments: [
+        (0.8, "Except: with processors far apart: 20 % slower."),
+        (0.95, "Except: with processors far apart: not better."),
+        (1.05, "Only one case was measured."),
+    ])
+    func `where the other mode takes the gain away, line two says so`(
+        far: Double,
+        expected: String
+    ) throws {
+        let report = try Self.report(near: 1.45, far: far, usual: .near)
+        let found = ComparisonReport.Recommendation(report)
+        #expect(found.strategies.first == "adaptive")
+        let percent = found.flip.replacing(/(19|21) %/, with: "20 %")
+        #expect(percent == expected, "\(found.flip)")
+        // In the usual mode, line one has the figure.
+        let kept = try ComparisonReport.Recommendation(
+            Self.report(near: far, far: 1.45, usual: .near)
+        )
+        #expect(kept.strategies.first == "lock")
+        #expect(kept.flip == "Only one case was measured.")
+    }
+
+    @Test func `that condition stands before those under which another is better`() throws {
+        var report = try Self.report(near: 1.45, far: 0.8, usual: .near)
+        var slow = report.cases[0]
+        slow.strategy = "spin"
+        let single = ComparisonReport.plain([
+            .lock: [1: steady(1e6)], .adaptive: [1: steady(1e6)], .spin: [1: steady(1.5e6)],
+        ])
+        report.settings.strategies = single.settings.strategies
+        report.cases += [slow] + single.cases
+        let found = ComparisonReport.Recommendation(report)
+        #expect(found.strategies.first == "adaptive")
+        let pattern =
+            /Except: with processors far apart: \d+ % slower; `spin` on 1 thread: 50 % more\./
+        #expect(try pattern.wholeMatch(in: found.flip) != nil, "\(found.flip)")
     }
 
     @Test func `a file with fewer distances than slices is read as if they had changed`() throws {

@@ -41,9 +41,12 @@ struct VerdictTruthTests {
         if Bool.random(using: &random) { report.addRounds(noise: noise, &random) }
         report.settings.current = one(of: [nil, .mutex, .spin, .snapshot])
         report.conditions.leastRatio = one(of: [1, 1.01, 1.3])
+        var longest = SplitMix(state: seed &+ 1_000)
         for index in report.cases.indices {
             let wait = exp(Double.random(in: 0...14, using: &random))
             report.cases[index].summary.wait = .sample(p50: wait)
+            report.cases[index].summary.wait?.maxNanoseconds *=
+                exp(Double.random(in: -3...3, using: &longest))
             report.cases[index].summary.cpuSecondsPerMillionOperations =
                 exp(Double.random(in: -1...2, using: &random))
         }
@@ -235,6 +238,46 @@ struct VerdictTruthTests {
                 #expect(String(match.1) == order[own + 1], "\(text)")
             }
         }
+    }
+
+    @Test func `whoever is named for its waits has a shorter p99, and no longer one`() throws {
+        var count = 0
+        let pattern = /If long waits matter .* `([^`]+)` has .* on (\d+) threads?, `([^`]+)` \d/
+        for (report, found, _) in try Self.verdicts() {
+            for note in found.notes {
+                guard let match = note.firstMatch(of: pattern) else { continue }
+                count += 1
+                func wait(_ name: Substring) throws -> ComparisonReport.Durations {
+                    let entry = report.cases.first {
+                        $0.strategy == name && $0.threads == Int(match.2)
+                    }
+                    return try #require(entry?.summary.wait)
+                }
+                let (theirs, ours) = try (wait(match.1), wait(match.3))
+                #expect(theirs.p99Nanoseconds < 0.5 * ours.p99Nanoseconds, "\(note)")
+                #expect(theirs.maxNanoseconds <= ours.maxNanoseconds, "\(note)")
+                #expect(ours.p99Nanoseconds > 10_000, "\(note)")
+            }
+        }
+        #expect(count >= 10, "\(count) notes")
+    }
+
+    @Test func `on a busy machine nothing better is found only where nothing can be better`() throws
+    {
+        var (count, noisyCount) = (0, 0)
+        for (report, found, headline) in try Self.verdicts()
+        where report.conditions.leastRatio > 1.1 {
+            noisyCount += found.sentence.hasPrefix("Too noisy to tell: ") ? 1 : 0
+            let starts = ["Nothing better found", "No difference"]
+            guard let name = found.current, starts.contains(where: found.sentence.hasPrefix)
+            else { continue }
+            count += 1
+            for other in headline.ranking.overall.map(\.strategy) where other != name {
+                let ratio = try #require(headline.ratio(other, to: name))
+                #expect(ratio.high < 1.101, "`\(other)`: \(found)")
+            }
+        }
+        #expect(count >= 1 && noisyCount >= 1, "\(count) verdicts, \(noisyCount) too noisy")
     }
 
     @Test func `lines are short, and a factor is never called no difference`() throws {

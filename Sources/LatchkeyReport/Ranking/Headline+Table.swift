@@ -1,10 +1,11 @@
 internal import LatchkeyComparison
 
-// What else the table says: who is as good, and where another strategy is to be used.
+// What else the table says: who is near, and where another strategy is to be used.
 
 extension Headline {
-    /// Those that are as good as the strategy that is named and could replace it, in the table's
-    /// order.
+    /// Those within 10 % of the strategy that is named that could replace it, in the table's order.
+    ///
+    /// That is of the figures in the table. The truth can be farther away.
     var asGood: [String] {
         guard let strategy else { return [] }
         return ranking.overall.map(\.strategy).filter { name in

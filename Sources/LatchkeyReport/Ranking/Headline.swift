@@ -18,7 +18,7 @@ internal import LatchkeyComparison
 /// **No current strategy.** If it was not measured, or cannot be ranked, the most preferred one
 /// stands in for it; one that collapses, or copies where writes are frequent, only if all do.
 struct Headline {
-    /// What is better by less is as good.
+    /// What is better by less does not count.
     static let gainMin = 1.1
     /// Room for the rounding of equal figures.
     static let rounding = 1e-9

@@ -3,35 +3,44 @@ internal import LatchkeyComparison
 
 /// How a strategy stands to another one where the processors are near each other, and where they
 /// are far apart, on several threads.
+///
+/// A ratio is the geometric mean over the cases. In a case it is the ``SpeedRatio`` if both figures
+/// are of that mode, so that the list agrees with line one; else the median of the ratios of the
+/// rounds, or repeats, with one index in the same mode.
 struct ModeGains: Equatable {
     /// Fewer repeats of a mode are not told of; of rounds it has to be 20.
     static let repeatsMin = 5
+    /// The fewest ratios in a mode that have a median in one case.
+    private static let countMin = ComparisonReport.Conditions.repeatsMin
 
-    /// Geometric means of the ratios of rounds, or repeats, with one index in the same mode.
+    private typealias Distance = ComparisonReport.ProcessorDistance
+
     let near: Double
     let far: Double
+    /// The modes in which line one has no figure.
+    private let unusual: [Distance]
 
     /// `nil` unless both modes came often enough.
     init?(_ report: ComparisonReport, _ name: String, _ other: String) {
         guard name != other else { return nil }
         let entries = report.cases.filter { $0.threads > 1 }
-        let ratios = entries.filter { $0.strategy == name }.flatMap { own in
-            let situation = Ranking.Situation(own)
-            let theirs = entries.first {
-                $0.strategy == other && Ranking.Situation($0) == situation
-            }
-            return theirs.map { RankedFigure(own.workload).ratioLogarithms(own, to: $0) } ?? []
+        let pairs = entries.filter { $0.strategy == name }.compactMap { own in
+            entries.first {
+                $0.strategy == other && Ranking.Situation($0) == Ranking.Situation(own)
+            }.map { Pair(own, $0) }
         }
         let least =
             entries.contains { $0.rounds != nil }
             ? ComparisonReport.Rounds.countedMin : Self.repeatsMin
-        func mean(_ mode: ComparisonReport.ProcessorDistance) -> Double? {
-            let logarithms = ratios.filter { $0.processors == mode }.map(\.logarithm)
-            guard logarithms.count >= least else { return nil }
+        func mean(_ mode: Distance) -> Double? {
+            let count = pairs.map { $0.logarithms(mode).count }.reduce(0, +)
+            let logarithms = pairs.compactMap { $0.logarithm(mode, countMin: Self.countMin) }
+            guard count >= least, logarithms.count == pairs.count else { return nil }
             return exp(logarithms.reduce(0, +) / Double(logarithms.count))
         }
         guard let near = mean(.near), let far = mean(.far) else { return nil }
         (self.near, self.far) = (near, far)
+        unusual = [.near, .far].filter { mode in !pairs.contains { $0.usual == mode } }
     }
 
     func sentence(_ figure: RankedFigure, over name: String) -> String {
@@ -40,6 +49,42 @@ struct ModeGains: Equatable {
         }
         return "On several threads: \(text(near)) with processors near each other, \(text(far)) "
             + "with processors far apart."
+    }
+
+    /// That nothing is gained in the mode which is not that of the table, as a clause; `nil`
+    /// if something is.
+    func condition(_ figure: RankedFigure) -> String? {
+        let gains = unusual.map { (mode: $0, gain: $0 == .far ? far : near) }
+        guard let worst = gains.min(by: { $0.gain < $1.gain }), worst.gain < 1 else { return nil }
+        let place = worst.mode == .far ? "far apart" : "near each other"
+        // Less than 10 % is no difference that counts.
+        let loss = 1 / worst.gain >= Headline.gainMin ? figure.loss(1 / worst.gain) : "not better"
+        return "with processors \(place): \(loss)"
+    }
+}
+
+/// Two strategies in one case.
+private struct Pair {
+    /// The mode of both figures.
+    let usual: ComparisonReport.ProcessorDistance?
+    private let ratio: SpeedRatio?
+    private let ratios: [(logarithm: Double, processors: ComparisonReport.ProcessorDistance?)]
+
+    init(_ own: ComparisonReport.Case, _ other: ComparisonReport.Case) {
+        usual = own.usual(with: other)
+        ratio = SpeedRatio(own, other)
+        ratios = RankedFigure(own.workload).ratioLogarithms(own, to: other)
+    }
+
+    func logarithms(_ mode: ComparisonReport.ProcessorDistance) -> [Double] {
+        ratios.filter { $0.processors == mode }.map(\.logarithm)
+    }
+
+    /// Of the ratio in a mode.
+    func logarithm(_ mode: ComparisonReport.ProcessorDistance, countMin: Int) -> Double? {
+        if mode == usual, let ratio { return log(ratio.value) }
+        let logarithms = logarithms(mode)
+        return logarithms.count >= countMin ? Statistics.median(logarithms) : nil
     }
 }
 

@@ -61,18 +61,29 @@ extension ComparisonReport.Recommendation {
     /// A fall that all have is no reason against one.
     private static func collapsing(_ headline: Headline) -> [Avoided] {
         let ranking = headline.ranking
-        let isOneWorkload = ranking.situations.map(\.workload).uniqued().count == 1
         let isAlone = ranking.overall.count < 2
         let cliffs = ranking.cliffs.filter { cliff in
             isAlone || headline.strategy.map { headline.isFarAhead($0, at: cliff) } ?? false
         }
         return cliffs.map { cliff in
             let threads = WorkloadText.countedThreads(cliff.fromThreads, cliff.workload)
-            let place = isOneWorkload ? "" : " (\(WorkloadText.description(cliff.workload)))"
+            // The deepest fall of a strategy is the first one, and the only one that is told.
+            let falls = cliffs.filter {
+                $0.strategy == cliff.strategy && $0.fromThreads == cliff.fromThreads
+                    && $0.toThreads == cliff.toThreads
+            }
+            let workloads = Set(
+                ranking.situations.filter { $0.threads == cliff.toThreads }.map(\.workload)
+            )
+            let isEverywhere = Set(falls.map(\.workload)) == workloads
+            let place =
+                isEverywhere
+                ? "" : " " + WorkloadText.difference(of: cliff.workload, among: ranking.situations)
+            let most = isEverywhere && falls.contains { $0.ratio < cliff.ratio } ? "up to " : ""
             return Avoided(
                 strategy: cliff.strategy,
                 clause: "collapses above \(threads)\(place): "
-                    + "\(FigureText.count(cliff.ratio)) times slower"
+                    + "\(most)\(FigureText.count(cliff.ratio)) times slower"
             )
         }
     }

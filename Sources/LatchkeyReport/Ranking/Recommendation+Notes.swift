@@ -1,6 +1,6 @@
 internal import LatchkeyComparison
 
-// The list that can be skipped: who else was as good, what else matters, which rows are doubtful.
+// The list that can be skipped: who else was near, what else matters, which rows are doubtful.
 
 extension ComparisonReport.Recommendation {
     // MARK: What throughput does not say
@@ -44,7 +44,8 @@ extension ComparisonReport.Recommendation {
             Ranking.Situation($0) == greatest && ranked.contains($0.strategy)
         }
         guard let own = peers.first(where: { $0.strategy == name }) else { return notes }
-        return notes + tradeOffs(own, peers, isThroughput: ranking.figure == .throughput)
+        return notes + waits(own, peers, ranking.figure) + tradeOffs(own, peers)
+            + (headline.judgesLimits ? fairness(own) : [])
     }
 
     /// What was left out of the order, and why.
@@ -99,7 +100,7 @@ extension ComparisonReport.Recommendation {
             notes.append(modes.sentence(figure, over: current))
         }
         if !asGood.isEmpty {
-            notes.append("As good, within 10 %: \(FigureText.names(asGood)).")
+            notes.append("Within 10 % of `\(name)`: \(FigureText.names(asGood)).")
         }
         let order = ranking.overall.map(\.strategy)
         if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
@@ -171,48 +172,56 @@ extension ComparisonReport.Recommendation {
         ]
     }
 
-    private static func tradeOffs(
+    /// With a p99 wait below this, nobody has to be told of a shorter one.
+    static let waitNanosecondsMin = 10e3
+
+    /// Who has far shorter waits in the p99, and none that is longer than the longest one.
+    private static func waits(
         _ own: ComparisonReport.Case,
         _ peers: [ComparisonReport.Case],
-        isThroughput: Bool
+        _ figure: RankedFigure
     ) -> [String] {
-        /// Who has the least of a figure, if that is less than `factor` of the own one.
-        func rival(
-            _ factor: Double,
-            _ figure: (ComparisonReport.Case) -> Double?
-        )
-            -> (name: String, theirs: Double, ours: Double)?
-        {
-            let figures = peers.compactMap { peer in figure(peer).map { (peer.strategy, $0) } }
-            guard let ours = figure(own), let least = figures.min(by: { $0.1 < $1.1 }),
-                least.1 < ours * factor
-            else { return nil }
-            return (least.0, least.1, ours)
+        guard !own.waitsForItself, let ours = own.summary.wait,
+            ours.p99Nanoseconds > waitNanosecondsMin
+        else { return [] }
+        let others = peers.filter { !$0.waitsForItself }.compactMap { peer in
+            peer.summary.wait.map { (name: peer.strategy, wait: $0) }
+        }.filter { $0.wait.maxNanoseconds <= ours.maxNanoseconds }
+        let best = others.min { $0.wait.p99Nanoseconds < $1.wait.p99Nanoseconds }
+        guard let best, best.wait.p99Nanoseconds < 0.5 * ours.p99Nanoseconds else { return [] }
+        return [
+            "If long waits matter more than "
+                + (figure == .throughput ? "throughput: " : "the response: ")
+                + "`\(best.name)` has a p99 wait of "
+                + "\(FigureText.quantile(nanoseconds: best.wait.p99Nanoseconds)) "
+                + "\(WorkloadText.threads(own.threads, own.workload)), "
+                + "`\(own.strategy)` \(FigureText.quantile(nanoseconds: ours.p99Nanoseconds))."
+        ]
+    }
+
+    private static func tradeOffs(
+        _ own: ComparisonReport.Case,
+        _ peers: [ComparisonReport.Case]
+    ) -> [String] {
+        let costs = peers.compactMap { peer in
+            peer.summary.cpuSecondsPerMillionOperations.map { (name: peer.strategy, cost: $0) }
         }
-        let place = WorkloadText.threads(own.threads, own.workload)
-        var notes: [String] = []
-        if let wait = rival(0.5, { $0.waitsForItself ? nil : $0.summary.wait?.p99Nanoseconds }) {
-            notes.append(
-                "If long waits matter more than \(isThroughput ? "throughput" : "the response"): "
-                    + "`\(wait.name)` has a p99 wait of "
-                    + "\(FigureText.quantile(nanoseconds: wait.theirs)) \(place), "
-                    + "`\(own.strategy)` \(FigureText.quantile(nanoseconds: wait.ours))."
-            )
-        }
-        if let cost = rival(0.8, \.summary.cpuSecondsPerMillionOperations) {
-            notes.append(
-                "If processor time matters more: `\(cost.name)` takes "
-                    + "\(FigureText.duration(nanoseconds: cost.theirs * 1_000)) per operation "
-                    + "\(place), `\(own.strategy)` "
-                    + "\(FigureText.duration(nanoseconds: cost.ours * 1_000))."
-            )
-        }
-        if let jainIndex = own.summary.jainIndex, jainIndex < 0.9 {
-            notes.append(
-                "`\(own.strategy)` is not fair \(place): Jain's index is "
-                    + "\(FigureText.fixed(jainIndex, 2)), and 1 would be fair."
-            )
-        }
-        return notes
+        guard let ours = own.summary.cpuSecondsPerMillionOperations,
+            let least = costs.min(by: { $0.cost < $1.cost }), least.cost < 0.8 * ours
+        else { return [] }
+        return [
+            "If processor time matters more: `\(least.name)` takes "
+                + "\(FigureText.duration(nanoseconds: least.cost * 1_000)) per operation "
+                + "\(WorkloadText.threads(own.threads, own.workload)), `\(own.strategy)` "
+                + "\(FigureText.duration(nanoseconds: ours * 1_000))."
+        ]
+    }
+
+    private static func fairness(_ own: ComparisonReport.Case) -> [String] {
+        guard let jainIndex = own.summary.jainIndex, jainIndex < 0.9 else { return [] }
+        return [
+            "`\(own.strategy)` is not fair \(WorkloadText.threads(own.threads, own.workload)): "
+                + "Jain's index is \(FigureText.fixed(jainIndex, 2)), and 1 would be fair."
+        ]
     }
 }

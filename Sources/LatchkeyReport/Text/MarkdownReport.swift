@@ -67,7 +67,9 @@ package struct MarkdownReport {
             + Markdown.table(
                 ["strategy"] + threads.map(String.init) + columns.map(\.heading),
                 Array(rows.prefix(Self.rowCountMax))
-            ) + (left > 0 ? ["", "and \(left) more rows in the JSON."] : []) + [""]
+            )
+            + (left > 0 ? ["", "and \(FigureText.counted(left, "more row")) in the JSON."] : [])
+            + [""]
     }
 
     private func figure(_ entry: ComparisonReport.Case?) -> String {
@@ -77,11 +79,15 @@ package struct MarkdownReport {
     }
 
     private var footer: [String] {
-        [
+        // Elsewhere the rule needs more than the noise does.
+        let least = report.conditions.leastRatio
+        let claim =
+            least > Headline.gainMin
+            ? "; no difference below \(FigureText.excess(least)) is claimed" : ""
+        return [
             Markdown.escaped(
-                "\(report.day), latchkey \(report.fingerprint.latchkeyVersion), \(report.machine); "
-                    + "no difference below \(FigureText.excess(report.conditions.leastRatio)) is "
-                    + "claimed."
+                "\(report.day), latchkey \(report.fingerprint.latchkeyVersion), "
+                    + "\(report.machine)\(claim)."
             ),
             "",
             Markdown.code(report.settings.commandLine),

@@ -42,19 +42,27 @@ enum WorkloadText {
         among situations: [Ranking.Situation],
         from leastThreads: Int? = nil
     ) -> String {
-        let workloads = situations.map(\.workload).uniqued().map(\.dimensions)
-        let varied = situation.workload.dimensions.enumerated().filter { index, _ in
-            workloads.map { $0[index].value }.uniqued().count > 1
-        }
-        let phrases = varied.map(\.element.clause)
+        let workload = difference(of: situation.workload, among: situations)
         let least = leastThreads ?? situation.threads
         let range = least == situation.threads ? "" : "\(least) to "
         let threads = threads(situation.threads, situation.workload, from: range)
-        guard !phrases.isEmpty else { return threads }
-        let workload = "with " + phrases.joined(separator: ", ")
+        guard !workload.isEmpty else { return threads }
         let counts = situations.map(\.threads)
         let isWhole = counts.min() == least && counts.max() == situation.threads
         return isWhole ? workload : workload + " " + threads
+    }
+
+    /// How one workload differs from the others of its run: `with 95 % reads`, or nothing.
+    static func difference(
+        of workload: Workload,
+        among situations: [Ranking.Situation]
+    ) -> String {
+        let workloads = situations.map(\.workload).uniqued().map(\.dimensions)
+        let varied = workload.dimensions.enumerated().filter { index, _ in
+            workloads.map { $0[index].value }.uniqued().count > 1
+        }
+        guard !varied.isEmpty else { return "" }
+        return "with " + varied.map(\.element.clause).joined(separator: ", ")
     }
 
     /// Where one strategy overtakes another, in a sentence.
