@@ -28,11 +28,16 @@ extension ComparisonReport {
         return report
     }
 
-    /// Adds rounds to all cases, with the speed that the repeats have, and a noise that all cases
+    /// Adds rounds to this share of the cases, with the speed that the repeats have, and a noise that all cases
     /// of a round share besides their own.
-    mutating func addRounds(noise: Double, _ random: inout SplitMix, count: Int = 50) {
+    mutating func addRounds(
+        noise: Double,
+        share: Double = 1,
+        _ random: inout SplitMix,
+        count: Int = 50
+    ) {
         let shared = (0..<count).map { _ in exp(noise * random.normal()) }
-        for index in cases.indices {
+        for index in cases.indices where random.unit() < share {
             let speed = cases[index].summary.operationsPerSecond.median
             let rounds = Rounds(
                 operationsPerSecond: shared.map {

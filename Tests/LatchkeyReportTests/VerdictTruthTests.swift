@@ -38,7 +38,10 @@ struct VerdictTruthTests {
             ],
             workload: SampleReport.workload(readRatio: reads)
         )
-        if Bool.random(using: &random) { report.addRounds(noise: noise, &random) }
+        if Bool.random(using: &random) {
+            // Not of what is far slower, or has no steady repeats.
+            report.addRounds(noise: noise, share: 0.8, &random)
+        }
         report.settings.current = one(of: [nil, .mutex, .spin, .snapshot])
         report.conditions.leastRatio = one(of: [1, 1.01, 1.3])
         var longest = SplitMix(state: seed &+ 1_000)
@@ -145,6 +148,13 @@ struct VerdictTruthTests {
             .operationsPerSecond.median ?? 0
     }
 
+    /// A ratio of rounds can be moved to the end of its interval, and farther where one strategy has
+    /// rounds and the other has none: then the repeats of both have the interval.
+    private static func tolerance(_ report: ComparisonReport) -> Double {
+        let count = report.cases.count { $0.rounds != nil }
+        return count == 0 ? 0.01 : count == report.cases.count ? 0.03 : 0.1
+    }
+
     @Test func `the gain in line one is between those of the cases that it names`() throws {
         var count = 0
         let pattern = /Use `([^`]+)`: .* `([^`]+)` (on|from) (\d+)( to \d+)? threads?( on)?/
@@ -160,8 +170,9 @@ struct VerdictTruthTests {
                 median(report, String(match.1), $0.threads)
                     / median(report, String(match.2), $0.threads)
             }
-            #expect(gain >= 0.99 * (gains.min() ?? 9), "\(found.sentence)")
-            #expect(gain <= 1.01 * (gains.max() ?? 0), "\(found.sentence)")
+            let tolerance = Self.tolerance(report)
+            #expect(gain >= (1 - tolerance) * (gains.min() ?? 9), "\(found.sentence)")
+            #expect(gain <= (1 + tolerance) * (gains.max() ?? 0), "\(found.sentence)")
         }
         #expect(count >= 10, "\(count) gains")
     }
@@ -184,9 +195,7 @@ struct VerdictTruthTests {
                         / median(report, found.strategies[0], $0.threads)
                 }
                 let mean = ratios.reduce(1) { $0 * pow($1, 1 / Double(ratios.count)) }
-                // A ratio of rounds can be moved to the end of its interval.
-                let tolerance = report.cases.contains { $0.rounds != nil } ? 0.03 : 0.01
-                #expect(abs(gain / mean - 1) < tolerance, "\(found.flip)")
+                #expect(abs(gain / mean - 1) < Self.tolerance(report), "\(found.flip)")
                 #expect(ratios.allSatisfy { $0 >= 1.099 }, "\(found.flip)")
             }
         }

@@ -138,14 +138,14 @@ extension ComparisonReport {
         package enum Outcome: String, Codable, Sendable, CaseIterable {
             /// No other strategy is as good as the one to use.
             case one
-            /// Others are as good, within 10 %; a fixed order of preference has decided.
+            /// Others are within 10 %; a fixed order of preference has decided.
             case several
             /// Conditions forbid a ranking, or nothing could be compared.
             case refused
         }
 
         package var outcome = Outcome.refused
-        /// The strategy to use, then those that are as good.
+        /// The strategy to use, then those that are within 10 % of it and could replace it.
         ///
         /// Empty if refused.
         package var strategies: [String] = []

@@ -11,8 +11,9 @@ internal import LatchkeyComparison
 /// which the distance of the processors changed do not count.
 ///
 /// Else the **repeats** of both decide, also of one that has rounds: short slices say something
-/// else than long ones. The value is the ratio of the medians of the repeats. There are two ways to
-/// the interval, and the narrower one is taken:
+/// else than long ones. The value is the ratio of the medians of the repeats, or if one has rounds,
+/// of the figures in the table, moved as above. There are two ways to the interval, and the
+/// narrower one is taken:
 /// - **within the repeats**: repeats with one index were taken next to each other, so that what
 ///   disturbs both cancels in their ratio. The interval is that of the median of these ratios. Of
 ///   five it is their range. It holds the value, too. Where the processors were near each other in
@@ -50,8 +51,9 @@ struct SpeedRatio: Equatable {
         let pairs = figure.pairedSpeeds(one, other)
         let paired = Self(pairs: pairs, value: own.repeatsSpeed / others.repeatsSpeed)
         let isShort = figure == .throughput && (one.rounds != nil || other.rounds != nil)
-        if isShort, let ratio = Self(rounds: one, other, own.speed / others.speed) ?? paired {
+        if isShort, let ratio = Self(rounds: one, other) ?? paired {
             self = ratio
+            value = min(max(own.speed / others.speed, low), high)
             return
         }
         let independent = Self(own, others)
@@ -64,8 +66,7 @@ struct SpeedRatio: Equatable {
     /// far from each other in the other one.
     private init?(
         rounds one: ComparisonReport.Case,
-        _ other: ComparisonReport.Case,
-        _ value: Double
+        _ other: ComparisonReport.Case
     ) {
         guard let own = one.rounds, let others = other.rounds else { return nil }
         let usual = one.usual(with: other)
@@ -76,7 +77,7 @@ struct SpeedRatio: Equatable {
             ComparisonReport.Rounds.clusters(ratios.map { ($0.round, $0.logarithm) })
         )
         (low, high) = (exp(interval.low), exp(interval.high))
-        self.value = min(max(value, low), high)
+        value = (low * high).squareRoot()
     }
 
     /// Of medians whose errors are independent.
