@@ -28,8 +28,8 @@ extension ComparisonReport {
         return report
     }
 
-    /// Adds rounds to this share of the cases, with the speed that the repeats have, and a noise that all cases
-    /// of a round share besides their own.
+    /// Adds rounds to this share of the cases, with the speed that the repeats have, and a noise
+    /// that all cases of a round share besides their own.
     mutating func addRounds(
         noise: Double,
         share: Double = 1,

@@ -148,8 +148,8 @@ struct VerdictTruthTests {
             .operationsPerSecond.median ?? 0
     }
 
-    /// A ratio of rounds can be moved to the end of its interval, and farther where one strategy has
-    /// rounds and the other has none: then the repeats of both have the interval.
+    /// A ratio of rounds can be moved to the end of its interval, and farther where one strategy
+    /// has rounds and the other has none: then the repeats of both have the interval.
     private static func tolerance(_ report: ComparisonReport) -> Double {
         let count = report.cases.count { $0.rounds != nil }
         return count == 0 ? 0.01 : count == report.cases.count ? 0.03 : 0.1
