@@ -163,12 +163,20 @@ struct CacheLineReportTests {
         return report
     }
 
+    private static func modeGains(
+        _ report: ComparisonReport,
+        _ name: String,
+        _ other: String
+    ) -> ModeGains? {
+        ModeGains(Headline(report, Ranking(report)), name, other)
+    }
+
     @Test func `where both modes came, the verdict says both`() throws {
         let order =
             [ComparisonReport.ProcessorDistance](repeating: .near, count: 5)
             + [ComparisonReport.ProcessorDistance](repeating: .far, count: 5)
         let report = Self.bothModes(near: 1.5, far: 1.3, order)
-        let modes = try #require(ModeGains(report, "spin", "lock"))
+        let modes = try #require(Self.modeGains(report, "spin", "lock"))
         #expect(abs(modes.near / 1.5 - 1) < 1e-9 && abs(modes.far / 1.3 - 1) < 1e-9)
         #expect(
             modes.sentence(.throughput, over: "lock")
@@ -181,7 +189,7 @@ struct CacheLineReportTests {
                 == true
         )
         let worse = try #require(
-            ModeGains(Self.bothModes(near: 1.5, far: 0.8, order), "spin", "lock")
+            Self.modeGains(Self.bothModes(near: 1.5, far: 0.8, order), "spin", "lock")
         )
         #expect(
             worse.sentence(.throughput, over: "lock").hasSuffix(
@@ -190,10 +198,13 @@ struct CacheLineReportTests {
         )
         // A mode that came four times is not told of, nor is a strategy beside itself.
         #expect(
-            ModeGains(Self.bothModes(near: 2, far: 2, Array(order.dropLast())), "spin", "lock")
-                == nil
+            Self.modeGains(
+                Self.bothModes(near: 2, far: 2, Array(order.dropLast())),
+                "spin",
+                "lock"
+            ) == nil
         )
-        #expect(ModeGains(report, "lock", "lock") == nil)
+        #expect(Self.modeGains(report, "lock", "lock") == nil)
     }
 
     // MARK: In words

@@ -281,5 +281,10 @@ struct RecommendationTests {
             notes.contains { $0.hasPrefix("If long waits matter more than throughput: `lock`") }
         )
         #expect(notes.contains { $0.hasPrefix("If processor time matters more: `lock`") })
+        // Where other processes take the processors, waits are theirs, too.
+        slow.conditions.leastRatio = 1.2
+        let busy = ComparisonReport.Recommendation(slow)
+        #expect(busy.strategies == ["spin"])
+        #expect(!busy.notes.contains { $0.hasPrefix("If long waits") }, "\(busy.notes)")
     }
 }

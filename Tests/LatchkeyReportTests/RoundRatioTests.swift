@@ -189,7 +189,8 @@ import Testing
             let outliers = distances.indices.filter { distances[$0] == .far }.prefix(3)
             for index in outliers { report.cases[1].rounds?.operationsPerSecond[index] *= 20 }
             // In fewer than 20 rounds of a mode there is none.
-            guard let modes = ModeGains(report, "adaptive", "lock") else { continue }
+            let headline = Headline(report, Ranking(report))
+            guard let modes = ModeGains(headline, "adaptive", "lock") else { continue }
             count += 1
             let whole = try Self.ratio(report)
             #expect(abs(modes.near / whole.value - 1) < 1e-9, "\(modes) \(whole)")

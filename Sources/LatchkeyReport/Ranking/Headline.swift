@@ -130,6 +130,10 @@ struct Headline {
         return ratio(strategy, to: cliff.strategy, in: [bottom]).map(isFarAhead) ?? false
     }
 
+    func entry(_ name: String, in situation: Ranking.Situation) -> ComparisonReport.Case? {
+        cases[situation]?[name]
+    }
+
     /// How one strategy stands to another over these cases.
     func ratio(
         _ one: String,
@@ -137,9 +141,8 @@ struct Headline {
         in situations: [Ranking.Situation]
     ) -> SpeedRatio? {
         let ratios = situations.compactMap { situation -> SpeedRatio? in
-            guard let own = cases[situation]?[one], let theirs = cases[situation]?[other] else {
-                return nil
-            }
+            guard let own = entry(one, in: situation), let theirs = entry(other, in: situation)
+            else { return nil }
             return SpeedRatio(own, theirs)
         }
         return ratios.count == situations.count ? SpeedRatio(over: ratios) : nil
@@ -230,9 +233,8 @@ struct Headline {
     ) -> FitnessLimits.Breach? {
         guard let current else { return nil }
         return situations.lazy.compactMap { situation -> FitnessLimits.Breach? in
-            guard let own = cases[situation]?[name], let usual = cases[situation]?[current] else {
-                return nil
-            }
+            guard let own = entry(name, in: situation), let usual = entry(current, in: situation)
+            else { return nil }
             return FitnessLimits.breach(own, of: usual).map { text in
                 let place = WorkloadText.difference(of: situation, among: ranking.situations)
                 return FitnessLimits.Breach(text: text, place: place)

@@ -13,7 +13,7 @@ struct ModeGains: Equatable {
     /// The fewest ratios in a mode that have a median in one case.
     private static let countMin = ComparisonReport.Conditions.repeatsMin
 
-    private typealias Distance = ComparisonReport.ProcessorDistance
+    typealias Distance = ComparisonReport.ProcessorDistance
 
     let near: Double
     let far: Double
@@ -21,17 +21,17 @@ struct ModeGains: Equatable {
     private let unusual: [Distance]
 
     /// `nil` unless both modes came often enough.
-    init?(_ report: ComparisonReport, _ name: String, _ other: String) {
+    init?(_ headline: Headline, _ name: String, _ other: String) {
         guard name != other else { return nil }
-        let entries = report.cases.filter { $0.threads > 1 }
-        let pairs = entries.filter { $0.strategy == name }.compactMap { own in
-            entries.first {
-                $0.strategy == other && Ranking.Situation($0) == Ranking.Situation(own)
-            }.map { Pair(own, $0) }
+        let situations = headline.ranking.situations.filter { $0.threads > 1 }
+        let pairs = situations.compactMap { situation -> Pair? in
+            guard let own = headline.entry(name, in: situation),
+                let theirs = headline.entry(other, in: situation)
+            else { return nil }
+            return Pair(own, theirs)
         }
-        let least =
-            entries.contains { $0.rounds != nil }
-            ? ComparisonReport.Rounds.countedMin : Self.repeatsMin
+        let hasRounds = pairs.contains(where: \.hasRounds)
+        let least = hasRounds ? ComparisonReport.Rounds.countedMin : Self.repeatsMin
         func mean(_ mode: Distance) -> Double? {
             let count = pairs.map { $0.logarithms(mode).count }.reduce(0, +)
             let logarithms = pairs.compactMap { $0.logarithm(mode, countMin: Self.countMin) }
@@ -66,22 +66,24 @@ struct ModeGains: Equatable {
 /// Two strategies in one case.
 private struct Pair {
     /// The mode of both figures.
-    let usual: ComparisonReport.ProcessorDistance?
+    let usual: ModeGains.Distance?
+    let hasRounds: Bool
     private let ratio: SpeedRatio?
-    private let ratios: [(logarithm: Double, processors: ComparisonReport.ProcessorDistance?)]
+    private let ratios: [(logarithm: Double, processors: ModeGains.Distance?)]
 
     init(_ own: ComparisonReport.Case, _ other: ComparisonReport.Case) {
         usual = own.usual(with: other)
+        hasRounds = own.rounds != nil || other.rounds != nil
         ratio = SpeedRatio(own, other)
         ratios = RankedFigure(own.workload).ratioLogarithms(own, to: other)
     }
 
-    func logarithms(_ mode: ComparisonReport.ProcessorDistance) -> [Double] {
+    func logarithms(_ mode: ModeGains.Distance) -> [Double] {
         ratios.filter { $0.processors == mode }.map(\.logarithm)
     }
 
     /// Of the ratio in a mode.
-    func logarithm(_ mode: ComparisonReport.ProcessorDistance, countMin: Int) -> Double? {
+    func logarithm(_ mode: ModeGains.Distance, countMin: Int) -> Double? {
         if mode == usual, let ratio { return log(ratio.value) }
         let logarithms = logarithms(mode)
         return logarithms.count >= countMin ? Statistics.median(logarithms) : nil
@@ -94,7 +96,7 @@ extension RankedFigure {
     fileprivate func ratioLogarithms(
         _ one: ComparisonReport.Case,
         to other: ComparisonReport.Case
-    ) -> [(logarithm: Double, processors: ComparisonReport.ProcessorDistance?)] {
+    ) -> [(logarithm: Double, processors: ModeGains.Distance?)] {
         if self == .throughput, let own = one.rounds, let others = other.rounds {
             return own.ratioLogarithms(to: others).map { ($0.logarithm, $0.processors) }
         }

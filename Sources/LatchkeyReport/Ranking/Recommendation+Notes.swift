@@ -44,8 +44,10 @@ extension ComparisonReport.Recommendation {
             Ranking.Situation($0) == greatest && ranked.contains($0.strategy)
         }
         guard let own = peers.first(where: { $0.strategy == name }) else { return notes }
-        return notes + waits(own, peers, ranking.figure) + tradeOffs(own, peers)
-            + (headline.judgesLimits ? fairness(own) : [])
+        // On a busy machine, waits and shares are those of the other processes, too.
+        let isOwn = headline.judgesLimits
+        return notes + (isOwn ? waits(own, peers, ranking.figure) : []) + tradeOffs(own, peers)
+            + (isOwn ? fairness(own) : [])
     }
 
     /// What was left out of the order, and why.
@@ -96,7 +98,7 @@ extension ComparisonReport.Recommendation {
                     + "\(interval(figure, ratio))."
             )
         }
-        if let current = headline.current, let modes = ModeGains(report, name, current) {
+        if let current = headline.current, let modes = ModeGains(headline, name, current) {
             notes.append(modes.sentence(figure, over: current))
         }
         if !asGood.isEmpty {

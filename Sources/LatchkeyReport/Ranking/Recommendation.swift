@@ -51,7 +51,7 @@ extension ComparisonReport.Recommendation {
         outcome = others.isEmpty ? .one : .several
         passedOver = Self.passedOver(headline)
         sentence = Self.sentence(report, headline, name)
-        let modes = headline.current.flatMap { ModeGains(report, name, $0) }
+        let modes = headline.current.flatMap { ModeGains(headline, name, $0) }
         flip = Self.flip(headline, modes?.condition(ranking.figure))
         notes = Self.notes(report, headline, name)
     }
