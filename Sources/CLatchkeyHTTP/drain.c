@@ -21,11 +21,7 @@
 // stopped, and the library then uses the answer that it has just queued for a head that it refuses
 // by itself: a head without a colon in a line, at that moment, ends the process.
 
-#define _GNU_SOURCE  // dup3
-
-#include <fcntl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "internal.h"
 
@@ -46,9 +42,7 @@ enum {
 void latchkey_http_quiesce(latchkey_http_server *server) {
     pthread_mutex_lock(&server->lock);
     if (!atomic_exchange(&server->draining, true)) {
-        // dup3() closes the listener, whether it could be shut down or not.
-        shutdown(server->listener, SHUT_RDWR);
-        if (dup3(server->plug[0], server->listener, O_CLOEXEC) < 0) {
+        if (!latchkey_http_library_close_port(server->listener, server->plug[0])) {
             latchkey_http_log_write(server, "the listener could not be closed");
         }
     }

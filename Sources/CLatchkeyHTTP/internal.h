@@ -477,6 +477,7 @@ enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
 void latchkey_http_server_release(latchkey_http_server *server);
 
 #include "body.h"
+#include "library.h"
 #include "stream.h"
 
 #endif

@@ -42,8 +42,7 @@ char *latchkey_http_lines_add(struct MHD_Response *response, const lines *now) {
     if (MHD_add_response_header(response, MHD_HTTP_HEADER_DATE, place_holder) != MHD_YES) {
         return NULL;
     }
-    // The object's own copy, which nobody else uses.
-    char *copy = (char *)(uintptr_t)MHD_get_response_header(response, MHD_HTTP_HEADER_DATE);
+    char *copy = latchkey_http_library_value(response, MHD_HTTP_HEADER_DATE);
     memcpy(copy, now->text, LINES_BYTES);
     return copy;
 }

@@ -4,8 +4,8 @@
 //
 // Some lines are the only thing that tells what the library is about to do: that it refuses a
 // request by itself, which is counted, and that it does so in its faulty way, in which it sends the
-// head of its answer twice. Which request that is it does not say; deadline.c finds out. The words
-// are those of version 0.9.75; latchkey_http_start() logs a warning if another one is linked.
+// head of its answer twice. Which request that is it does not say; deadline.c finds out. library.c
+// knows the words.
 //
 // Clients cause most of these lines, as many as they like. So lines are limited for each second,
 // over all threads, and the rest is counted. One word holds the second and its count: a line costs
@@ -69,20 +69,26 @@ static void hide_texts(char *hidden, size_t capacity, const char *format) {
 }
 
 void latchkey_http_log_library(void *context, const char *format, va_list arguments) {
-    static const char refusal[] = "Error processing request";
-    static const char unsent_end[] = "Failed to send the footers";
     latchkey_http_server *server = context;
     bool keeps_quiet = is_quiet;
     is_quiet = false;
-    if (strncmp(format, refusal, sizeof(refusal) - 1) == 0) {
+    switch (latchkey_http_library_message(format)) {
+    case LIBRARY_REFUSES:
         atomic_fetch_add_explicit(&server->library_refused_total, 1, memory_order_relaxed);
-    } else if (strstr(format, "Content-Length") != NULL) {
+        break;
+    case LIBRARY_REFUSES_LENGTH:
         latchkey_http_deadline_refuse_unparsed(server, false);
-    } else if (strstr(format, "Not enough memory in pool") != NULL) {
+        break;
+    case LIBRARY_LACKS_MEMORY:
         latchkey_http_deadline_refuse_unparsed(server, true);
+        break;
+    case LIBRARY_SENDS_NO_LAST_CHUNK:
+        // A stream that was cut off must not get it (stream.c).
+        keeps_quiet = true;
+        break;
+    case LIBRARY_SAYS_OTHER:
+        break;
     }
-    // A stream that was cut off must not get its last chunk (stream.c).
-    keeps_quiet |= strncmp(format, unsent_end, sizeof(unsent_end) - 1) == 0;
     if (keeps_quiet || server->options.log == NULL || !takes_line(server)) {
         return;
     }

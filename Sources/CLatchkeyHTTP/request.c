@@ -41,10 +41,7 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
     } else {
         c->query_offset = (size_t)(mark + 1 - target);
         c->target_count = c->query_offset + strlen(mark + 1);
-        c->hidden = mark[1];
-        // The bytes are libmicrohttpd's read buffer, which is not constant: it puts a NUL over the
-        // `?` itself right after this call.
-        ((char *)(uintptr_t)mark)[1] = '\0';
+        c->hidden = latchkey_http_library_hide_query(mark);
     }
     latchkey_http_connection_enter(c, PHASE_RECEIVING);
     return c;

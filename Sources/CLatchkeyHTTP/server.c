@@ -315,7 +315,7 @@ latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
         latchkey_http_server_release(server);
         return NULL;
     }
-    if (strcmp(MHD_get_version(), LATCHKEY_HTTP_LIBRARY_KNOWN) != 0) {
+    if (!latchkey_http_library_is_known()) {
         latchkey_http_log_write(server, "libmicrohttpd is not " LATCHKEY_HTTP_LIBRARY_KNOWN
                                         ", whose faults are known and shielded from");
     }

@@ -84,11 +84,9 @@ bool latchkey_http_short_add(latchkey_http_request *request, const char *name, c
         s->is_reusable = false;
         return true;
     }
-    // The object's own copy, which nobody else uses.
-    char *copy = (char *)(uintptr_t)MHD_get_response_header(s->response, name);
     short_line *line = &s->lines[s->line_count++];
     memcpy(line->name, name, name_count + 1);
-    line->value = copy;
+    line->value = latchkey_http_library_value(s->response, name);
     line->value_count = count;
     s->next = s->line_count;
     return true;

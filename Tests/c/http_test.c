@@ -646,7 +646,13 @@ static void stops_under_load(void) {
     }
 }
 
+// Every shield in library.c has to be checked with another one.
+static void is_linked_with_the_known_library(void) {
+    CHECK(strcmp(latchkey_http_library_version(), LATCHKEY_HTTP_LIBRARY_KNOWN) == 0);
+}
+
 static const test_case cases[] = {
+    {"is linked with the version that its shields are made for", is_linked_with_the_known_library},
     {"answers now and later on one connection", answers_on_one_connection},
     {"answers pipelined requests in order", answers_pipelined_requests_in_order},
     {"hands the target over as it was sent", hands_the_target_over_as_it_was_sent},
