@@ -63,12 +63,10 @@ let package = Package(
         .target(name: "LatchkeyStrategies", dependencies: ["LatchkeySync"]),
         .target(name: "LatchkeySyncTesting", dependencies: ["LatchkeySync"]),
         .target(name: "LatchkeyMachine", dependencies: ["CLatchkeyMachine", "CLatchkeySystem"]),
-        .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem", "LatchkeyMachine"]),
+        .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem"]),
         .target(
             name: "LatchkeyContention",
-            dependencies: [
-                "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
-            ]
+            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"]
         ),
         .target(
             name: "LatchkeyMetering",
@@ -158,8 +156,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyContentionTests",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine", "LatchkeyMetrics",
-                "LatchkeyStrategies", "LatchkeyTestSupport",
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyMetrics", "LatchkeyStrategies",
+                "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

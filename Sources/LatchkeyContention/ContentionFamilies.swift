@@ -5,18 +5,6 @@ import LatchkeySync
 ///
 /// Their names are part of the HTTP contract.
 enum ContentionFamilies {
-    static let all = (ofLocks + ofService).map(\.family) + [build]
-
-    static func write(
-        _ meters: [MeterReading],
-        build labels: Labels,
-        to writer: inout ExpositionWriter
-    ) {
-        write(meters, ofLocks + ofService, to: &writer)
-        writer.begin(build)
-        writer.sample(labels, 1 as UInt64)
-    }
-
     /// Writes some of the figures: unless told otherwise, those that every lock has.
     static func write(
         _ meters: [MeterReading],
@@ -101,7 +89,7 @@ enum ContentionFamilies {
         ) { .number($0.meter.samplingMean == 0 ? 0 : 1 / Double($0.meter.samplingMean)) },
     ]
 
-    private static let ofService = [
+    static let ofService = [
         byMeter(
             "latchkey_strategy_backlog_operations",
             "Accepted writes that are not yet applied.",
@@ -122,12 +110,6 @@ enum ContentionFamilies {
             "Sampled operations that a shadow did not apply."
         ) { $0.meter.shadowShare.map { .count($0.refused) } },
     ]
-
-    private static let build = MetricFamily(
-        "latchkey_build_info",
-        .gauge,
-        help: "The program's version and how it was built."
-    )
 
     fileprivate enum Value {
         case count(UInt64)

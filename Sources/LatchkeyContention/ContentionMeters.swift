@@ -1,5 +1,4 @@
 package import Foundation
-package import LatchkeyMachine
 package import LatchkeyMetrics
 import LatchkeySync
 
@@ -8,12 +7,9 @@ import LatchkeySync
 /// Meters are added at start, or when a comparison ends, and stay. There is at most one for a
 /// strategy in a role, so that the list is bounded and the labels of two never agree.
 package final class ContentionMeters: Sendable {
-    private let context: Fingerprint.Context
     private let meters = Guarded<[ContentionMeter]>([])
 
-    package init(_ context: Fingerprint.Context) {
-        self.context = context
-    }
+    package init() {}
 
     /// Adds a meter, in place of an earlier one for the same strategy in the same role.
     package func add(_ meter: ContentionMeter) {
@@ -36,22 +32,14 @@ package final class ContentionMeters: Sendable {
     ///
     /// Sums over the threads that ever were; no lock that guards state is taken.
     package func report(at date: Date = Date()) -> ContentionReport {
-        ContentionReport(
-            generatedAt: date,
-            fingerprint: Fingerprint(context),
-            rows: all.map { ContentionReport.Row($0) }
-        )
+        ContentionReport(generatedAt: date, rows: all.map { ContentionReport.Row($0) })
     }
 
     /// Shows all meters, those added later too, in the registry's scrapes.
     package func register(in registry: MetricRegistry) {
-        let build = Labels([
-            ("version", context.version), ("swift", Fingerprint.compilerVersion),
-            ("configuration", Fingerprint.configuration),
-        ])
-        registry.collect(ContentionFamilies.all) { [self] writer in
-            let readings = all.map(MeterReading.init)
-            ContentionFamilies.write(readings, build: build, to: &writer)
+        let figures = ContentionFamilies.ofLocks + ContentionFamilies.ofService
+        registry.collect(figures.map { $0.family }) { [self] writer in
+            ContentionFamilies.write(all.map(MeterReading.init), figures, to: &writer)
         }
     }
 

@@ -1,14 +1,12 @@
 package import Foundation
-package import LatchkeyMachine
 internal import LatchkeySync
 
-/// The answer to `GET /v1/contention`: one row for each meter, and what the figures depend on.
+/// What the meters found: one row for each, in the answer to `GET /v1/contention`.
 ///
 /// The JSON's field names are the properties' here, with the unit last; they are part of the HTTP
 /// contract. What was not measured is `null`, never 0.
 package struct ContentionReport: Codable, Sendable, Equatable {
     package var generatedAt: Date
-    package var fingerprint: Fingerprint
     /// The serving strategies first; of each role, the longest total wait first.
     package var rows: [Row]
     /// Which lock of the serving store makes requests wait most, in a sentence.
@@ -16,9 +14,8 @@ package struct ContentionReport: Codable, Sendable, Equatable {
     /// Left out if nothing waited.
     package var hottest: String?
 
-    package init(generatedAt: Date, fingerprint: Fingerprint, rows: [Row]) {
+    package init(generatedAt: Date, rows: [Row]) {
         self.generatedAt = generatedAt
-        self.fingerprint = fingerprint
         self.rows = rows.enumerated().sorted { one, other in
             let (first, second) = (one.element, other.element)
             guard first.role == second.role else { return first.role.rank < second.role.rank }
@@ -87,19 +84,6 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var p99Nanoseconds: UInt64
         package var p999Nanoseconds: UInt64
         package var maxNanoseconds: UInt64
-    }
-
-    /// Figures of a debug build say nothing about the strategies.
-    package var isOfDebugBuild: Bool { fingerprint.configuration == "debug" }
-
-    /// The report as JSON text.
-    ///
-    /// The order of the fields is alphabetical, so that two reports can be compared line by line.
-    package func json() throws -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .iso8601
-        return try encoder.encode(self)
     }
 }
 

@@ -119,7 +119,8 @@ enum AdviseCommand {
 
         /// Watches the service.
         func observe(seconds: Int) throws(UnusableService) -> Observation {
-            let report = try report()
+            let found = try contention()
+            let report = found.report
             let row = try serving(report)
             let start = ContinuousClock.now
             var reading = MetricsReading(text: try answer("/metrics"))
@@ -143,13 +144,13 @@ enum AdviseCommand {
                 seconds: start.duration(to: .now) / .seconds(1),
                 slices: slices,
                 samplingMean: max(1, row.samplingMean),
-                isDebugBuild: report.isOfDebugBuild,
+                isDebugBuild: found.isOfDebugBuild,
                 clockSeconds: (row.overhead?.clockNanoseconds ?? 0) / 1e9,
                 incomparable: Set(
                     report.rows.filter { $0.traits["asynchronousWrites"] == true }.map(\.strategy)
                 ),
                 isWholeSample: report.rows.contains { $0.shadow?.sampleInterval == 1 },
-                hottest: try self.report().hottest
+                hottest: try contention().report.hottest
             )
         }
 
@@ -165,13 +166,11 @@ enum AdviseCommand {
             return row
         }
 
-        private func report() throws(UnusableService) -> ContentionReport {
+        private func contention() throws(UnusableService) -> ContentionAnswer {
             let path = "/v1/contention"
             let text = try answer(path)
-            let decoder = JSONDecoder()
-            decoder.dateDecodingStrategy = .iso8601
             do {
-                return try decoder.decode(ContentionReport.self, from: Data(text.utf8))
+                return try ContentionAnswer(json: Data(text.utf8))
             } catch {
                 throw other(path)
             }

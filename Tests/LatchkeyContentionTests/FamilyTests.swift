@@ -1,4 +1,3 @@
-import LatchkeyMachine
 import LatchkeyMetrics
 import LatchkeyStrategies
 import Testing
@@ -7,7 +6,7 @@ import Testing
 
 @Suite struct Families {
     @Test func `of the meters are these`() {
-        let meters = ContentionMeters(Fingerprint.Context(version: "1.2.3"))
+        let meters = ContentionMeters()
         let serving = ContentionMeter(SerialQueueStrategy.self, level: .full)
         let shadow = ContentionMeter(
             SpinStrategy.self,
@@ -33,7 +32,7 @@ import Testing
     }
 
     @Test func `count on through a reset`() {
-        let meters = ContentionMeters(Fingerprint.Context(version: "1"))
+        let meters = ContentionMeters()
         let meter = ContentionMeter(LockStrategy.self, level: .full)
         meters.add(meter)
         Reset.record(150, in: meter)
@@ -82,11 +81,6 @@ import Testing
                 + ["\(name)_sum{\(labels)} 0.0", "\(name)_count{\(labels)} 0"]
         }.joined(separator: "\n")
     }
-
-    private static let build = """
-        version="1.2.3",swift="\(Fingerprint.compilerVersion)",\
-        configuration="\(Fingerprint.configuration)"
-        """
 
     private static let golden = """
         # HELP latchkey_lock_acquisitions Entries into the guarded section.
@@ -147,9 +141,6 @@ import Testing
         # HELP latchkey_shadow_refused Sampled operations that a shadow did not apply.
         # TYPE latchkey_shadow_refused counter
         latchkey_shadow_refused_total{strategy="spin",role="shadow"} 3
-        # HELP latchkey_build_info The program's version and how it was built.
-        # TYPE latchkey_build_info gauge
-        latchkey_build_info{\(build)} 1
         # EOF
 
         """

@@ -1,5 +1,4 @@
 import Foundation
-import LatchkeyMachine
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
@@ -9,7 +8,7 @@ import Testing
 /// Which stripe of a store is the hottest, and where reports have it.
 @Suite(.timeLimit(.minutes(1)))
 struct HottestStripeTests {
-    private let meters = ContentionMeters(Fingerprint.Context(version: "1"))
+    private let meters = ContentionMeters()
 
     @Test func `the stripe at which others wait is named, with its share and its number`() throws {
         let meter = ContentionMeter(LockStrategy.self, level: .sampled)
@@ -63,7 +62,6 @@ struct HottestStripeTests {
         }
         let report = ContentionReport(
             generatedAt: .distantPast,
-            fingerprint: Fingerprint(Fingerprint.Context(version: "1")),
             rows: rows
         )
         #expect(report.rows.map(\.strategy) == ["ticket", "spin", "lock"])

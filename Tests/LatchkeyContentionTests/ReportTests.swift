@@ -1,5 +1,4 @@
 import Foundation
-import LatchkeyMachine
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
@@ -20,14 +19,14 @@ import Testing
         var row = ContentionReport.Row(meter, clockNanoseconds: 40)
         row.since = Date(timeIntervalSince1970: 0)
         row.hold = ContentionReport.ByMode()
-        var fingerprint = Fingerprint(Fingerprint.Context(version: "1.2.3"))
-        fingerprint.describeNothing()
         let report = ContentionReport(
             generatedAt: Date(timeIntervalSince1970: 1_700_000_000),
-            fingerprint: fingerprint,
             rows: [row]
         )
-        let text = String(decoding: try report.json(), as: UTF8.self)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        let text = String(decoding: try encoder.encode(report), as: UTF8.self)
         #expect(text == Self.golden)
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
@@ -60,7 +59,7 @@ import Testing
     }
 
     @Test func `has a row for each strategy and role, the newest`() {
-        let meters = ContentionMeters(Fingerprint.Context(version: "1"))
+        let meters = ContentionMeters()
         let old = ContentionMeter(LockStrategy.self, role: .comparison, level: .full)
         let new = ContentionMeter(LockStrategy.self, role: .comparison, level: .counts)
         meters.add(ContentionMeter(LockStrategy.self, level: .full))
@@ -74,7 +73,7 @@ import Testing
     }
 
     @Test func `begins anew for all rows at a reset`() {
-        let meters = ContentionMeters(Fingerprint.Context(version: "1"))
+        let meters = ContentionMeters()
         let meter = ContentionMeter(LockStrategy.self, level: .full)
         meters.add(meter)
         Reset.record(100, in: meter)
@@ -91,18 +90,6 @@ import Testing
 
     private static let golden = """
         {
-          "fingerprint" : {
-            "configuration" : "debug",
-            "context" : {
-              "version" : "1.2.3"
-            },
-            "loadAverage" : [
-
-            ],
-            "memoryBytes" : 1,
-            "processorsOnline" : 1,
-            "swiftVersionAtLeast" : "6.2"
-          },
           "generatedAt" : "2023-11-14T22:13:20Z",
           "rows" : [
             {
@@ -184,23 +171,5 @@ import Testing
         #expect(found.meteredNanoseconds > 0)
         #expect(found.overheadNanoseconds >= 0)
         #expect(found.clockNanoseconds > 0)
-    }
-}
-
-extension Fingerprint {
-    /// Leaves nothing of this machine in a golden.
-    fileprivate mutating func describeNothing() {
-        swiftVersionAtLeast = "6.2"
-        configuration = "debug"
-        operatingSystem = nil
-        kernel = nil
-        architecture = nil
-        processorModel = nil
-        processorsOnline = 1
-        processorsAllowed = nil
-        processorQuota = nil
-        memoryBytes = 1
-        clockSource = nil
-        loadAverage = []
     }
 }

@@ -10,7 +10,6 @@ import Testing
     @Test(.enabled(if: path != nil, "promtool is not installed"))
     func `finds nothing to say about the text format`() throws {
         let registry = Exposition.registry()
-        ProcessMetrics.register(in: registry)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: try #require(Self.path))
         process.arguments = ["check", "metrics"]

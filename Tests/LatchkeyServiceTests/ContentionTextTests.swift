@@ -38,11 +38,7 @@ import Testing
     }
 
     private static func report(_ rows: [ContentionReport.Row]) -> ContentionReport {
-        ContentionReport(
-            generatedAt: Date(timeIntervalSince1970: 10),
-            fingerprint: Fingerprint(Fingerprint.Context(version: "1")),
-            rows: rows
-        )
+        ContentionReport(generatedAt: Date(timeIntervalSince1970: 10), rows: rows)
     }
 
     @Test func `one strategy without a profile is this`() {

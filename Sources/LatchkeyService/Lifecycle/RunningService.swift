@@ -39,7 +39,8 @@ package final class RunningService: Sendable {
     ) throws(HTTPServerError) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
-        let meters = ContentionMeters(Fingerprint.Context(configuration))
+        let meters = ContentionMeters()
+        let context = Fingerprint.Context(configuration)
         let answers = configuration.answerBudget
         let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
         let expiries = ExpiryQueue()
@@ -75,7 +76,7 @@ package final class RunningService: Sendable {
             meters: meters,
             profile: profile,
             registry: registry,
-            version: configuration.version
+            context: context
         ).add(to: &table)
         let router = configuration.router(table)
         let server = try HTTPServer(
@@ -99,7 +100,7 @@ package final class RunningService: Sendable {
         WatchMetrics.register(journal: journal, watches: watches, in: registry)
         self.operations = operations
         OperationMetrics.register(operations, in: registry)
-        ProcessMetrics.register(in: registry)
+        ProcessMetrics.register(in: registry, version: context.version)
     }
 
     /// Stops listening, lets the requests in flight finish, and ends the service.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyHTTP
+internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -12,11 +13,11 @@ struct OperatingRoutes: Sendable {
     /// Nil unless the service profiles.
     let profile: ContentionProfile?
     let registry: MetricRegistry
-    let version: String
+    let context: Fingerprint.Context
 
     func add(to table: inout RouteTable) {
         let strategies = StrategyTable.json(serving: strategy)
-        let dashboard = Dashboard(version: version, strategy: strategy)
+        let dashboard = Dashboard(version: context.version, strategy: strategy)
         table.add(.get, "/", statuses: [200, 400]) { request, _ throws(RequestFailure) in
             try request.noQuery()
             request.respond(.ok, body: .bytes(dashboard.html)) {
@@ -103,7 +104,8 @@ struct OperatingRoutes: Sendable {
             }
             return
         }
-        guard let json = try? report.json() else {
+        let whole = ContentionAnswer(fingerprint: Fingerprint(context), report: report)
+        guard let json = try? whole.json() else {
             preconditionFailure("A report of numbers and names can be written as JSON.")
         }
         request.respond(.ok, body: .bytes(Array(json))) { answer in

@@ -18,10 +18,8 @@ extension Rule {
         "LatchkeyStrategies": ["LatchkeySync"],
         "LatchkeySyncTesting": ["LatchkeySync"],
         "LatchkeyMachine": ["CLatchkeyMachine", "CLatchkeySystem"],
-        "LatchkeyMetrics": ["CLatchkeySystem", "LatchkeyMachine"],
-        "LatchkeyContention": [
-            "CLatchkeySystem", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySync",
-        ],
+        "LatchkeyMetrics": ["CLatchkeySystem"],
+        "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
         "LatchkeyMetering": ["LatchkeyContention", "LatchkeySync"],
         "LatchkeyStore": ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"],
         "LatchkeyOperations": [

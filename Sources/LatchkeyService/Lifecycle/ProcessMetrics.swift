@@ -1,11 +1,18 @@
-import LatchkeyMachine
+internal import LatchkeyMachine
+internal import LatchkeyMetrics
 
-/// The operating system's figures of this process, under the names that all Prometheus clients use.
-package enum ProcessMetrics {
+/// The operating system's figures of this process, under the names that all Prometheus clients use,
+/// and the build.
+enum ProcessMetrics {
     /// Registers the process metrics.
     ///
     /// A figure that cannot be read is left out of the scrape.
-    package static func register(in registry: MetricRegistry) {
+    static func register(in registry: MetricRegistry, version: String) {
+        let labels = Labels([
+            ("version", version), ("swift", Fingerprint.compilerVersion),
+            ("configuration", Fingerprint.configuration),
+        ])
+        registry.gauge(build, labels).set(1)
         registry.collect(figures.map(\.family)) { writer in
             let now = ProcessReading()
             for figure in figures {
@@ -15,6 +22,12 @@ package enum ProcessMetrics {
             }
         }
     }
+
+    private static let build = MetricFamily(
+        "latchkey_build_info",
+        .gauge,
+        help: "The program's version and how it was built."
+    )
 
     private struct Figure: Sendable {
         let family: MetricFamily
