@@ -11,7 +11,7 @@
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libcurl4-openssl-dev libmicrohttpd-dev libyajl-dev pkg-config \
+      libcurl4-openssl-dev libmicrohttpd-dev libyajl-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .

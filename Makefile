@@ -28,8 +28,8 @@ BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed watchers writers)
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
-# Options for `latchkey serve` or `latchkey compare`, as in
-# `make run ARGS="--strategy spin --stripes 1"`.
+# Options for what a task starts, as in `make run ARGS="--strategy spin --stripes 1"` and
+# `make unit ARGS="--filter StripedTests"`.
 ARGS ?=
 
 ## Use it
@@ -65,7 +65,7 @@ bench-compare: build ## measure the promises of docs/measuring.md (seventy minut
 
 $(FLOOR): Benchmarks/floor.c
 	mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -o $@ $< $$(pkg-config --cflags --libs libmicrohttpd) -pthread
+	$(CC) -O2 -Wall -Wextra -o $@ $< -lmicrohttpd -pthread
 
 $(HEAP): Tests/allocations/counter.c
 	mkdir -p $(@D)
@@ -87,13 +87,17 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 ## Test it
 
 .PHONY: test
-test: ## install what tests need and run all of them, in the order below
-	scripts/stages lint build-tests tidy unit diagnostics test-c test-model test-threads \
-	    test-example test-docs build allocations contract dashboard clients proxies hostile-quick
+test: ## what to run before a commit; builds for debugging only
+	scripts/stages lint build-tests tidy unit contract
+
+.PHONY: test-deep
+test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
+	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
+	    allocations dashboard clients proxies hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
-	scripts/require test
+	scripts/require lint
 	swift format lint --strict -p -r $(SWIFT_SOURCES)
 	clang-format --dry-run -Werror $(C_SOURCES)
 
@@ -107,8 +111,8 @@ tidy: build-tests ## the rules for the whole tree
 	swift test $(DEBUG) --skip-build --disable-xctest --filter TidyTests
 
 .PHONY: unit
-unit: build-tests ## unit tests, laws, and the real process on loopback
-	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH)
+unit: build-tests ## unit tests, laws, the process on loopback (ARGS="--filter StripedTests")
+	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH) $(ARGS) </dev/null
 
 .PHONY: diagnostics
 diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync
@@ -144,9 +148,9 @@ allocations: build ## how often GET and PUT of a property allocate (5 seconds)
 	Tests/allocations/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: contract
-contract: build ## check the service against openapi.yaml, and its metrics with promtool
+contract: build-tests ## check the service against openapi.yaml, and its metrics with promtool
 	scripts/require test
-	Tests/contract/run.py --binary $(RELEASE_BINARY)
+	Tests/contract/run.py --binary .build-debug/debug/latchkey
 
 .PHONY: dashboard
 dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLDER")
@@ -186,7 +190,7 @@ hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 
 
 .PHONY: format
 format: ## format the Swift and C sources in place
-	scripts/require test
+	scripts/require lint
 	swift format --in-place -p -r $(SWIFT_SOURCES)
 	clang-format -i $(C_SOURCES)
 

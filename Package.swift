@@ -42,17 +42,11 @@ let package = Package(
         )
     ],
     targets: [
-        .systemLibrary(
-            name: "CMicrohttpd",
-            pkgConfig: "libmicrohttpd",
-            providers: [.apt(["libmicrohttpd-dev"])]
-        ),
-        .systemLibrary(name: "CYajl", pkgConfig: "yajl", providers: [.apt(["libyajl-dev"])]),
-        .systemLibrary(
-            name: "CCurl",
-            pkgConfig: "libcurl",
-            providers: [.apt(["libcurl4-openssl-dev"])]
-        ),
+        // Without pkgConfig, which would ask all who depend on LatchkeySync to install these: they
+        // lie in the system's own paths, and the module maps link them.
+        .systemLibrary(name: "CMicrohttpd"),
+        .systemLibrary(name: "CYajl"),
+        .systemLibrary(name: "CCurl"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
