@@ -89,7 +89,8 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 .PHONY: test
 test: ## install what tests need and run all of them, in the order below
 	scripts/stages lint build-tests tidy unit diagnostics test-c test-model test-threads \
-	    test-example test-docs build allocations contract dashboard clients proxies hostile-quick
+	    test-example test-docs build allocations machine-code contract dashboard \
+	    clients proxies hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -142,6 +143,10 @@ test-docs: build-tests ## the links of the DocC catalogue
 allocations: build ## how often GET and PUT of a property allocate (5 seconds)
 	scripts/require test
 	Tests/allocations/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: machine-code
+machine-code: build ## which functions a write calls under some strategies (10 seconds)
+	Tests/machine-code/run.py --build .build-release/release
 
 .PHONY: contract
 contract: build ## check the service against openapi.yaml, and its metrics with promtool
