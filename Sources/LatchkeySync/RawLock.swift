@@ -47,6 +47,22 @@ public protocol RawLock: Sendable {
     static var isTriedBeforeWaiting: Bool { get }
 }
 
+/// A raw lock with a case in ``StrategyKind``: then ``RawLockStrategy`` is a ``NamedStrategy``.
+///
+/// What the strategy is called and what it promises is said here, and nowhere else.
+public protocol NamedLock: RawLock {
+    /// The case.
+    static var kind: StrategyKind { get }
+
+    /// One sentence about the strategy, for tables.
+    static var summary: String { get }
+}
+
+extension NamedLock {
+    /// The kind's name.
+    public static var name: String { kind.rawValue }
+}
+
 extension RawLock {
     /// Makes a lock that is free, which needs no memory there.
     @inlinable public init(in memory: LockMemory) { self.init() }

@@ -106,9 +106,6 @@ final class MonitorEntry: @unchecked Sendable {
 /// those are never freed.
 @safe
 public final class MonitorLock: RawLock {
-    /// The strategy's name.
-    public static var name: String { StrategyKind.monitor.rawValue }
-
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 
     /// Makes a lock that is free.

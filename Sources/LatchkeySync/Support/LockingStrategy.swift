@@ -13,11 +13,14 @@ public protocol LockingStrategy: InPlaceStrategy {
 
 /// Any raw lock as a strategy.
 ///
+/// The strategies with a name that are one lock are this type: `AdaptiveStrategy` is
+/// `RawLockStrategy<AdaptiveLock>`.
+///
 /// ```swift
 /// let scores = Synchronized<[String: Int], RawLockStrategy<MyLock>>([:])
 /// ```
 public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, MakeableStrategy {
-    /// The name of the lock's type.
+    /// That of the lock.
     public static var name: String { Lock.name }
 
     /// Those of the lock.
@@ -35,6 +38,14 @@ public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, M
 
     /// Makes the lock, in the memory of the value if it has room there.
     @inlinable public init(in memory: LockMemory) { rawLock = Lock(in: memory) }
+}
+
+extension RawLockStrategy: NamedStrategy where Lock: NamedLock {
+    /// The lock's case.
+    public static var kind: StrategyKind { Lock.kind }
+
+    /// The lock's sentence.
+    public static var summary: String { Lock.summary }
 }
 
 extension RawLockStrategy: TimedStrategy where Lock: TimedLock {}
