@@ -97,8 +97,10 @@ import Synchronization
         baseline = Synchronized(Baseline())
     }
 
+    /// - Parameter name: That of the strategy, unless it is registered under another one.
     @usableFromInline package convenience init<Base: Strategy>(
         _ strategy: Base.Type,
+        as name: String = Base.name,
         lock: String? = nil,
         role: MeterRole = .serving,
         level: MeteringLevel,
@@ -108,7 +110,7 @@ import Synchronization
         var traits = Base.traits
         traits.tellsOfWaiting = Base.tellsOfWaiting
         self.init(
-            strategy: Base.name,
+            strategy: name,
             lock: lock,
             traits: traits,
             role: role,

@@ -23,19 +23,13 @@ extension FoundationLock: TimedLock {
     ///
     /// The primitive waits until a time of day. If that is set back meanwhile, this takes longer.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        repeat {
-            if handle.lock(before: deadline.timeOfDay) {
-                return true
-            }
-        } while .now < deadline
-        return false
+        deadline.bounding { handle.lock(before: .after(nanoseconds: $0)) }
     }
 }
 
-extension ContinuousClock.Instant {
-    /// The time of day that it will be then.
-    var timeOfDay: Date {
-        Date(timeIntervalSinceNow: Double(nanosecondsLeft) / 1_000_000_000)
+extension Date {
+    static func after(nanoseconds: Int64) -> Date {
+        Date(timeIntervalSinceNow: Double(nanoseconds) / 1_000_000_000)
     }
 }
 

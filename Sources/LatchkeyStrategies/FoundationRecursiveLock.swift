@@ -23,12 +23,7 @@ extension FoundationRecursiveLock: TimedLock {
     ///
     /// The primitive waits until a time of day. If that is set back meanwhile, this takes longer.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        repeat {
-            if handle.lock(before: deadline.timeOfDay) {
-                return true
-            }
-        } while .now < deadline
-        return false
+        deadline.bounding { handle.lock(before: .after(nanoseconds: $0)) }
     }
 }
 

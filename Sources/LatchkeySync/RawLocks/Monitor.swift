@@ -85,7 +85,7 @@ final class MonitorBucket: @unchecked Sendable {
 ///
 /// SAFETY: `@unchecked Sendable` because `object` is used only while the bucket's lock is held.
 final class MonitorEntry: @unchecked Sendable {
-    let lock = PthreadRecursiveLock()
+    let lock = PthreadMutexLock(isRecursive: true)
     let users = Atomic<Int>(0)
     var object: ObjectIdentifier?
 

@@ -43,9 +43,6 @@ public final class MutexLock: RawLock {
         mutex._unsafeUnlock()
     }
 
-    /// False, because of what a failed try costs.
-    @inlinable public static var isTriedBeforeWaiting: Bool { false }
-
     /// Pairs with the store of ``showReleased()``.
     @inlinable
     func showTaken() {

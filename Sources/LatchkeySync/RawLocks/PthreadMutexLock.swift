@@ -8,7 +8,7 @@ public import Musl
 public import Darwin
 #endif
 
-/// A `pthread_mutex_t` of the default kind, in one allocation.
+/// A `pthread_mutex_t` of the default kind, in one allocation. Only ``Monitor`` has recursive ones.
 ///
 /// What `NIOLock` and the box of SwiftNIO hold.
 ///
@@ -24,12 +24,25 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
 
     /// Makes a lock that is free.
-    public init() {
+    public init() { self.init(isRecursive: false) }
+
+    /// - Parameter isRecursive: Whether the thread that holds the lock can take it again.
+    init(isRecursive: Bool) {
         unsafe storage = PthreadMutexStorage.create(minimumCapacity: 1) { _ in }
+        var attributes = pthread_mutexattr_t()
+        unsafe check(pthread_mutexattr_init(&attributes), "pthread_mutexattr_init")
+        // Not for the default kind: to name it takes glibc's shortest path away.
+        if isRecursive {
+            unsafe check(
+                pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_RECURSIVE)),
+                "pthread_mutexattr_settype"
+            )
+        }
         unsafe storage.withUnsafeMutablePointerToElements { handle in
             unsafe handle.initialize(to: pthread_mutex_t())
-            unsafe check(pthread_mutex_init(handle, nil), "pthread_mutex_init")
+            unsafe check(pthread_mutex_init(handle, &attributes), "pthread_mutex_init")
         }
+        unsafe check(pthread_mutexattr_destroy(&attributes), "pthread_mutexattr_destroy")
     }
 
     /// Waits until the calling thread holds the lock.
@@ -94,19 +107,16 @@ private final class PthreadMutexStorage: ManagedBuffer<Void, pthread_mutex_t> {
 
 extension PthreadMutexLock: TimedLock {
     /// Waits until the calling thread holds the lock, or until the deadline.
-    ///
-    /// The monotonic clock does not count the time that the machine sleeps, so this looks again.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        var code: CInt
-        repeat {
-            code = unsafe storage.withUnsafeMutablePointerToElements { handle in
-                unsafe latchkey_system_mutex_lock_for(handle, deadline.nanosecondsLeft)
+        deadline.bounding { nanoseconds in
+            let code = unsafe storage.withUnsafeMutablePointerToElements { handle in
+                unsafe latchkey_system_mutex_lock_for(handle, nanoseconds)
             }
-        } while code == ETIMEDOUT && .now < deadline
-        if code != ETIMEDOUT {
-            check(code, "pthread_mutex_clocklock")
+            if code != ETIMEDOUT {
+                check(code, "pthread_mutex_clocklock")
+            }
+            return code == 0
         }
-        return code == 0
     }
 }
 #endif

@@ -128,21 +128,19 @@ extension ReadWriteLock: TimedLock {
         }
     }
 
-    /// The monotonic clock does not count the time that the machine sleeps, so this looks again.
     private func wait(
         before deadline: ContinuousClock.Instant,
         _ call: StaticString,
         _ access: Reentry.Access,
         _ lock: (_ nanoseconds: Int64) -> CInt
     ) -> Bool {
-        var code: CInt
-        repeat {
-            code = lock(deadline.nanosecondsLeft)
-        } while code == ETIMEDOUT && .now < deadline
-        if code != 0 && code != ETIMEDOUT {
-            stop(code, call, access)
+        deadline.bounding { nanoseconds in
+            let code = lock(nanoseconds)
+            if code != 0 && code != ETIMEDOUT {
+                stop(code, call, access)
+            }
+            return code == 0
         }
-        return code == 0
     }
 }
 #endif

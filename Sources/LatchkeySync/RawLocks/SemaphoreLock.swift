@@ -25,15 +25,11 @@ public struct SemaphoreLock: RawLock {
 }
 
 extension SemaphoreLock: TimedLock {
-    /// Dispatch's clock does not count the time that the machine sleeps, so this looks again.
+    /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        repeat {
-            let time = DispatchTime.now() + .nanoseconds(Int(deadline.nanosecondsLeft))
-            if handle.wait(timeout: time) == .success {
-                return true
-            }
-        } while .now < deadline
-        return false
+        deadline.bounding { nanoseconds in
+            handle.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) == .success
+        }
     }
 }
 

@@ -16,9 +16,6 @@ public import Synchronization
 ///
 /// Both wrap around. That is harmless, as long as fewer than 2^32 threads wait.
 public struct TicketLock: InPlaceLock {
-    /// How often a waiter looks before it yields: about a microsecond.
-    static let roundsMax = 64
-
     @usableFromInline let memory: LockMemory
 
     /// Makes a lock that is free.
@@ -58,12 +55,9 @@ public struct TicketLock: InPlaceLock {
 
     @usableFromInline
     func wait(for ticket: UInt32) {
-        var rounds = 0
-        while memory.second.load(ordering: .acquiring) != ticket {
-            if rounds < Self.roundsMax {
-                rounds += 1
-                latchkey_system_pause()
-            } else {
+        func isServed() -> Bool { memory.second.load(ordering: .acquiring) == ticket }
+        if !Pauses.pass(until: isServed) {
+            while !isServed() {
                 latchkey_system_yield()
             }
         }

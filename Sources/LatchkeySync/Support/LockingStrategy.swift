@@ -24,11 +24,7 @@ public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, M
     public static var name: String { Lock.name }
 
     /// Those of the lock.
-    @inlinable public static var traits: StrategyTraits {
-        var traits = Lock.traits
-        traits.tellsOfWaiting = traits.tellsOfWaiting && Lock.isTriedBeforeWaiting
-        return traits
-    }
+    @inlinable public static var traits: StrategyTraits { Lock.traits }
 
     /// The lock.
     public let rawLock: Lock
@@ -52,16 +48,22 @@ extension RawLockStrategy: TimedStrategy where Lock: TimedLock {}
 extension RawLockStrategy: ConditionStrategy where Lock: ConditionLock {}
 
 extension Strategy {
-    /// Whether an observer hears of each access that has to wait, as the lock has it if there is
-    /// one.
+    /// Whether an observer hears of each access that has to wait, which the lock decides if there
+    /// is one.
     package static var tellsOfWaiting: Bool {
-        let locking = Self.self as? any LockingStrategy.Type
-        return traits.tellsOfWaiting && locking?.isTriedBeforeWaiting != false
+        let below =
+            (Self.self as? any LockingStrategy.Type)?.lockTellsOfWaiting
+            ?? (Self.self as? any WrappingStrategy.Type)?.baseTellsOfWaiting
+        return traits.tellsOfWaiting && below != false
     }
 }
 
+extension WrappingStrategy {
+    fileprivate static var baseTellsOfWaiting: Bool { Base.tellsOfWaiting }
+}
+
 extension LockingStrategy {
-    fileprivate static var isTriedBeforeWaiting: Bool { Lock.isTriedBeforeWaiting }
+    fileprivate static var lockTellsOfWaiting: Bool { Lock.traits.tellsOfWaiting }
 
     /// Takes the lock, and tells the observer whether that had to wait.
     @inlinable
@@ -71,7 +73,7 @@ extension LockingStrategy {
         _ mode: AccessMode
     ) -> Observer.Entry {
         var entry = observer.asks(mode)
-        if Observer.isActive && Lock.isTriedBeforeWaiting {
+        if Observer.isActive && Lock.traits.tellsOfWaiting {
             if !rawLock.tryLock(mode) {
                 observer.isBlocked(&entry)
                 rawLock.lock(mode)
