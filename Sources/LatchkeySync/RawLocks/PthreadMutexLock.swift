@@ -8,9 +8,9 @@ public import Musl
 public import Darwin
 #endif
 
-/// A `pthread_mutex_t` of the default kind, in one allocation. Only ``Monitor`` has recursive ones.
+/// A `pthread_mutex_t` of the default kind, in one allocation.
 ///
-/// What `NIOLock` and the box of SwiftNIO hold.
+/// What `NIOLock` and the box of SwiftNIO hold. Only ``Monitor`` has recursive ones.
 ///
 /// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
 /// unexpected one stops the process with the name of the call, because the handle is then not in
@@ -31,7 +31,6 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
         unsafe storage = PthreadMutexStorage.create(minimumCapacity: 1) { _ in }
         var attributes = pthread_mutexattr_t()
         unsafe check(pthread_mutexattr_init(&attributes), "pthread_mutexattr_init")
-        // Not for the default kind: to name it takes glibc's shortest path away.
         if isRecursive {
             unsafe check(
                 pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_RECURSIVE)),
