@@ -97,7 +97,7 @@ import Synchronization
         baseline = Synchronized(Baseline())
     }
 
-    /// - Parameter name: That of the strategy, unless it is registered under another one.
+    /// Makes a meter of a strategy, which can be registered under another name than its own.
     @usableFromInline package convenience init<Base: Strategy>(
         _ strategy: Base.Type,
         as name: String = Base.name,
