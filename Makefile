@@ -93,7 +93,7 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    allocations dashboard clients proxies hostile-quick
+	    allocations machine-code dashboard clients proxies hostile-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -146,6 +146,10 @@ test-docs: build-tests ## the links of the DocC catalogue
 allocations: build ## how often GET and PUT of a property allocate (5 seconds)
 	scripts/require test
 	Tests/allocations/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: machine-code
+machine-code: build ## which functions a write calls under some strategies (10 seconds)
+	Tests/machine-code/run.py --build .build-release/release
 
 .PHONY: contract
 contract: build-tests ## check the service against openapi.yaml, and its metrics with promtool

@@ -97,8 +97,10 @@ import Synchronization
         baseline = Synchronized(Baseline())
     }
 
+    /// Makes a meter of a strategy, which can be registered under another name than its own.
     @usableFromInline package convenience init<Base: Strategy>(
         _ strategy: Base.Type,
+        as name: String = Base.name,
         lock: String? = nil,
         role: MeterRole = .serving,
         level: MeteringLevel,
@@ -108,7 +110,7 @@ import Synchronization
         var traits = Base.traits
         traits.tellsOfWaiting = Base.tellsOfWaiting
         self.init(
-            strategy: Base.name,
+            strategy: name,
             lock: lock,
             traits: traits,
             role: role,

@@ -40,11 +40,26 @@ public protocol RawLock: Sendable {
     static var name: String { get }
 
     /// The promises of a strategy with this lock.
+    ///
+    /// A lock for which ``StrategyTraits/tellsOfWaiting`` is false is never tried before it is
+    /// waited for.
     static var traits: StrategyTraits { get }
+}
 
-    /// Whether the lock may be tried before it is waited for, which is how an observer hears of
-    /// waiting. False only where a failed try is expensive.
-    static var isTriedBeforeWaiting: Bool { get }
+/// A raw lock with a case in ``StrategyKind``: then ``RawLockStrategy`` is a ``NamedStrategy``.
+///
+/// What the strategy is called and what it promises is said here, and nowhere else.
+public protocol NamedLock: RawLock {
+    /// The case.
+    static var kind: StrategyKind { get }
+
+    /// One sentence about the strategy, for tables.
+    static var summary: String { get }
+}
+
+extension NamedLock {
+    /// The kind's name.
+    public static var name: String { kind.rawValue }
 }
 
 extension RawLock {
@@ -65,9 +80,6 @@ extension RawLock {
 
     /// Nothing beyond what every strategy promises.
     @inlinable public static var traits: StrategyTraits { StrategyTraits() }
-
-    /// True.
-    @inlinable public static var isTriedBeforeWaiting: Bool { true }
 
     @inlinable
     @inline(__always)

@@ -1,7 +1,6 @@
 /// A strategy that can refuse an access that would have to wait.
 ///
-/// A protocol of its own, because not every primitive can be tried: a queue cannot, and `mutex`
-/// must not.
+/// A protocol of its own, because not every primitive can be tried: a queue cannot.
 public protocol TryingStrategy: BlockingStrategy {
     /// Runs `body` while no other writer is inside, or returns nil if the caller would have to
     /// wait.

@@ -91,6 +91,7 @@ import Testing
             ContentionMeter(RawLockStrategy<UntriedLock>.self, level: .counts)
         )
         Self.expectJudgedByHolder(ContentionMeter(UntriedStrategy.self, level: .counts))
+        Self.expectJudgedByHolder(ContentionMeter(Around<UntriedStrategy>.self, level: .counts))
         #expect(
             ContentionMeter(RawLockStrategy<AdaptiveLock>.self, level: .counts)
                 .countsContendedExactly
@@ -183,7 +184,7 @@ private struct SubmitsFromInside: StrategyVisitor {
 private final class UntriedLock: RawLock {
     private let base = AdaptiveLock()
 
-    static let isTriedBeforeWaiting = false
+    static let traits = StrategyTraits(tellsOfWaiting: false)
 
     func lock() { base.lock() }
     func tryLock() -> Bool { base.tryLock() }
@@ -196,4 +197,9 @@ private struct UntriedStrategy: LockingStrategy {
     static let traits = StrategyTraits()
 
     let rawLock = UntriedLock()
+}
+
+/// Nothing but a strategy around another one.
+private struct Around<Base: Strategy>: WrappingStrategy {
+    let base: Base
 }

@@ -45,6 +45,12 @@ struct LabStrategyTests {
         #expect(output.result.operationsInAll > 0)
     }
 
+    @Test func `contention of a lock that is never tried is not counted, issue 19`() async throws {
+        let lab = Lab().strategy("untried") { UntriedStrategy() }
+        let report = try await report(of: lab, strategies: ["untried", "lock"])
+        #expect(report.cases.map { $0.repeats[0].contended != nil } == [false, true])
+    }
+
     @Test func `the strategies of a program are checked before anything is measured`() async throws
     {
         let lab = Lab().strategy("torn") { TornSpinStrategy() }

@@ -48,6 +48,24 @@ struct NoLock: RawLock {
     func unlock() {}
 }
 
+/// Must not be tried before it is waited for.
+struct UntriedLock: RawLock {
+    static let traits = StrategyTraits(tellsOfWaiting: false)
+    private let base = AdaptiveLock()
+
+    func lock() { base.lock() }
+    func tryLock() -> Bool { base.tryLock() }
+    func unlock() { base.unlock() }
+}
+
+/// Does not mention that of its lock.
+struct UntriedStrategy: LockingStrategy {
+    static let name = "untried"
+    static let traits = StrategyTraits()
+
+    let rawLock = UntriedLock()
+}
+
 /// A full strategy around another one.
 struct CountedStrategy<Base: MakeableStrategy>: WrappingStrategy, MakeableStrategy {
     let base = Base()

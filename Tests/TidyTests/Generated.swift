@@ -116,23 +116,19 @@ extension Generated {
         }
     }
 
-    /// The strategy's section: the comment of its type.
+    /// The strategy's section: the comment that begins with its name.
     private static func page(of kind: StrategyKind, in tree: Tree) -> [String] {
-        let file = tree.files(in: .swiftSources).first { file in
-            file.text.contains("static let kind = StrategyKind.\(kind)\n")
+        let lines = tree.files(in: .swiftSources).lazy.compactMap { file in
+            file.lines.firstIndex { $0.hasPrefix("/// `\(kind.rawValue)`: ") }
+                .map { file.lines[$0...] }
         }
-        let end = file?.lines.firstIndex { $0.contains("struct") && $0.contains(": NamedStrategy") }
-        guard let file, let end else {
-            return ["", "### \(kind.rawValue)", "", "Its file has no `NamedStrategy`."]
+        guard let comment = lines.first?.prefix(while: { $0.hasPrefix("///") }) else {
+            return ["", "### \(kind.rawValue)", "", "No comment begins with its name."]
         }
-        let comment = file.lines[..<end].reversed().prefix { $0.hasPrefix("///") }.reversed()
-        let text = comment.map { String($0.dropFirst(4)) }
-        let paragraphs = text.split(separator: "", omittingEmptySubsequences: true)
-        // How it is built is not for the page.
-        let shown = paragraphs.filter { $0.first?.hasPrefix("**Design.**") == false }
         return ["", "### \(kind.rawValue)", ""]
-            + Array(shown.joined(separator: [""])).map { line in
-                line.hasPrefix("```") ? line : line.replacing("``", with: "`")
+            + comment.map { line in
+                let text = String(line.dropFirst(4))
+                return text.hasPrefix("```") ? text : text.replacing("``", with: "`")
             }
     }
 }

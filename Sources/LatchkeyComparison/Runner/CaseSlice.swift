@@ -41,11 +41,14 @@ struct CaseSlice: Sendable {
 
     /// Each slice has its own meter, if it has one.
     @usableFromInline
-    func meter(_ name: String, _ traits: StrategyTraits) -> ContentionMeter? {
+    func meter<ChosenStrategy: Strategy>(
+        _ strategy: ChosenStrategy.Type,
+        as name: String
+    ) -> ContentionMeter? {
         guard isMetered else { return nil }
         return ContentionMeter(
-            strategy: name,
-            traits: traits,
+            strategy,
+            as: name,
             role: .comparison,
             level: .sampled,
             samplingMean: Self.samplingMean
@@ -121,7 +124,7 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         if ChosenStrategy.traits.appliesWritesAsynchronously {
             return try submitting(name, make)
         }
-        guard let meter = slice.meter(name, ChosenStrategy.traits) else {
+        guard let meter = slice.meter(ChosenStrategy.self, as: name) else {
             return try runBlocking(nil, make)
         }
         return try runBlocking(meter) { meter.metered(make()) }
@@ -133,7 +136,7 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         _ name: String,
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> CaseSlice.Output {
-        guard let meter = slice.meter(name, ChosenStrategy.traits) else {
+        guard let meter = slice.meter(ChosenStrategy.self, as: name) else {
             return try runSubmitting(nil, make)
         }
         return try runSubmitting(meter) { meter.metered(make()) }

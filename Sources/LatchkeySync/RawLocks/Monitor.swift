@@ -85,7 +85,7 @@ final class MonitorBucket: @unchecked Sendable {
 ///
 /// SAFETY: `@unchecked Sendable` because `object` is used only while the bucket's lock is held.
 final class MonitorEntry: @unchecked Sendable {
-    let lock = PthreadRecursiveLock()
+    let lock = PthreadMutexLock(isRecursive: true)
     let users = Atomic<Int>(0)
     var object: ObjectIdentifier?
 
@@ -106,9 +106,6 @@ final class MonitorEntry: @unchecked Sendable {
 /// those are never freed.
 @safe
 public final class MonitorLock: RawLock {
-    /// The strategy's name.
-    public static var name: String { StrategyKind.monitor.rawValue }
-
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 
     /// Makes a lock that is free.

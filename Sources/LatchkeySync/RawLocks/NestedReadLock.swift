@@ -25,8 +25,12 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     /// That of the lock below.
     public static var name: String { Base.name }
 
-    /// The owner may read again.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(isReentrant: true) }
+    /// Those of the lock below, and the owner may read again.
+    @inlinable public static var traits: StrategyTraits {
+        var traits = Base.traits
+        traits.isReentrant = true
+        return traits
+    }
 
     /// Enters for writing; stops if the calling thread is inside.
     @inlinable
@@ -93,6 +97,14 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
         }
         memory.first.store(Self.writing, ordering: .relaxed)
     }
+}
+
+extension NestedReadLock: NamedLock where Base: NamedLock {
+    /// That of the lock below.
+    public static var kind: StrategyKind { Base.kind }
+
+    /// That of the lock below.
+    public static var summary: String { Base.summary }
 }
 
 extension NestedReadLock: TimedLock where Base: TimedLock {

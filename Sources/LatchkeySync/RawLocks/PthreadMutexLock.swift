@@ -10,7 +10,7 @@ public import Darwin
 
 /// A `pthread_mutex_t` of the default kind, in one allocation.
 ///
-/// What `NIOLock` and the box of SwiftNIO hold.
+/// What `NIOLock` and the box of SwiftNIO hold. Only ``Monitor`` has recursive ones.
 ///
 /// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
 /// unexpected one stops the process with the name of the call, because the handle is then not in
@@ -24,12 +24,24 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
 
     /// Makes a lock that is free.
-    public init() {
+    public init() { self.init(isRecursive: false) }
+
+    /// - Parameter isRecursive: Whether the thread that holds the lock can take it again.
+    init(isRecursive: Bool) {
         unsafe storage = PthreadMutexStorage.create(minimumCapacity: 1) { _ in }
+        var attributes = pthread_mutexattr_t()
+        unsafe check(pthread_mutexattr_init(&attributes), "pthread_mutexattr_init")
+        if isRecursive {
+            unsafe check(
+                pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_RECURSIVE)),
+                "pthread_mutexattr_settype"
+            )
+        }
         unsafe storage.withUnsafeMutablePointerToElements { handle in
             unsafe handle.initialize(to: pthread_mutex_t())
-            unsafe check(pthread_mutex_init(handle, nil), "pthread_mutex_init")
+            unsafe check(pthread_mutex_init(handle, &attributes), "pthread_mutex_init")
         }
+        unsafe check(pthread_mutexattr_destroy(&attributes), "pthread_mutexattr_destroy")
     }
 
     /// Waits until the calling thread holds the lock.
@@ -94,19 +106,46 @@ private final class PthreadMutexStorage: ManagedBuffer<Void, pthread_mutex_t> {
 
 extension PthreadMutexLock: TimedLock {
     /// Waits until the calling thread holds the lock, or until the deadline.
-    ///
-    /// The monotonic clock does not count the time that the machine sleeps, so this looks again.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        var code: CInt
-        repeat {
-            code = unsafe storage.withUnsafeMutablePointerToElements { handle in
-                unsafe latchkey_system_mutex_lock_for(handle, deadline.nanosecondsLeft)
+        deadline.bounding { nanoseconds in
+            let code = unsafe storage.withUnsafeMutablePointerToElements { handle in
+                unsafe latchkey_system_mutex_lock_for(handle, nanoseconds)
             }
-        } while code == ETIMEDOUT && .now < deadline
-        if code != ETIMEDOUT {
-            check(code, "pthread_mutex_clocklock")
+            if code != ETIMEDOUT {
+                check(code, "pthread_mutex_clocklock")
+            }
+            return code == 0
         }
-        return code == 0
     }
 }
 #endif
+
+extension PthreadMutexLock: NamedLock {
+    /// The strategy's case.
+    public static let kind = StrategyKind.pthreadMutex
+
+    /// The strategy in one sentence.
+    public static let summary = "A bare pthread_mutex_t around every access."
+
+    /// What the strategy promises.
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
+}
+
+/// `pthread-mutex`: a bare `pthread_mutex_t` around every access, as in SwiftNIO's locked box.
+///
+/// The default kind, without attributes. `lock` is the same mutex behind an object of Foundation.
+///
+/// Entering again on the same thread hangs, with glibc and musl. POSIX does not define it.
+///
+/// - *Guarantees:* nothing beyond the common ones.
+/// - *Use it when* you would use `lock`, and the program does without Foundation.
+/// - *Not when* waiting threads need fairness.
+/// - *Trap:* a running thread can overtake waiting ones, as under `lock`. A waiter sleeps at once,
+///   so that with sections of nanoseconds the kernel is called for most of the waits. In release
+///   builds, locking again on the same thread hangs without a message; metered and checked builds
+///   stop.
+///
+/// ```sh
+/// latchkey compare --strategies pthread-mutex,lock,adaptive --threads 1,2,8
+/// ```
+public typealias PthreadMutexStrategy = RawLockStrategy<PthreadMutexLock>

@@ -25,14 +25,38 @@ public struct SemaphoreLock: RawLock {
 }
 
 extension SemaphoreLock: TimedLock {
-    /// Dispatch's clock does not count the time that the machine sleeps, so this looks again.
+    /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        repeat {
-            let time = DispatchTime.now() + .nanoseconds(Int(deadline.nanosecondsLeft))
-            if handle.wait(timeout: time) == .success {
-                return true
-            }
-        } while .now < deadline
-        return false
+        deadline.bounding { nanoseconds in
+            handle.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) == .success
+        }
     }
 }
+
+extension SemaphoreLock: NamedLock {
+    /// The strategy's case.
+    public static let kind = StrategyKind.semaphore
+
+    /// The strategy in one sentence.
+    public static let summary = "DispatchSemaphore(value: 1) around every access."
+
+    /// What the strategy promises.
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
+}
+
+/// `semaphore`: `DispatchSemaphore(value: 1)`, waited for and signalled around every access.
+///
+/// Entering again on the same thread hangs.
+///
+/// - *Guarantees:* nothing beyond the common ones.
+/// - *Use it when* you have to compare with code that uses it. It is never the fastest.
+/// - *Not when* priorities matter: it has no owner that could inherit one.
+/// - *Trap:* without contention it is as fast as a lock. With more threads than processors it is
+///   slower, and costs more processor time for each operation. It has no owner, so any thread can
+///   signal it, and a thread that waits for itself is not noticed. Its contended ratio is too high
+///   under many threads: a try lowers the count for a moment, and another try then fails as well.
+///
+/// ```sh
+/// latchkey compare --strategies semaphore,lock --threads 1,8
+/// ```
+public typealias SemaphoreStrategy = RawLockStrategy<SemaphoreLock>

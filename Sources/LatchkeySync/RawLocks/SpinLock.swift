@@ -4,19 +4,15 @@ public import Synchronization
 /// A spin lock: test and test-and-set on one word, with a pause, and a yield after a bound.
 ///
 /// **Design.** A waiter reads the word until it looks free and only then writes to it, so that
-/// waiting does not take the cache line away from the holder. After ``roundsMax`` looks it gives
-/// its time slice to somebody else: with more threads than processors, the holder may be one of
-/// those who wait for a processor. It never sleeps, nobody is queued and nobody is preferred.
+/// waiting does not take the cache line away from the holder. After some looks (``Pauses``) it
+/// gives its time slice to somebody else: with more threads than processors, the holder may be one
+/// of those who wait for a processor. It never sleeps, nobody is queued and nobody is preferred.
 ///
 /// | word    | meaning                | who changes it                      |
 /// |---------|------------------------|-------------------------------------|
 /// | `free`  | free                   | a taker, to `held`, by an exchange  |
 /// | `held`  | held                   | the holder, to `free`, by a store   |
 public struct SpinLock: InPlaceLock {
-    /// How often a waiter looks before it yields: about a microsecond, a few times the length of
-    /// the sections that a spin lock is for.
-    static let roundsMax = 64
-
     @usableFromInline static var free: UInt32 { 0 }
     @usableFromInline static var held: UInt32 { 1 }
 
@@ -56,13 +52,7 @@ public struct SpinLock: InPlaceLock {
 
     /// Looks for a while.
     private func looksFree() -> Bool {
-        for _ in 0..<Self.roundsMax {
-            if memory.first.load(ordering: .relaxed) == Self.free {
-                return true
-            }
-            latchkey_system_pause()
-        }
-        return false
+        Pauses.pass { memory.first.load(ordering: .relaxed) == Self.free }
     }
 }
 
@@ -84,3 +74,32 @@ extension SpinLock: TimedLock {
         return true
     }
 }
+
+extension SpinLock: NamedLock {
+    /// The strategy's case.
+    public static let kind = StrategyKind.spin
+
+    /// The strategy in one sentence.
+    public static let summary = "An atomic word that waiters poll, yielding after a bound."
+
+    /// What the strategy promises.
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(spins: true, keepsPolling: true)
+    }
+}
+
+/// `spin`: an atomic word; waiters poll it with pauses, and call `sched_yield` after a bound.
+///
+/// Entering again on the same thread spins for ever.
+///
+/// - *Guarantees:* no system call but `sched_yield`.
+/// - *Use it when* there are fewer threads than processors and sections of nanoseconds.
+/// - *Not when* threads outnumber processors and sections are long: the holder is preempted, and
+///   waiting threads use the processor meanwhile.
+/// - *Trap:* it is the fastest in benchmarks of short sections, and starves threads in long ones.
+///   Look at Jain's index and `wait max`, not only at the throughput.
+///
+/// ```sh
+/// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0
+/// ```
+public typealias SpinStrategy = RawLockStrategy<SpinLock>

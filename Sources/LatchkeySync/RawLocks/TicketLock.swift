@@ -16,9 +16,6 @@ public import Synchronization
 ///
 /// Both wrap around. That is harmless, as long as fewer than 2^32 threads wait.
 public struct TicketLock: InPlaceLock {
-    /// How often a waiter looks before it yields: about a microsecond.
-    static let roundsMax = 64
-
     @usableFromInline let memory: LockMemory
 
     /// Makes a lock that is free.
@@ -58,14 +55,41 @@ public struct TicketLock: InPlaceLock {
 
     @usableFromInline
     func wait(for ticket: UInt32) {
-        var rounds = 0
-        while memory.second.load(ordering: .acquiring) != ticket {
-            if rounds < Self.roundsMax {
-                rounds += 1
-                latchkey_system_pause()
-            } else {
+        func isServed() -> Bool { memory.second.load(ordering: .acquiring) == ticket }
+        if !Pauses.pass(until: isServed) {
+            while !isServed() {
                 latchkey_system_yield()
             }
         }
     }
 }
+
+extension TicketLock: NamedLock {
+    /// The strategy's case.
+    public static let kind = StrategyKind.ticket
+
+    /// The strategy in one sentence.
+    public static let summary = "A fair spin lock: threads draw numbers and enter in that order."
+
+    /// What the strategy promises.
+    @inlinable public static var traits: StrategyTraits {
+        StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
+    }
+}
+
+/// `ticket`: a spin lock; each thread draws a number and polls until its turn.
+///
+/// Entering again on the same thread spins for ever.
+///
+/// - *Guarantees:* first come, first served: no thread enters twice while another one waits.
+/// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
+///   thread has to get its share.
+/// - *Not when* threads outnumber processors.
+/// - *Trap:* without contention it is as fast as `spin`. With more threads than processors, the
+///   thread with the next number often has no processor, and all others wait for it, although the
+///   lock is free.
+///
+/// ```sh
+/// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8
+/// ```
+public typealias TicketStrategy = RawLockStrategy<TicketLock>

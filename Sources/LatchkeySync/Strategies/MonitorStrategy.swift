@@ -14,22 +14,12 @@
 /// ```sh
 /// latchkey compare --strategies monitor,recursive-lock --threads 1 --section 0 --outside 0
 /// ```
-public struct MonitorStrategy: NamedStrategy, LockingStrategy, TryingStrategy {
+public typealias MonitorStrategy = RawLockStrategy<NestedReadLock<MonitorLock>>
+
+extension MonitorLock: NamedLock {
     /// The strategy's case.
     public static let kind = StrategyKind.monitor
 
     /// The strategy in one sentence.
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
-
-    /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(isReentrant: true) }
-
-    /// The lock.
-    public let rawLock: NestedReadLock<MonitorLock>
-
-    /// Makes a strategy for one value.
-    @inlinable public init() { rawLock = NestedReadLock() }
-
-    /// Makes a strategy that counts nested reads in the memory of the value.
-    @inlinable public init(in memory: LockMemory) { rawLock = NestedReadLock(in: memory) }
 }

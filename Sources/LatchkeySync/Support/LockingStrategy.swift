@@ -13,19 +13,18 @@ public protocol LockingStrategy: InPlaceStrategy {
 
 /// Any raw lock as a strategy.
 ///
+/// The strategies with a name that are one lock are this type: `AdaptiveStrategy` is
+/// `RawLockStrategy<AdaptiveLock>`.
+///
 /// ```swift
 /// let scores = Synchronized<[String: Int], RawLockStrategy<MyLock>>([:])
 /// ```
 public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, MakeableStrategy {
-    /// The name of the lock's type.
+    /// That of the lock.
     public static var name: String { Lock.name }
 
     /// Those of the lock.
-    @inlinable public static var traits: StrategyTraits {
-        var traits = Lock.traits
-        traits.tellsOfWaiting = traits.tellsOfWaiting && Lock.isTriedBeforeWaiting
-        return traits
-    }
+    @inlinable public static var traits: StrategyTraits { Lock.traits }
 
     /// The lock.
     public let rawLock: Lock
@@ -37,20 +36,34 @@ public struct RawLockStrategy<Lock: RawLock>: LockingStrategy, TryingStrategy, M
     @inlinable public init(in memory: LockMemory) { rawLock = Lock(in: memory) }
 }
 
+extension RawLockStrategy: NamedStrategy where Lock: NamedLock {
+    /// The lock's case.
+    public static var kind: StrategyKind { Lock.kind }
+
+    /// The lock's sentence.
+    public static var summary: String { Lock.summary }
+}
+
 extension RawLockStrategy: TimedStrategy where Lock: TimedLock {}
 extension RawLockStrategy: ConditionStrategy where Lock: ConditionLock {}
 
 extension Strategy {
-    /// Whether an observer hears of each access that has to wait, as the lock has it if there is
-    /// one.
+    /// Whether an observer hears of each access that has to wait, which the lock decides if there
+    /// is one.
     package static var tellsOfWaiting: Bool {
-        let locking = Self.self as? any LockingStrategy.Type
-        return traits.tellsOfWaiting && locking?.isTriedBeforeWaiting != false
+        let below =
+            (Self.self as? any LockingStrategy.Type)?.lockTellsOfWaiting
+            ?? (Self.self as? any WrappingStrategy.Type)?.baseTellsOfWaiting
+        return traits.tellsOfWaiting && below != false
     }
 }
 
+extension WrappingStrategy {
+    fileprivate static var baseTellsOfWaiting: Bool { Base.tellsOfWaiting }
+}
+
 extension LockingStrategy {
-    fileprivate static var isTriedBeforeWaiting: Bool { Lock.isTriedBeforeWaiting }
+    fileprivate static var lockTellsOfWaiting: Bool { Lock.traits.tellsOfWaiting }
 
     /// Takes the lock, and tells the observer whether that had to wait.
     @inlinable
@@ -60,7 +73,7 @@ extension LockingStrategy {
         _ mode: AccessMode
     ) -> Observer.Entry {
         var entry = observer.asks(mode)
-        if Observer.isActive && Lock.isTriedBeforeWaiting {
+        if Observer.isActive && Lock.traits.tellsOfWaiting {
             if !rawLock.tryLock(mode) {
                 observer.isBlocked(&entry)
                 rawLock.lock(mode)

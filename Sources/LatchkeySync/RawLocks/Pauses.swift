@@ -1,0 +1,19 @@
+internal import CLatchkeySystem
+
+/// What a waiter that never sleeps does before it yields its processor.
+enum Pauses {
+    /// How often it looks: for about a microsecond, a few times the length of the sections that a
+    /// spin lock is for.
+    static let countMax = 64
+
+    /// Looks, with a pause after each look; whether the lock was free at one of them.
+    static func pass(until isFree: () -> Bool) -> Bool {
+        for _ in 0..<countMax {
+            if isFree() {
+                return true
+            }
+            latchkey_system_pause()
+        }
+        return false
+    }
+}

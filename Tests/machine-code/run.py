@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Checks the machine code of a write under some strategies, so that no write gets slower unseen.
+
+    Tests/machine-code/run.py --build .build-release/release
+
+Where a write is compiled for its strategy, its code is the lock's fast path, the body, and a call
+for the slow path. If it no longer is, it calls other functions: through a table, to count
+references, to allocate. What is compared does not depend on the registers that the compiler
+chooses: which functions are called, at how many places, and roughly how many instructions there
+are.
+"""
+
+import argparse
+import collections
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+INDIRECT = "a function by its address"
+
+# For each function of outside.swift: its instructions, and the calls that it may make, by the type
+# whose functions are called, each with the number of places.
+RECORDED = {
+    # The lock and the unlock of NSLock, which is a class that others can inherit from.
+    "writeUnderLock": (14, {INDIRECT: 2}),
+    "writeUnderSpin": (17, {"SpinLock": 1}),
+    "writeUnderAdaptive": (33, {"AdaptiveLock": 3}),
+    # The toolchain's own: the thread's number, which is asked for once, and the slow paths.
+    "writeUnderMutex": (39, {"__tls_get_addr": 1, "syscall": 2, "_MutexHandle": 2}),
+}
+# What a compiler may do otherwise without a call more. Only counts of this processor are compared.
+TOLERANCE = 1.25
+RECORDED_ON = "x86_64"
+CONTROL = "writeUnderAny"
+
+CALL = re.compile(r"(?:call|callq|bl|blr)\s+(.+)$")
+# A jump out of the function is a call, the last one.
+JUMP = re.compile(r"(?:jmp|jmpq|b|br)\s+(?!\.L)(.+)$")
+SYMBOL = re.compile(r'\*?\(?"?([$\w.]*[A-Za-z_$][$\w.]*)"?(?:@PLT|@GOTPCREL\(%rip\))?\)?$')
+REGISTER = re.compile(r"x\d+$")
+
+
+def assembly(build: pathlib.Path) -> list[str]:
+    """The lines of assembly of outside.swift, which is compiled as a release build is."""
+    module = build / "CLatchkeySystem.build" / "module.modulemap"
+    command = ["swiftc", "-O", "-wmo", "-parse-as-library", "-swift-version", "6",
+               "-module-name", "Outside", "-I", str(build / "Modules"),
+               "-Xcc", f"-fmodule-map-file={module}", "-emit-assembly", "-o", "-",
+               str(HERE / "outside.swift")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def instructions(lines: list[str], function: str) -> list[str]:
+    """The instructions of one function, without labels, directives and comments."""
+    label = re.compile(rf'"?\$s7Outside{len(function)}{function}.*F"?:')
+    start = next(i for i, line in enumerate(lines) if label.match(line))
+    body = []
+    for line in lines[start + 1:]:
+        if line.startswith((".Lfunc_end", "\t.size")):
+            return body
+        text = re.split(r"#|//", line)[0].strip()
+        if text and not text.startswith(".") and not text.endswith(":"):
+            body.append(text)
+    sys.exit(f"The end of {function} is not in the assembly.")
+
+
+def callee(target: str) -> str:
+    """The symbol that is called, if it is one."""
+    match = SYMBOL.match(target)
+    is_symbol = match and not REGISTER.match(match[1]) and not target.startswith("*%")
+    return match[1] if is_symbol else INDIRECT
+
+
+def calls(body: list[str]) -> collections.Counter:
+    """The types whose functions are called, and C functions, each with the number of places."""
+    found = [match[1].strip() for text in body if (match := CALL.match(text) or JUMP.match(text))]
+    names = [callee(target) for target in found]
+    readable = subprocess.run(
+        ["swift", "demangle", "--compact", "--simplified"], input="\n".join(names) + "\n",
+        capture_output=True, text=True, check=True).stdout.splitlines()
+    # "SpinLock.lockSlowly()" is one of SpinLock's.
+    return collections.Counter(name.split("(")[0].rsplit(".", 1)[0] for name in readable)
+
+
+def failures(function: str, body: list[str]) -> list[str]:
+    """What is worse than recorded."""
+    count, allowed = RECORDED[function]
+    found = [f"{function}: calls {name} at {places} places, recorded: {allowed.get(name, 0)}"
+             for name, places in calls(body).items() if places > allowed.get(name, 0)]
+    if platform.machine() == RECORDED_ON and len(body) > count * TOLERANCE:
+        found.append(f"{function}: has {len(body)} instructions, recorded: {count}")
+    return found
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    arguments.add_argument("--build", type=pathlib.Path, required=True, help="a release build")
+    lines = assembly(arguments.parse_args().build)
+    found = []
+    for function in RECORDED:
+        body = instructions(lines, function)
+        made = ", ".join(f"{places} × {name}" for name, places in calls(body).items())
+        print(f"{function}: {len(body)} instructions; calls {made or 'nothing'}")
+        found += failures(function, body)
+    if not calls(instructions(lines, CONTROL)):
+        found.append(f"{CONTROL}: is not specialised, but no call of it is seen")
+    for failure in found:
+        print(f"FAIL {failure}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
