@@ -43,7 +43,7 @@ let package = Package(
     ],
     targets: [
         // Without pkgConfig, which would ask all who depend on LatchkeySync to install these: they
-        // lie in the system's own paths, and the module maps link them.
+        // lie in the system's own paths. A module map links for Swift only, so C targets do it, too.
         .systemLibrary(name: "CMicrohttpd"),
         .systemLibrary(name: "CYajl"),
         .systemLibrary(name: "CCurl"),
@@ -52,7 +52,11 @@ let package = Package(
         .target(name: "CLatchkeyLoad"),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
-        .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
+        .target(
+            name: "CLatchkeyHTTP",
+            dependencies: ["CMicrohttpd"],
+            linkerSettings: [.linkedLibrary("microhttpd")]
+        ),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeyStrategies", dependencies: ["LatchkeySync"]),
         .target(name: "LatchkeySyncTesting", dependencies: ["LatchkeySync"]),
@@ -70,7 +74,11 @@ let package = Package(
             name: "LatchkeyStore",
             dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
         ),
-        .target(name: "CLatchkeyFetch", dependencies: ["CCurl"]),
+        .target(
+            name: "CLatchkeyFetch",
+            dependencies: ["CCurl"],
+            linkerSettings: [.linkedLibrary("curl")]
+        ),
         .target(
             name: "LatchkeyOperations",
             dependencies: ["CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync"]
