@@ -11,9 +11,9 @@ import Synchronization
 func conditions() -> [Comparison] {
     [4, 16, 64].flatMap { consumers in
         [false, true].map { isOneByOne in
-            Comparison(
-                measure: "\(isOneByOne ? "one item at a time" : "items") to \(consumers) consumers, "
-                    + "write(when:) ÷ NSCondition",
+            let items = isOneByOne ? "one item at a time" : "items"
+            return Comparison(
+                measure: "\(items) to \(consumers) consumers, write(when:) ÷ NSCondition",
                 figure: .costRatio(atMost: 1.5),
                 subject: Contender(name: "write(when:)") {
                     handOver(GuardedItems(), consumers, isOneByOne)

@@ -1,5 +1,5 @@
-// Access functions that wait until the value fulfils a condition, as a condition variable does. They
-// exist where the primitive can: the compiler says so elsewhere.
+// Access functions that wait until the value fulfils a condition, as a condition variable does.
+// They exist where the primitive can: the compiler says so elsewhere.
 
 extension Synchronized where Value: Sendable, ChosenStrategy: ConditionStrategy {
     /// Waits until `condition` holds, and runs `body` with shared access at that moment.

@@ -96,8 +96,10 @@ extension StrategyLaws {
         }
     }
 
-    /// Producers, and consumers of every kind: patient ones, those who throw, those who give up,
-    /// thieves, and readers. Each item is taken, and all threads end.
+    /// Each item is taken, and all threads end.
+    ///
+    /// There are consumers of every kind: patient ones, those who throw, those who give up,
+    /// thieves, and readers.
     static func noItemIsLeft<Waiting: ConditionStrategy>(_ strategy: Waiting) -> [Violation] {
         let laws = StrategyLaws(blocking: { strategy })
         let shop = Shop(items: Synchronized<ShopItems, Waiting>(ShopItems(), strategy: strategy))
@@ -107,7 +109,7 @@ extension StrategyLaws {
             let ended = TestThread.run(consumers + 4) { index in
                 switch index {
                 case 0..<consumers: (0..<rounds).forEach(shop.consume)
-                case consumers: (0..<total).forEach { _ in shop.produce() }
+                case consumers: (0..<total).forEach(shop.produce)
                 case consumers + 1: (1...total).forEach(shop.read)
                 default:
                     var round = index
@@ -142,7 +144,7 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
         return items.count > 0
     }
 
-    func produce() {
+    func produce(_ round: Int) {
         items.write(observer: late) { items in
             items.count += 1
             items.producedCount += 1
@@ -162,7 +164,8 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
     }
 
     func read(_ count: Int) {
-        items.read(when: { $0.producedCount >= count }, observer: late) { _ in }
+        func isReached(_ items: ShopItems) -> Bool { items.producedCount >= count }
+        items.read(when: isReached, observer: late) { _ in }
     }
 
     /// Takes all items without waiting, and brings them back.
@@ -177,9 +180,8 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
     /// Waits for a moment, and brings back what it took.
     func giveUp(_ round: Int) {
         let deadline = ContinuousClock.now + .microseconds(round % 7 * 20)
-        let taken: Void? = items.write(when: isThere, deadline: deadline, observer: late) {
-            $0.count -= 1
-        }
+        func take(_ items: inout ShopItems) { items.count -= 1 }
+        let taken: Void? = items.write(when: isThere, deadline: deadline, observer: late, take)
         if taken != nil {
             items.write(observer: late) { $0.count += 1 }
         }

@@ -53,7 +53,9 @@ struct ConditionTests {
                 value.read(when: isReached) { _ in }
             }
             asked.wait(for: 1)
-            (0..<100).forEach { _ in value.write { $0 += 1 } }
+            for _ in 0..<100 {
+                value.write { $0 += 1 }
+            }
             precondition(waiter.join())
             return asked.value
         }
@@ -70,7 +72,8 @@ struct ConditionTests {
         ]
         waiters.forEach(line.append)
         #expect(line.isToBeAsked)
-        #expect(line.choose().map(ObjectIdentifier.init) == waiters[1...3].map(ObjectIdentifier.init))
+        let chosen = line.choose()
+        #expect(chosen.map(ObjectIdentifier.init) == waiters[1...3].map(ObjectIdentifier.init))
         for waiter in waiters[1...3] {
             #expect(!line.isToBeAsked)
             #expect(line.remove(waiter))

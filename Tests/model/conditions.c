@@ -261,14 +261,14 @@ static void line_is_empty(void) {
 
 enum { ONE_GIVES_UP, TWO_CONSUMERS, IN_VAIN, GIVES_UP_IN_VAIN };
 
-#define MODEL(title, program, is_cut) \
-    {title, 3, program, line_is_empty, PLACES, {0}, NULL, 0, false, is_cut}
+#define MODEL(title, program)                                                                      \
+    { title, 3, program, line_is_empty, PLACES, {0}, NULL, 0, false, false }
 
 static const struct model models[] = {
-    MODEL("conditions, one gives up", one_gives_up, false),
-    MODEL("conditions, two consumers", two_consumers, false),
-    MODEL("conditions, one is woken in vain", one_is_woken_in_vain, false),
-    MODEL("conditions, one gives up in vain", one_gives_up_in_vain, false),
+    MODEL("conditions, one gives up", one_gives_up),
+    MODEL("conditions, two consumers", two_consumers),
+    MODEL("conditions, one is woken in vain", one_is_woken_in_vain),
+    MODEL("conditions, one gives up in vain", one_gives_up_in_vain),
 };
 
 static const struct fault faults[] = {

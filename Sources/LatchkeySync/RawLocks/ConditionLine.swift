@@ -90,7 +90,7 @@ final class ConditionWaiter: @unchecked Sendable {
     var condition: (() -> Bool)?
     /// Whether the thread left the line because it was chosen.
     var wasChosen = false
-    /// 1 after the wake-up. What the thread sleeps on.
+    /// What the thread sleeps on: 1 after the wake-up.
     let isWoken = Atomic<UInt32>(0)
 
     init(_ mode: AccessMode, _ condition: @escaping () -> Bool) {
