@@ -22,6 +22,11 @@ case "--agreement":
         try measure(comparison, rounds: 30)
     }
     exit(0)
+case "--conditions":
+    for comparison in conditions() {
+        try measure(comparison, rounds: 9)
+    }
+    exit(0)
 case "--profiling":
     try measure(profiling(), rounds: 15)
     exit(0)
@@ -67,6 +72,10 @@ for (name, least, subject, reads) in [
 }
 
 try measure(profiling(), rounds: 15)
+
+for comparison in conditions() {
+    try measure(comparison, rounds: 15)
+}
 
 // More on one thread, whose target is the narrower one.
 for (threads, rounds) in [(1, 60), (2, 15)] {

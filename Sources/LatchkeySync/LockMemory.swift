@@ -16,6 +16,13 @@ public class LockMemory: @unchecked Sendable {
     /// The second word, which begins at 0.
     public let second = Atomic<UInt32>(0)
 
+    #if os(Linux)
+    /// The threads that wait for a condition, since the first one did.
+    ///
+    /// Only the holder of an ``AdaptiveLock`` uses it.
+    @usableFromInline final var line: ConditionLine?
+    #endif
+
     /// Memory for one lock.
     @inlinable public init() {}
 }

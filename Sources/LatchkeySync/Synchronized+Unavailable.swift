@@ -46,6 +46,18 @@ extension Synchronized where Value: Sendable {
         unavailable,
         message: "this strategy cannot wait for a condition: only 'adaptive' is a ConditionStrategy"
     )
+    public func read<Result, Failure: Error>(
+        when condition: (Value) -> Bool,
+        deadline: ContinuousClock.Instant? = nil,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available where the primitive cannot wait for a condition.
+    @available(
+        *,
+        unavailable,
+        message: "this strategy cannot wait for a condition: only 'adaptive' is a ConditionStrategy"
+    )
     public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         deadline: ContinuousClock.Instant? = nil,

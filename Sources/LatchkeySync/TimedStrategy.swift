@@ -28,20 +28,6 @@ extension TimedLock {
     }
 }
 
-/// A timed lock whose holder can wait for a change that another thread makes.
-public protocol ConditionLock: TimedLock {
-    /// Lets go of the lock, and waits until another thread has let go after an exclusive access.
-    ///
-    /// The calling thread must hold the lock exclusively, and must not have changed what it
-    /// guards. It does not hold the lock afterwards. Can return early.
-    ///
-    /// - Parameter deadline: When to return in any case; nil for never.
-    func unlockAndAwaitChange(before deadline: ContinuousClock.Instant?)
-
-    /// Lets go of the lock after an exclusive access that changed nothing.
-    func unlockUnchanged()
-}
-
 /// A strategy that can be waited for until a deadline.
 ///
 /// A protocol of its own, because not every primitive can: a thread that stands in a queue, or has
@@ -59,28 +45,6 @@ public protocol TimedStrategy: TryingStrategy {
     func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         before deadline: ContinuousClock.Instant,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result?
-}
-
-/// A strategy whose writers can wait until the value fulfils a condition.
-public protocol ConditionStrategy: TimedStrategy {
-    /// Runs `body` with exclusive access at a moment when `condition` holds, or returns nil if the
-    /// deadline passes first.
-    ///
-    /// - Parameters:
-    ///   - guarded: The value.
-    ///   - condition: Asked inside the guarded section: at once, and again after writes.
-    ///   - deadline: When to give up; nil for never.
-    ///   - observer: Hears of the access, which begins when the condition holds.
-    ///   - body: Given the value to change.
-    /// - Returns: What `body` returns, or nil if it did not run.
-    /// - Throws: What `body` throws.
-    func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        when condition: (Value) -> Bool,
-        before deadline: ContinuousClock.Instant?,
         observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result?
@@ -135,68 +99,5 @@ extension LockingStrategy where Lock: TimedLock {
         }
         observer.enters(&entry)
         return entry
-    }
-}
-
-extension LockingStrategy where Lock: ConditionLock {
-    /// Runs `body` while the calling thread holds the lock and the condition holds.
-    @inlinable
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        when condition: (Value) -> Bool,
-        before deadline: ContinuousClock.Instant?,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        let entry = enter(observer, before: deadline) { guarded.read(condition) }
-        guard let entry else {
-            return nil
-        }
-        defer { leave(observer, .write, entry) }
-        return try guarded.write(body)
-    }
-
-    /// Takes the lock when the condition holds, or tells the observer that there will be no access.
-    @inlinable
-    func enter<Observer: EntryObserver>(
-        _ observer: Observer,
-        before deadline: ContinuousClock.Instant?,
-        when condition: () -> Bool
-    ) -> Observer.Entry? {
-        var entry = observer.asks(.write)
-        var isHeld = rawLock.tryLock()
-        var isBlocked = !isHeld
-        if isBlocked {
-            observer.isBlocked(&entry)
-            isHeld = lock(before: deadline)
-        }
-        while isHeld, !condition() {
-            if !isBlocked {
-                isBlocked = true
-                observer.isBlocked(&entry)
-            }
-            if let deadline, deadline <= .now {
-                rawLock.unlockUnchanged()
-                isHeld = false
-            } else {
-                rawLock.unlockAndAwaitChange(before: deadline)
-                isHeld = lock(before: deadline)
-            }
-        }
-        guard isHeld else {
-            observer.givesUp(entry)
-            return nil
-        }
-        observer.enters(&entry)
-        return entry
-    }
-
-    @inlinable
-    func lock(before deadline: ContinuousClock.Instant?) -> Bool {
-        guard let deadline else {
-            rawLock.lock()
-            return true
-        }
-        return rawLock.lock(before: deadline)
     }
 }

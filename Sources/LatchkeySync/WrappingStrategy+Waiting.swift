@@ -23,20 +23,3 @@ extension WrappingStrategy where Self: TimedStrategy, Base: TimedStrategy {
         return try base.write(guarded, before: deadline, observer: observer, body)
     }
 }
-
-extension WrappingStrategy where Self: ConditionStrategy, Base: ConditionStrategy {
-    /// Forwards to the base.
-    @inlinable
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        when condition: (Value) -> Bool,
-        before deadline: ContinuousClock.Instant?,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        let observer = BothObservers(ownObserver, observer)
-        return
-            try base
-            .write(guarded, when: condition, before: deadline, observer: observer, body)
-    }
-}

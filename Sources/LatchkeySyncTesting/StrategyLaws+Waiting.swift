@@ -6,7 +6,7 @@ public import LatchkeySync
 
 extension StrategyLaws {
     /// How long a wait lasts that is to end at its deadline.
-    private static let moment = Duration.milliseconds(30)
+    static let moment = Duration.milliseconds(30)
 
     /// A wait ends at its deadline and not before, and leaves nothing behind.
     ///
@@ -115,10 +115,13 @@ extension StrategyLaws {
     public static func conditionsAreWaitedFor<ChosenStrategy: Strategy>(
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {
-        guard let strategy = make() as? any ConditionStrategy else {
-            return []
+        // A strategy guards one value, so each part has its own.
+        func part(_ law: (any ConditionStrategy) -> [Violation]) -> [Violation] {
+            (make() as? any ConditionStrategy).map(law) ?? []
         }
-        return everyTurnIsTaken(strategy) + deadlineEndsCondition(strategy)
+        return part { everyTurnIsTaken($0) } + part { deadlineEndsCondition($0, .read) }
+            + part { deadlineEndsCondition($0, .write) } + part { oneWriteLetsAllIn($0) }
+            + part { whoGivesUpPassesItOn($0) } + part { noItemIsLeft($0) }
     }
 
     /// Threads take turns.
@@ -156,11 +159,23 @@ extension StrategyLaws {
     }
 
     private static func deadlineEndsCondition<Waiting: ConditionStrategy>(
-        _ strategy: Waiting
+        _ strategy: Waiting,
+        _ mode: AccessMode
     ) -> [Violation] {
         let laws = StrategyLaws(blocking: { strategy })
         let value = Synchronized<Int, Waiting>(0, strategy: strategy)
         let observer = RecordingObserver()
+        @Sendable func enter(
+            when condition: (Int) -> Bool,
+            _ deadline: ContinuousClock.Instant
+        ) -> Int? {
+            switch mode {
+            case .read:
+                value.read(when: condition, deadline: deadline, observer: observer) { $0 }
+            case .write:
+                value.write(when: condition, deadline: deadline, observer: observer) { $0 }
+            }
+        }
         func added() -> Int {
             value.write { value in
                 value += 1
@@ -171,15 +186,11 @@ extension StrategyLaws {
             let (asked, outcome, early) = (Gate(), Collected(true), Collected(false))
             let waiter = TestThread {
                 let deadline = ContinuousClock.now + moment
-                let entered =
-                    value.write(
-                        when: { _ in
-                            asked.open()
-                            return false
-                        },
-                        deadline: deadline,
-                        observer: observer
-                    ) { _ in } != nil
+                func never(_ value: Int) -> Bool {
+                    asked.open()
+                    return false
+                }
+                let entered = enter(when: never, deadline) != nil
                 let isEarly = ContinuousClock.now < deadline
                 outcome.with { $0 = entered }
                 early.with { $0 = isEarly }
@@ -190,11 +201,11 @@ extension StrategyLaws {
             note(!outcome.with { $0 }, "a body ran though its condition never held")
             note(!early.with { $0 }, "the wait for a condition ended before the deadline")
             note(
-                observer.accesses == [[.asks(.write), .isBlocked, .givesUp]],
+                observer.accesses == [[.asks(mode), .isBlocked, .givesUp]],
                 "the observer heard \(observer.accesses)"
             )
             note(added() == 2, "the lock is held after a wait")
-            let taken = value.write(when: { $0 == 2 }, deadline: .now - moment) { $0 }
+            let taken = enter(when: { $0 == 2 }, .now - moment)
             note(taken == 2, "a condition that holds is not entered after the deadline")
         }
     }

@@ -117,6 +117,7 @@ struct Record: Sendable {
 enum Function: String, CaseIterable {
     case read
     case readDeadline = "read(deadline:)"
+    case readWhen = "read(when:)"
     case submitRead
     case value
     case dynamicMember = "dynamic member look-up"
@@ -143,6 +144,7 @@ enum Function: String, CaseIterable {
         switch self {
         case .read: value.read { _ in body() }
         case .readDeadline: _ = value.read(deadline: .now) { _ in body() }
+        case .readWhen: value.read(when: Self.always) { _ in body() }
         case .submitRead: try? value.submitRead({ _ in body() }, completion: {})
         case .value: _ = value.value
         case .dynamicMember: _ = value.count

@@ -188,6 +188,18 @@ public final class CarelessConditionStrategy: LockingStrategy, ConditionStrategy
     public init() {}
 
     /// Does not ask.
+    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        when condition: (Value) -> Bool,
+        before deadline: ContinuousClock.Instant?,
+        observer: Observer,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        _ = guarded.read(condition)
+        return try read(guarded, observer: observer, body)
+    }
+
+    /// Does not ask.
     public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         when condition: (Value) -> Bool,

@@ -54,6 +54,7 @@ func absent(t: Synchronized<Int, TicketStrategy>, q: Synchronized<Int, SerialQue
     t.write(deadline: .now) { $0 += 1 }  // error: cannot wait with a deadline
     q.read(deadline: .now) { _ in }  // error: cannot wait with a deadline
     q.write(when: isLarge) { $0 += 1 }  // error: cannot wait for a condition
+    q.read(when: isLarge) { _ in }  // error: cannot wait for a condition
     q.tryWrite { $0 += 1 }  // error: cannot be tried
 }
 

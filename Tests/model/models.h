@@ -7,6 +7,7 @@
 int check_litmuses(void);
 
 int check_adaptive(void);
+int check_conditions(void);
 int check_epochs(void);
 
 #endif

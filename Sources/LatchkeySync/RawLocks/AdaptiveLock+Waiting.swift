@@ -2,25 +2,26 @@ internal import CLatchkeySystem
 internal import Synchronization
 
 #if os(Linux)
-// Waiting with a deadline, and waiting for a change.
+// Waiting with a deadline, and waiting for a condition.
 //
 // **Design.** Waiting for the lock itself with a deadline is the slow path of `lock()` with a
 // bounded sleep. A thread gives up only after it found the lock held and marked the word
 // `contended`. So the holder wakes another sleeper also if it had chosen the one that gave up.
 //
-// The second word is what threads sleep on that wait for a change. Only the holder of the lock
-// writes it, so relaxed order is enough.
+// Threads that wait for a condition stand in a `ConditionLine`. Who lets go after a write asks
+// their conditions, since only a write can make one hold, and wakes whom the line chooses. A chosen
+// thread takes the lock like any other. The second word says whether there is anything to ask. Only
+// the holder of the lock writes it, so relaxed order is enough.
 //
-// | bits  | meaning              | becomes                                                    |
-// |-------|----------------------|------------------------------------------------------------|
-// | 0     | somebody may wait    | 1, by a holder that lets go to wait;                       |
-// |       |                      | 0, by the next holder that lets go after a write           |
-// | 1–31  | count of wake-ups    | one more, at the same moment                               |
+// | word        | meaning                         | becomes                                      |
+// |-------------|---------------------------------|----------------------------------------------|
+// | 0           | no thread waits, or a chosen    | `isAwaited`, by a holder that joins the line |
+// |             | one has not had the lock yet    | or that had been chosen                      |
+// | `isAwaited` | threads may wait, none of which | 0, by a holder that lets go after a write,   |
+// |             | is chosen                       | if it chose one or the line is empty         |
 //
-// A waiter sleeps only while the word is what it wrote before it let go. A write that comes in
-// between changes the word, and the kernel then refuses to let the waiter sleep: no wake-up is
-// lost. (Unless exactly 2^31 wake-ups come in between.) All waiters are woken, because each may
-// wait for something else. While nobody waits, a write pays one look at a word beside the lock's.
+// While a chosen thread is on its way, writes ask nobody: it asks when it lets go. While no thread
+// waits, a write pays one look at a word beside the lock's.
 
 extension AdaptiveLock: ConditionLock {
     @usableFromInline static var isAwaited: UInt32 { 1 }
@@ -31,12 +32,51 @@ extension AdaptiveLock: ConditionLock {
         tryLock() || lockSlowly(before: deadline)
     }
 
-    /// Lets go, and waits until another thread has let go after a write.
-    public func unlockAndAwaitChange(before deadline: ContinuousClock.Instant?) {
-        let awaited = memory.second.load(ordering: .relaxed) | Self.isAwaited
-        memory.second.store(awaited, ordering: .relaxed)
-        unlockUnchanged()
-        sleep(on: memory.second, while: awaited, before: deadline)
+    /// Lets go, and waits until the calling thread holds the lock and the condition holds.
+    public func wait(
+        to mode: AccessMode,
+        until condition: () -> Bool,
+        before deadline: ContinuousClock.Instant?
+    ) -> Bool {
+        withoutActuallyEscaping(condition) { condition in
+            let waiter = ConditionWaiter(mode, condition)
+            // It is in no line any more, so no other thread asks.
+            defer { waiter.condition = nil }
+            return wait(as: waiter, before: deadline)
+        }
+    }
+
+    private func wait(
+        as waiter: ConditionWaiter,
+        before deadline: ContinuousClock.Instant?
+    ) -> Bool {
+        let line = memory.line ?? ConditionLine()
+        if memory.line == nil {
+            memory.line = line
+        }
+        // Whether others may count on this thread to choose when it lets go.
+        var isCountedOn = false
+        repeat {
+            let isOver = deadline.map { $0 <= .now } ?? false
+            if !isOver {
+                change(line) { $0.append(waiter) }
+            }
+            if isCountedOn {
+                unlock()
+            } else {
+                unlockUnchanged()
+            }
+            if isOver {
+                return false
+            }
+            waiter.sleep(before: deadline)
+            guard lock(atMostUntil: deadline) else {
+                line.abandon(waiter)
+                return false
+            }
+            isCountedOn = change(line) { $0.remove(waiter) }
+        } while !waiter.conditionHolds()
+        return true
     }
 
     @usableFromInline
@@ -48,7 +88,14 @@ extension AdaptiveLock: ConditionLock {
             if deadline <= .now {
                 return false
             }
-            sleep(on: memory.first, while: Self.contended, before: deadline)
+            // SAFETY: the word is in an object, which the lock keeps.
+            unsafe withUnsafePointer(to: memory.first) { word in
+                unsafe latchkey_system_futex_wait_for(
+                    UnsafeMutableRawPointer(mutating: word),
+                    Self.contended,
+                    deadline.nanosecondsLeft
+                )
+            }
             if asks(toTakeAs: Self.contended) {
                 return true
             }
@@ -56,34 +103,28 @@ extension AdaptiveLock: ConditionLock {
         return true
     }
 
-    /// Lets go after a write that somebody waits for.
+    /// Lets go after a write that may be what somebody waits for.
     @usableFromInline
     func unlockChanged() {
-        // The bit is 1: this clears it and counts.
-        let count = memory.second.load(ordering: .relaxed) &+ Self.isAwaited
-        memory.second.store(count, ordering: .relaxed)
+        // The threads are woken when they can have the lock.
+        let chosen = memory.line.map { change($0) { $0.choose() } }
         unlockUnchanged()
-        // SAFETY: the kernel uses the address as a key and does not follow it.
-        unsafe withUnsafePointer(to: memory.second) { word in
-            unsafe latchkey_system_futex_wake(UnsafeMutableRawPointer(mutating: word), .max)
+        for waiter in chosen ?? [] {
+            waiter.wake()
         }
     }
 
-    /// Sleeps at most until the deadline; can return early.
-    private func sleep(
-        on word: borrowing Atomic<UInt32>,
-        while value: UInt32,
-        before deadline: ContinuousClock.Instant?
-    ) {
-        // SAFETY: the word is in an object, which the lock keeps.
-        unsafe withUnsafePointer(to: word) { word in
-            let address = unsafe UnsafeMutableRawPointer(mutating: word)
-            if let deadline {
-                unsafe latchkey_system_futex_wait_for(address, value, deadline.nanosecondsLeft)
-            } else {
-                unsafe latchkey_system_futex_wait(address, value)
-            }
+    /// Changes the line, and notes whether it has to be asked; the caller holds the lock.
+    private func change<Result>(
+        _ line: ConditionLine,
+        _ body: (ConditionLine) -> Result
+    ) -> Result {
+        line.lock.lock()
+        defer {
+            memory.second.store(line.isToBeAsked ? Self.isAwaited : 0, ordering: .relaxed)
+            line.lock.unlock()
         }
+        return body(line)
     }
 }
 #endif

@@ -23,8 +23,8 @@ public import Synchronization
 /// running thread may take the lock first. This keeps the lock on processors that are awake. The
 /// price is fairness; asking makes it better: `AdaptiveLock+Polling.swift`.
 ///
-/// The second word is for threads that wait for a change of the value, in
-/// `AdaptiveLock+Waiting.swift`. Only the holder writes it.
+/// The second word is for threads that wait for a condition, in `AdaptiveLock+Waiting.swift`. Only
+/// the holder writes it.
 public struct AdaptiveLock: InPlaceLock {
     @usableFromInline static var unlocked: UInt32 { 0 }
     @usableFromInline static var locked: UInt32 { 1 }
@@ -55,7 +55,7 @@ public struct AdaptiveLock: InPlaceLock {
         ).exchanged
     }
 
-    /// Lets go after a write, and wakes who waits for one.
+    /// Lets go after a write, and wakes who waits for the condition that it fulfilled.
     @inlinable
     public func unlock() {
         if memory.second.load(ordering: .relaxed) & Self.isAwaited == 0 {
@@ -65,12 +65,12 @@ public struct AdaptiveLock: InPlaceLock {
         }
     }
 
-    /// Lets go after a read, which nobody waits for.
+    /// Lets go after a read, which fulfils no condition.
     @inlinable public func unlockShared() { unlockUnchanged() }
 
-    /// Lets go.
+    /// Lets go of the lock alone.
     @inlinable
-    public func unlockUnchanged() {
+    func unlockUnchanged() {
         let word = memory.first.exchange(Self.unlocked, ordering: .releasing)
         if word > Self.locked {
             letIn(word)

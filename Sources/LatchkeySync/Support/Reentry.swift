@@ -20,6 +20,7 @@ enum Reentry {
     enum Access: String {
         case read
         case readDeadline = "read(deadline:)"
+        case readWhen = "read(when:)"
         case readKey = "read(key:)"
         case submitRead
         case asyncRead
@@ -56,9 +57,10 @@ enum Reentry {
             case .read, .readDeadline, .readKey, .submitRead, .asyncRead, .value, .dynamicMember:
                 .read
             case .readHoldingWriters, .readAll, .readKeys, .submitReadAll: .readHoldingWriters
-            case .write, .writeNewValue, .writeDeadline, .writeWhen, .writeKey, .writeKeys,
-                .writeSeveral, .submitWrite, .submitWriteSeveral, .asyncWrite, .tryWrite,
-                .exchange, .withLock, .withLockIfAvailable:
+            // Inside a read, a wait for a condition would have no end: no write could fulfil it.
+            case .readWhen, .write, .writeNewValue, .writeDeadline, .writeWhen, .writeKey,
+                .writeKeys, .writeSeveral, .submitWrite, .submitWriteSeveral, .asyncWrite,
+                .tryWrite, .exchange, .withLock, .withLockIfAvailable:
                 .write
             }
         }

@@ -1,0 +1,290 @@
+// Sources/LatchkeySync/RawLocks/ConditionLine.swift: no wake-up is lost, and no condition is asked
+// that has ended.
+//
+// Design: the same functions as there and in AdaptiveLock+Waiting.swift, statement by statement.
+// Both locks are locks. The line is a set, asked from the lowest thread on: the order is no matter
+// of safety. A deadline passes at once: the thread does not sleep, and its try comes at any moment
+// before or after it is chosen. A condition is a place in plain memory that ends with the wait, so
+// that one which is asked too late is a finding.
+
+#include "checker.h"
+#include "models.h"
+
+#include <stddef.h>
+
+enum {
+    LOCK = FIRST_PLACE,
+    LINE,
+    AWAITED,
+    ITEMS,
+    IS_TOLD,
+    IN_LINE,
+    CHOSEN,
+    CONDITIONS,
+    WOKEN = CONDITIONS + THREADS_MAX,
+    PLACES = WOKEN + THREADS_MAX
+};
+
+enum {
+    NO_SUCCESSOR = 1,
+    NOT_COUNTED_ON,
+    JOINS_UNNOTED,
+    ARRIVES_UNNOTED,
+    LEAVES_UNLOCKED,
+    STAYS_IN_LINE,
+    STAYS_CHOSEN,
+    WAKES_NOBODY,
+    SLEEPS_UNSEEN,
+};
+
+// What a thread waits for.
+enum condition { AN_ITEM = 1, A_WORD };
+
+static uint32_t bit(int thread) {
+    return UINT32_C(1) << thread;
+}
+
+static bool holds(uint32_t condition) {
+    return read_plain(condition == AN_ITEM ? ITEMS : IS_TOLD) > 0;
+}
+
+static bool is_to_be_asked(void) {
+    return read_plain(CHOSEN) == 0 && read_plain(IN_LINE) != 0;
+}
+
+// The last part of AdaptiveLock.change().
+static void note_line(void) {
+    store(AWAITED, is_to_be_asked() ? 1 : 0, RELAXED);
+}
+
+static void choose_thread(int thread) {
+    write_plain(IN_LINE, read_plain(IN_LINE) & ~bit(thread));
+    write_plain(CHOSEN, read_plain(CHOSEN) | bit(thread));
+}
+
+static void wake(int thread) {
+    store(WOKEN + thread, 1, RELAXED);
+    if (!is_faulty(WAKES_NOBODY)) {
+        futex_wake(WOKEN + thread);
+    }
+}
+
+static void unlock_changed(void) {
+    if (load(AWAITED, RELAXED) == 0) {
+        unlock(LOCK);
+        return;
+    }
+    int chosen = -1;
+    lock(LINE);
+    for (int thread = 0; thread < THREADS_MAX && chosen < 0; thread++) {
+        if ((read_plain(IN_LINE) & bit(thread)) != 0 && holds(read_plain(CONDITIONS + thread))) {
+            chosen = thread;
+            choose_thread(thread);
+        }
+    }
+    note_line();
+    unlock(LINE);
+    unlock(LOCK);
+    if (chosen >= 0) {
+        wake(chosen);
+    }
+}
+
+static void join(int thread) {
+    lock(LINE);
+    write_plain(IN_LINE, read_plain(IN_LINE) | bit(thread));
+    store(WOKEN + thread, 0, RELAXED);
+    if (!is_faulty(JOINS_UNNOTED)) {
+        note_line();
+    }
+    unlock(LINE);
+}
+
+// Ends the wait; true if the thread had been chosen. The caller holds the lock of the line.
+static bool end_wait(int thread) {
+    bool was_chosen = (read_plain(CHOSEN) & bit(thread)) != 0;
+    if (was_chosen) {
+        if (!is_faulty(STAYS_CHOSEN)) {
+            write_plain(CHOSEN, read_plain(CHOSEN) & ~bit(thread));
+        }
+    } else if (!is_faulty(STAYS_IN_LINE)) {
+        write_plain(IN_LINE, read_plain(IN_LINE) & ~bit(thread));
+    }
+    return was_chosen;
+}
+
+static void abandon(int thread) {
+    int successor = -1;
+    if (!is_faulty(LEAVES_UNLOCKED)) {
+        lock(LINE);
+    }
+    if (end_wait(thread) && is_to_be_asked() && !is_faulty(NO_SUCCESSOR)) {
+        successor = __builtin_ctz(read_plain(IN_LINE));
+        choose_thread(successor);
+    }
+    if (!is_faulty(LEAVES_UNLOCKED)) {
+        unlock(LINE);
+    }
+    if (successor >= 0) {
+        wake(successor);
+    }
+}
+
+static void sleep_until_woken(int thread) {
+    if (is_faulty(SLEEPS_UNSEEN)) {
+        futex_wait(WOKEN + thread, load(WOKEN + thread, RELAXED));
+        return;
+    }
+    while (load(WOKEN + thread, RELAXED) == 0) {
+        futex_wait(WOKEN + thread, 0);
+    }
+}
+
+// AdaptiveLock.wait(as:before:)
+static bool wait_in_line(int thread, enum condition condition, bool is_impatient) {
+    bool is_counted_on = false;
+    bool is_over = false;
+    do {
+        if (!is_over) {
+            join(thread);
+        }
+        if (is_counted_on && !is_faulty(NOT_COUNTED_ON)) {
+            unlock_changed();
+        } else {
+            unlock(LOCK);
+        }
+        if (is_over) {
+            return false;
+        }
+        if (is_impatient) {
+            is_over = true;
+            if (!try_lock(LOCK)) {
+                abandon(thread);
+                return false;
+            }
+        } else {
+            sleep_until_woken(thread);
+            lock(LOCK);
+        }
+        lock(LINE);
+        is_counted_on = end_wait(thread);
+        if (!is_faulty(ARRIVES_UNNOTED)) {
+            note_line();
+        }
+        unlock(LINE);
+    } while (!holds(condition));
+    return true;
+}
+
+// Takes the lock when the condition holds; false if the thread gave up.
+static bool enter(int thread, enum condition condition, bool is_impatient) {
+    lock(LOCK);
+    if (holds(condition)) {
+        return true;
+    }
+    write_plain(CONDITIONS + thread, condition);
+    bool is_held = wait_in_line(thread, condition, is_impatient);
+    free_plain(CONDITIONS + thread);
+    return is_held;
+}
+
+static void set_items(uint32_t count) {
+    lock(LOCK);
+    write_plain(ITEMS, count);
+    unlock_changed();
+}
+
+static void take_item(int thread) {
+    enter(thread, AN_ITEM, false);
+    write_plain(ITEMS, read_plain(ITEMS) - 1);
+    unlock_changed();
+}
+
+static void add_item(void) {
+    lock(LOCK);
+    write_plain(ITEMS, read_plain(ITEMS) + 1);
+    unlock_changed();
+}
+
+// An impatient thread that stands before a patient one, and takes nothing.
+static void one_gives_up(int thread) {
+    if (thread == 0) {
+        if (enter(thread, AN_ITEM, true)) {
+            unlock_changed();
+        }
+    } else if (thread == 1) {
+        take_item(thread);
+    } else {
+        add_item();
+    }
+}
+
+static void two_consumers(int thread) {
+    if (thread < 2) {
+        take_item(thread);
+    } else {
+        add_item();
+        add_item();
+    }
+}
+
+// The item is taken away again, with a word that the second thread waits for. That one brings the
+// item back.
+static void one_is_woken_in_vain(int thread) {
+    if (thread == 0) {
+        take_item(thread);
+    } else if (thread == 1) {
+        enter(thread, A_WORD, false);
+        write_plain(ITEMS, 1);
+        unlock_changed();
+    } else {
+        set_items(1);
+        lock(LOCK);
+        write_plain(ITEMS, 0);
+        write_plain(IS_TOLD, 1);
+        unlock_changed();
+    }
+}
+
+// The same, and the first thread does not wait for long.
+static void one_gives_up_in_vain(int thread) {
+    if (thread > 0) {
+        one_is_woken_in_vain(thread);
+    } else if (enter(thread, AN_ITEM, true)) {
+        unlock_changed();
+    }
+}
+
+static void line_is_empty(void) {
+    check(last_value(IN_LINE) == 0 && last_value(CHOSEN) == 0, "a thread is left in the line");
+}
+
+enum { ONE_GIVES_UP, TWO_CONSUMERS, IN_VAIN, GIVES_UP_IN_VAIN };
+
+#define MODEL(title, program)                                                                      \
+    { title, 3, program, line_is_empty, PLACES, {0}, NULL, 0, false, false }
+
+static const struct model models[] = {
+    MODEL("conditions, one gives up", one_gives_up),
+    MODEL("conditions, two consumers", two_consumers),
+    MODEL("conditions, one is woken in vain", one_is_woken_in_vain),
+    MODEL("conditions, one gives up in vain", one_gives_up_in_vain),
+};
+
+static const struct fault faults[] = {
+    {"abandon: no successor", NO_SUCCESSOR, RELAXED, ONE_GIVES_UP},
+    {"abandon: without the line's lock", LEAVES_UNLOCKED, RELAXED, ONE_GIVES_UP},
+    {"abandon: stays in the line", STAYS_IN_LINE, RELAXED, ONE_GIVES_UP},
+    {"wait: woken in vain, and chooses nobody", NOT_COUNTED_ON, RELAXED, IN_VAIN},
+    {"wait: gives up in vain, and chooses nobody", NOT_COUNTED_ON, RELAXED, GIVES_UP_IN_VAIN},
+    {"wait: joins, and does not say so", JOINS_UNNOTED, RELAXED, ONE_GIVES_UP},
+    {"wait: has the lock, and does not say so", ARRIVES_UNNOTED, RELAXED, TWO_CONSUMERS},
+    {"wait: has the lock, and counts as chosen", STAYS_CHOSEN, RELAXED, TWO_CONSUMERS},
+    {"wake: no system call", WAKES_NOBODY, RELAXED, TWO_CONSUMERS},
+    {"sleep: compares with what the word is now", SLEEPS_UNSEEN, RELAXED, TWO_CONSUMERS},
+};
+
+int check_conditions(void) {
+    return check_models(models, (int)(sizeof models / sizeof *models), faults,
+                        (int)(sizeof faults / sizeof *faults));
+}
