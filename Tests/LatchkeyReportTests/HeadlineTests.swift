@@ -115,6 +115,15 @@ struct HeadlineTests {
         ]
         #expect(found(report).sentence == "Use `semaphore`: `lock` failed the check 'counts'.")
         #expect(found(report).news == ["Not here: `lock` fails the check 'counts'."])
+        var reading = ComparisonReport.plain([
+            .lock: [4: steady(1e6)], .snapshot: [4: steady(9e6)], .spin: [4: steady(1e6)],
+        ])
+        for index in reading.cases.indices { reading.cases[index].workload.readRatio = 0.95 }
+        reading.verdicts = report.verdicts
+        #expect(
+            found(reading).sentence
+                == "Use `snapshot`: `lock` failed the check 'counts'; its writers copy the value."
+        )
     }
 
     // MARK: Preference

@@ -112,6 +112,13 @@ struct RecommendationTests {
                 == "Use `spin`: 50 % shorter p99 response than `lock` on 1 to 2 threads."
         )
         #expect(recommendation.flip.hasPrefix("No other was found better by 10 %"))
+        let stuck = SampleReport(strategies: [.lock, .spin, .mutex], threads: [1, 2]).open {
+            $0 == .spin ? 10_000 : 20_000_000
+        }
+        #expect(
+            ComparisonReport.Recommendation(stuck).sentence
+                == "Use `spin`: 2.00k times shorter p99 response than `lock` on 1 to 2 threads."
+        )
     }
 
     @Test func `an asynchronous strategy's waits are neither praised nor blamed`() throws {

@@ -33,7 +33,7 @@ struct VerdictListTests {
             count += 1
             let name = found.strategies[0]
             let least = max(1.1, report.conditions.leastRatio)
-            let isBarred = found.flip.hasPrefix("No other that keeps the limits ")
+            let isBarred = found.flip.hasPrefix("No other that may be used ")
             barredCount += isBarred ? 1 : 0
             for other in Set(report.cases.map(\.strategy)).subtracting([name]) {
                 for threads in Set(report.cases.map(\.threads)) {

@@ -7,7 +7,7 @@ internal import LatchkeyComparison
 /// there, or where the run's noise ends. A strategy that could replace the current one
 /// - may be better over all cases: the interval reaches that far;
 /// - leaves no case in which the current one is faster by at least 10 %, and surely faster; this
-///   does not count where the current one collapses;
+///   does not count if the current one collapses somewhere;
 /// - breaks no limit of ``FitnessLimits``, and copies only where reads dominate.
 ///
 /// Of those that none of them is better than, the first one in the order of ``Preference`` is named
@@ -203,14 +203,15 @@ struct Headline {
             let least = FigureText.percent(FitnessLimits.readRatioMin)
             return Obstacle(
                 kind: .copies,
-                text: "its writers copy the value, and less than \(least) of the operations read"
+                text: "its writers copy the value, and fewer than \(least) of the operations "
+                    + "are reads"
             )
         }
         if let breach = breach(name, in: situations) {
             let text = "it \(breach.text) \(breach.place)"
             return judgesLimits
                 ? Obstacle(kind: .limit, text: text)
-                : Obstacle(kind: .undecided, text: text + ", perhaps since the machine is busy")
+                : Obstacle(kind: .undecided, text: text + ", perhaps because the machine is busy")
         }
         guard !collapsing.contains(current) else { return nil }
         let slower = situations.compactMap { situation in

@@ -96,13 +96,18 @@ enum RankedFigure {
         return (units[0] == units[1] ? String(numbers[0]) : ends[0]) + "–" + ends[1]
     }
 
+    /// From here on a shorter response is told as a factor: its share would be 99 or 100 %.
+    private static let shareMax = 100.0
+
     /// By how much more a strategy does that is this many times as fast, before `than` or `as`:
     /// `28 % more`, `2.10 times as many`.
     func gain(_ ratio: Double) -> String {
         switch self {
         case .throughput where ratio < 2: FigureText.percent(ratio - 1) + " more"
         case .throughput: FigureText.count(ratio) + " times as many"
-        case .responseP99: FigureText.percent(1 - 1 / ratio) + " shorter p99 response"
+        case .responseP99 where ratio < Self.shareMax:
+            FigureText.percent(1 - 1 / ratio) + " shorter p99 response"
+        case .responseP99: FigureText.count(ratio) + " times shorter p99 response"
         }
     }
 
@@ -117,7 +122,8 @@ enum RankedFigure {
         switch self {
         case .throughput where ratio < 2: FigureText.change(ratio - 1)
         case .throughput: FigureText.count(ratio) + " times"
-        case .responseP99: FigureText.change(1 / ratio - 1)
+        case .responseP99 where ratio < Self.shareMax: FigureText.change(1 / ratio - 1)
+        case .responseP99: FigureText.count(ratio) + " times shorter"
         }
     }
 

@@ -108,7 +108,10 @@ extension ComparisonReport.Recommendation {
         if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
             !asGood.contains(next), let ratio = headline.ratio(name, to: next), ratio.value > 1
         {
-            notes.append("Next best: `\(next)` (`\(name)`: \(figure.gain(ratio.value))).")
+            let reason = headline.obstacle(next).map { ", but \($0.text)" } ?? ""
+            notes.append(
+                "Next best: `\(next)` (`\(name)`: \(figure.gain(ratio.value)))\(reason)."
+            )
         }
         notes += perhapsBetter(headline, name).map { other, ratio in
             let reason = headline.obstacle(other).map { ", but \($0.text)" } ?? ""

@@ -75,7 +75,8 @@ extension ComparisonReport.Recommendation {
         let ranking = headline.ranking
         let asked = report.settings.currentStrategy.rawValue
         if let excluded = ranking.excluded.first(where: { $0.strategy == asked }) {
-            return "Use `\(name)`: `\(asked)` \(excluded.reason)."
+            let copying = headline.copies(name) ? "; its writers copy the value" : ""
+            return "Use `\(name)`: `\(asked)` \(excluded.reason)\(copying)."
         }
         let absence = headline.isStandIn ? " (`\(asked)` was not measured)" : ""
         guard name != current else {
@@ -152,7 +153,7 @@ extension ComparisonReport.Recommendation {
             case .copies: "\(isOne ? "its" : "their") writers copy"
             case .slower: "not in every case"
             case .limit: isOne ? "it breaks a limit" : "each breaks a limit"
-            case .undecided, nil: "each has a fault (see the list)"
+            case .undecided, nil: "each has a fault"
             }
         let subject = isOne ? "`\(names[0])` is" : "\(names.count) others are"
         return "\(subject) faster\(average), but \(reason)"
@@ -224,7 +225,7 @@ extension ComparisonReport.Recommendation {
         let count = ranking.situations.count
         guard count > 1 else { return "Only one case was measured." }
         let isNoisy = ranking.leastRatio > Headline.gainMin
-        return "No other \(headline.isBeatenSomewhere ? "that keeps the limits " : "")"
+        return "No other \(headline.isBeatenSomewhere ? "that may be used " : "")"
             + "was found better by \(FigureText.excess(max(Headline.gainMin, ranking.leastRatio))) "
             + (count == 2 ? "in either case" : "in any of the \(count) cases")
             + (isNoisy ? "; the noise of the run hides what is less." : ".")
