@@ -96,6 +96,41 @@ extension StrategyLaws {
         }
     }
 
+    /// A thread that is woken in vain leaves its turn to the next one.
+    ///
+    /// The value is 1 for a moment, which the first thread waits for, and then 2, which the second
+    /// one waits for. That one makes it 1 again.
+    static func whoIsWokenInVainPassesItOn<Waiting: ConditionStrategy>(
+        _ strategy: Waiting
+    ) -> [Violation] {
+        let laws = StrategyLaws(blocking: { strategy })
+        let value = Synchronized<Int, Waiting>(0, strategy: strategy)
+        return laws.violations { note in
+            var ended = true
+            for _ in 0..<20 where ended {
+                let asked = Arrivals()
+                func waiter(for awaited: Int, _ next: Int) -> TestThread {
+                    TestThread {
+                        func isThere(_ value: Int) -> Bool {
+                            asked.arrive()
+                            return value == awaited
+                        }
+                        value.write(when: isThere) { $0 = next }
+                    }
+                }
+                let first = waiter(for: 1, 0)
+                asked.wait(for: 1)
+                let second = waiter(for: 2, 1)
+                asked.wait(for: 2)
+                value.write { $0 = 1 }
+                value.write { $0 = 2 }
+                ended = second.join() && first.join()
+                value.write { $0 = 0 }
+            }
+            note(ended, "a thread that was woken in vain took the wake-up of another one with it")
+        }
+    }
+
     /// Each item is taken, and all threads end.
     ///
     /// There are consumers of every kind: patient ones, those who throw, those who give up,

@@ -122,6 +122,7 @@ extension StrategyLaws {
         return part { everyTurnIsTaken($0) } + part { deadlineEndsCondition($0, .read) }
             + part { deadlineEndsCondition($0, .write) } + part { oneWriteLetsAllIn($0) }
             + part { whoGivesUpPassesItOn($0) } + part { noItemIsLeft($0) }
+            + part { whoIsWokenInVainPassesItOn($0) }
     }
 
     /// Threads take turns.
