@@ -108,7 +108,10 @@ extension ComparisonReport.Recommendation {
         if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
             !asGood.contains(next), let ratio = headline.ratio(name, to: next), ratio.value > 1
         {
-            let reason = headline.obstacle(next).map { ", but \($0.text)" } ?? ""
+            // One within 10 % is not in the list above.
+            let isNear = ratio.value < Headline.gainMin - Headline.rounding
+            let obstacle = isNear ? headline.obstacle(next) : nil
+            let reason = obstacle.map { ", but \($0.text)" } ?? ""
             notes.append(
                 "Next best: `\(next)` (`\(name)`: \(figure.gain(ratio.value)))\(reason)."
             )
