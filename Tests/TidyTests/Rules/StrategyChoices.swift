@@ -1,3 +1,5 @@
+import LatchkeyStrategies
+
 extension Rule {
     /// A strategy of somebody else has no name that code knows, but it has traits.
     static let strategyChoices = Rule(
@@ -28,13 +30,8 @@ extension Rule {
         }
     }
 
-    /// Those that mean nothing else.
-    private static let names = [
-        "serialQueue", "serialQueueAsync", "barrierQueue", "barrierQueueAsync", "recursiveLock",
-        "pthreadMutex", "spin", "ticket", "adaptive", "monitor", "semaphore", "readWriteLock",
-        "mutex", "actor",
-        "snapshot", "lock",
-    ]
+    /// Of the cases.
+    private static let names = StrategyKind.allCases.map { "\($0)" }
 
     private static func decides(_ line: String, by name: String) -> Bool {
         ["== .", "!= .", "case .", "StrategyKind."].contains { before in
