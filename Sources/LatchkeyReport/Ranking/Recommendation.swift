@@ -74,18 +74,16 @@ extension ComparisonReport.Recommendation {
         guard let current = headline.current else { return "" }
         let ranking = headline.ranking
         let asked = report.settings.currentStrategy.rawValue
+        let copying = headline.copies(name) ? "; its writers copy the value" : ""
         if let excluded = ranking.excluded.first(where: { $0.strategy == asked }) {
-            let copying = headline.copies(name) ? "; its writers copy the value" : ""
             return "Use `\(name)`: `\(asked)` \(excluded.reason)\(copying)."
         }
         let absence = headline.isStandIn ? " (`\(asked)` was not measured)" : ""
         guard name != current else {
-            let copying = headline.copies(name) ? "; its writers copy the value" : ""
             let verb = headline.isStandIn ? "use" : "keep"
             let texts = [absence + copying, copying].map { kept(headline, current, verb, $0) }
             return texts.first { $0.wordCount <= wordCountMax } ?? texts[1]
         }
-        let copying = headline.copies(name) ? "; its writers copy the value" : ""
         let text = "Use `\(name)`: " + gain(headline, name, current) + copying
         let whole = text + absence + "."
         return whole.wordCount <= wordCountMax ? whole : text + "."
