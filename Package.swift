@@ -43,7 +43,7 @@ let package = Package(
     ],
     targets: [
         // Without pkgConfig, which would ask all who depend on LatchkeySync to install these: they
-        // lie in the system's own paths. Module maps link for Swift only, so C targets do it, too.
+        // lie in the system's own paths. A module map links for Swift only, C targets themselves.
         .systemLibrary(name: "CMicrohttpd"),
         .systemLibrary(name: "CYajl"),
         .systemLibrary(name: "CCurl"),
