@@ -156,6 +156,23 @@ struct VerdictRuleTests {
         #expect(found(next).notes.contains("Next best: `spin` (`lock`: 10 % more)."))
     }
 
+    @Test func `the next best is told without a figure where that is less than the noise`() {
+        var report = ComparisonReport.plain([
+            .lock: [8: steady(1e6)], .spin: [8: steady(0.8e6)],
+        ])
+        #expect(found(report).notes.contains("Next best: `spin` (`lock`: 25 % more)."))
+        report.conditions.leastRatio = 1.4
+        let text = "Next best: `spin` (`lock`: less than the noise of the run)."
+        #expect(found(report).notes.contains(text))
+    }
+
+    @Test(arguments: [
+        (308.5, 0, "309"), (0.125, 2, "0.13"), (1.005, 2, "1.00"), (2.5, 0, "3"), (-2.5, 0, "-3"),
+    ])
+    func `a half is rounded up, as on the page`(value: Double, digits: Int, text: String) {
+        #expect(FigureText.fixed(value, digits) == text)
+    }
+
     @Test func `what copies stands in last, and its text says that writers copy`() {
         let report = ComparisonReport.plain([
             .snapshot: [8: steady(1e6)], .spin: [8: steady(1.02e6)],

@@ -60,8 +60,16 @@ package enum FigureText {
         (ratio < 0 ? "−" : "+") + percent(abs(ratio))
     }
 
+    /// An exact half is rounded away from zero, as the page's script does it.
     package static func fixed(_ value: Double, _ digits: Int) -> String {
-        value.isFinite ? String(format: "%.\(digits)f", value) : "–"
+        guard value.isFinite else { return "–" }
+        let scale = pow(10, Double(digits))
+        let scaled = value * scale
+        let isHalf =
+            abs(scaled.remainder(dividingBy: 1)) == 0.5
+            && scaled.addingProduct(-value, scale) == 0
+        let rounded = isHalf ? scaled.rounded(.toNearestOrAwayFromZero) / scale : value
+        return String(format: "%.\(digits)f", rounded)
     }
 
     /// Names in a sentence: `a`, `b` and `c`, each in backquotes.

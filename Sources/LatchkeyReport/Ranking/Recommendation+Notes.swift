@@ -112,9 +112,10 @@ extension ComparisonReport.Recommendation {
             let isNear = ratio.value < Headline.gainMin - Headline.rounding
             let obstacle = isNear ? headline.obstacle(next) : nil
             let reason = obstacle.map { ", but \($0.text)" } ?? ""
-            notes.append(
-                "Next best: `\(next)` (`\(name)`: \(figure.gain(ratio.value)))\(reason)."
-            )
+            let lead =
+                ratio.value < ranking.leastRatio
+                ? "less than the noise of the run" : figure.gain(ratio.value)
+            notes.append("Next best: `\(next)` (`\(name)`: \(lead))\(reason).")
         }
         notes += perhapsBetter(headline, name).map { other, ratio in
             let reason = headline.obstacle(other).map { ", but \($0.text)" } ?? ""
