@@ -143,10 +143,8 @@ extension Figure {
         case .costRatioWithin(let range):
             return ("\(range.lowerBound) to \(range.upperBound)", range.contains(value))
         case .overlap:
-            let one = ComparisonReport.Spread(subjects, seed: 1)
-            return (
-                "intervals overlap", one.overlaps(ComparisonReport.Spread(references, seed: 1))
-            )
+            let one = ComparisonReport.Spread(subjects)
+            return ("intervals overlap", one.overlaps(ComparisonReport.Spread(references)))
         case .throughputRatio(let bound): return ("at least \(bound)", value >= bound)
         case .nanoseconds(let bound): return ("at most \(bound) ns", value <= bound)
         case .addedNanoseconds(let bound): return ("at most +\(bound) ns", value <= bound)

@@ -128,7 +128,7 @@ struct CacheLineModesTests {
             repeats[index].operations = operations
         }
         repeats[3].isLeftOut = true
-        let summary = ComparisonReport.Summary(repeats, seed: 1)
+        let summary = ComparisonReport.Summary(repeats)
         #expect(summary.operationsPerSecond.median == 20)
         #expect(summary.operationsPerSecond.max == 30)
     }

@@ -93,8 +93,7 @@ struct RoundTests {
         #expect(rounds.processors?.count { $0 == .changed } == 3)
         let summary = ComparisonReport.Summary(
             Self.repeats([3e6, 3e6, 3e6]),
-            rounds,
-            seed: 1
+            rounds
         )
         #expect(summary.operationsPerSecond.median == 6e6)
         #expect(!summary.isBistable && summary.slowRepeatOperationsPerSecond == nil)
@@ -162,18 +161,18 @@ struct RoundTests {
         let distances: [ComparisonReport.ProcessorDistance] = [.far, .near, .far, .near, .far]
         let repeats = Self.repeats([3e6, 6e6, 3.1e6, 6.1e6, 2.9e6], distances)
         #expect(repeats.tells(.far, nil) && !repeats.tells(.near, nil))
-        let summary = ComparisonReport.Summary(repeats, nil, .far, seed: 1)
+        let summary = ComparisonReport.Summary(repeats, nil, .far)
         #expect(summary.operationsPerSecond.median == 3e6)
         #expect(summary.operationsPerSecond.max == 3.1e6 && !summary.isBistable)
-        #expect(ComparisonReport.Summary(repeats, seed: 1).isBistable)
+        #expect(ComparisonReport.Summary(repeats).isBistable)
         let rounds = ComparisonReport.Rounds(
             operationsPerSecond: [Double](repeating: 3e6, count: 20) + [6e6, 6e6],
             processors: .init(repeating: .far, count: 20) + [.near, .changed]
         )
         #expect(repeats.tells(.far, rounds) && !repeats.tells(.near, rounds))
-        let short = ComparisonReport.Summary(repeats, rounds, .far, seed: 1)
+        let short = ComparisonReport.Summary(repeats, rounds, .far)
         #expect(short.operationsPerSecond.max == 3e6)
-        let all = ComparisonReport.Summary(repeats, rounds, seed: 1)
+        let all = ComparisonReport.Summary(repeats, rounds)
         #expect(all.operationsPerSecond.max == 6e6)
     }
 

@@ -15,10 +15,10 @@ struct SummaryTests {
                 operationsPerThread: [operations]
             )
         }
-        let summary = ComparisonReport.Summary(repeats, seed: 1)
+        let summary = ComparisonReport.Summary(repeats)
         #expect(summary.isBistable)
         #expect(summary.modesOperationsPerSecond == [101, 405])
-        #expect(!ComparisonReport.Summary(Array(repeats.prefix(2)), seed: 1).isBistable)
+        #expect(!ComparisonReport.Summary(Array(repeats.prefix(2))).isBistable)
     }
 
     @Test func `what metering adds is found from the ratio of the two slices`() async {

@@ -71,21 +71,21 @@ struct CompareFlagTests {
             return program.end()
         }
         #expect(status == 130)
-        #expect(try await !run(CompareTests.quick).errors.contains("the run takes"))
+        #expect(try await !run(CompareTests.least).errors.contains("the run takes"))
     }
 
     @Test(arguments: ["json", "csv", "html"])
     func `a report named - is standard output, and the table is on standard error`(
         format: String
     ) async throws {
-        let result = try await run(CompareTests.quick + ["--\(format)", "-"])
+        let result = try await run(CompareTests.least + ["--\(format)", "-"])
         #expect(result.status == 0)
         #expect(result.errors.contains("\nstrategy "))
         #expect(!result.output.contains("\nstrategy "))
         let starts = ["json": "{\n", "csv": "strategy,", "html": "<!doctype html>"]
         #expect(result.output.lowercased().hasPrefix(starts[format] ?? "?"), "\(result.output)")
         #expect(result.output.utf8.last == UInt8(ascii: "\n"))
-        let twice = try await run(CompareTests.quick + ["--json", "-", "--csv", "-"])
+        let twice = try await run(CompareTests.least + ["--json", "-", "--csv", "-"])
         #expect(twice.status == 2)
         #expect(twice.errors.hasPrefix("latchkey: --json and --csv name the same file.\n"))
     }

@@ -31,7 +31,7 @@ struct CompareVerdictTests {
     @Test func `what changed is written as a page and as Markdown`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
-        #expect(try await run(CompareTests.quick + ["--json", path]).status == 0)
+        #expect(try await run(CompareTests.least + ["--json", path]).status == 0)
         let against = ["compare", "--from", path, "--against", path, "--force"]
         let result = try await run(
             against + ["--html", folder.path + "/d.html", "--markdown", folder.path + "/d.md"]

@@ -183,10 +183,10 @@ struct ExportTests {
 
 extension Site {
     /// So many that their export does not fit into the buffers of sockets.
-    fileprivate static let filledCount = 20_000
+    fileprivate static let filledCount = 1_000
 
     func fill() throws {
-        let value = "\"" + String(repeating: "x", count: 1000) + "\""
+        let value = "\"" + String(repeating: "x", count: 20_000) + "\""
         let lines = manyLines(0..<Self.filledCount) { _ in value }
         try imported(lines, query: "?batch=1000&partial=true")
     }

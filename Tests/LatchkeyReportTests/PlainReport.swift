@@ -99,7 +99,7 @@ extension ComparisonReport.Case {
             threads: threads,
             workload: workload,
             repeats: repeats,
-            summary: ComparisonReport.Summary(repeats, seed: 1)
+            summary: ComparisonReport.Summary(repeats)
         )
     }
 }

@@ -143,8 +143,7 @@ struct RecommendationTests {
             report.cases[index].repeats[place].operations = 20_000 + place
         }
         report.cases[index].summary = ComparisonReport.Summary(
-            report.cases[index].repeats,
-            seed: 1
+            report.cases[index].repeats
         )
         #expect(report.cases[index].summary.isBistable)
         let recommendation = ComparisonReport.Recommendation(report)

@@ -131,7 +131,7 @@ struct RecordedVerdictTests {
                 return measured
             }
             let old = report.cases[index].summary
-            var summary = ComparisonReport.Summary(repeats, seed: 1)
+            var summary = ComparisonReport.Summary(repeats)
             // Not in the recording for each repeat.
             summary.wait = old.wait
             summary.cpuSecondsPerMillionOperations = old.cpuSecondsPerMillionOperations

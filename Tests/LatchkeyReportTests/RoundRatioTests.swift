@@ -261,7 +261,7 @@ import Testing
         var blind = Self.report(1.3, farShare: 0.5)
         for index in blind.cases.indices {
             blind.cases[index].rounds = nil
-            blind.cases[index].summary = .init(blind.cases[index].repeats, seed: 1)
+            blind.cases[index].summary = .init(blind.cases[index].repeats)
         }
         #expect(blind.concluded().recommendation?.strategies.first == "lock")
     }

@@ -91,12 +91,7 @@ extension ComparisonRun {
                 repeats: repeats,
                 rounds: rounds,
                 processors: distance,
-                summary: ComparisonReport.Summary(
-                    repeats,
-                    rounds,
-                    distance,
-                    seed: settings.seed
-                ),
+                summary: ComparisonReport.Summary(repeats, rounds, distance),
                 heapPerOperation: method.heapPerOperation(planned),
                 isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
@@ -173,15 +168,14 @@ extension ComparisonReport.Summary {
     init(
         _ repeats: [ComparisonReport.Repeat],
         _ rounds: ComparisonReport.Rounds? = nil,
-        _ distance: ComparisonReport.ProcessorDistance? = nil,
-        seed: UInt64
+        _ distance: ComparisonReport.ProcessorDistance? = nil
     ) {
         let repeats = repeats.counted()
         // Rounds say the same as repeats, so these have no modes that are far from each other.
         let rates = rounds == nil ? repeats.counted(at: distance).map(\.operationsPerSecond) : []
         let spread =
             rounds.map { ComparisonReport.Spread(slices: $0.clusters(at: distance)) }
-            ?? ComparisonReport.Spread(rates, seed: seed)
+            ?? ComparisonReport.Spread(rates)
         let modes = Modes(rates)
         func median(_ figure: (ComparisonReport.Repeat) -> Double?) -> Double? {
             let found = repeats.compactMap(figure)

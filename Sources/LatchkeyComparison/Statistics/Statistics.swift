@@ -34,29 +34,10 @@ package enum Statistics {
 
 /// Intervals from resampling: what else the repeats could have been, as far as they tell.
 package enum Bootstrap {
-    /// The number of resamples of an interval.
+    /// The number of resamples where they are drawn.
     package static let resampleCount = 1_000
     /// The share of the resamples that an interval contains.
     package static let level = 0.95
-
-    /// The interval in which the median of the values lies, by percentiles.
-    ///
-    /// For one value, that value. For a few values, nearly their whole range, which contains the
-    /// true median less often than the level says: the range of n values contains it in all but 1
-    /// of 2^(n − 1) runs, which is 75 % for three and 93.75 % for five.
-    package static func medianInterval(
-        _ values: [Double],
-        seed: UInt64
-    ) -> (low: Double, high: Double) {
-        // In order, so that the same draws pick the same ranks of all lists of this length: a list
-        // that is greater at every rank then has the greater interval.
-        let sorted = values.sorted()
-        var random = SeededRandom(seed: seed)
-        let medians = (0..<resampleCount).map { _ in
-            Statistics.median(resample(sorted, &random))
-        }
-        return interval(medians)
-    }
 
     /// As many of the values as there are, each drawn from all of them.
     static func resample(_ values: [Double], _ random: inout SeededRandom) -> [Double] {
@@ -117,16 +98,16 @@ extension ComparisonReport.Spread {
     /// Of two modes nobody knows which comes next, so the interval begins at the slowest repeat.
     /// One slow repeat says nothing about the others, so the interval begins where theirs does.
     /// The upper end counts all repeats.
-    package init(_ values: [Double], seed: UInt64) {
+    package init(_ values: [Double]) {
         let sorted = values.sorted()
         let median = Statistics.median(sorted: sorted)
-        let interval = Bootstrap.medianInterval(sorted, seed: seed)
+        let interval = Bootstrap.medianInterval(sorted)
         let others = Array(sorted.dropFirst())
         let low =
             if Modes(sorted) != nil {
                 sorted[0]
             } else if SlowRepeat(sorted) != nil {
-                Bootstrap.medianInterval(others, seed: seed).low
+                Bootstrap.medianInterval(others).low
             } else {
                 interval.low
             }

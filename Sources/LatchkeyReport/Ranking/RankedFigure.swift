@@ -27,7 +27,7 @@ enum RankedFigure {
     func speeds(_ entry: ComparisonReport.Case) -> ComparisonReport.Spread? {
         guard self == .responseP99 else { return entry.summary.operationsPerSecond }
         let values = values(entry)
-        return values.isEmpty ? nil : ComparisonReport.Spread(values, seed: 1)
+        return values.isEmpty ? nil : ComparisonReport.Spread(values)
     }
 
     /// The speed of each repeat that has one.
