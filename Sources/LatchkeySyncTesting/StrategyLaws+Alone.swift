@@ -1,6 +1,9 @@
 public import LatchkeySync
 
 // The law of each access function alone: it works on a value that no other one has been called on.
+//
+// **Design.** As in the other laws, threads tell the law what they saw through counts. Each value
+// has arrivals of its own, at which the threads meet before they call the function.
 
 extension StrategyLaws {
     /// Each access function works alone, as the first one that is called on a value and the only

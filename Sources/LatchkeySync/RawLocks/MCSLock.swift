@@ -170,7 +170,8 @@ extension MCSLock: NamedLock {
 ///   the cache line away from all waiters.
 /// - *Not when* threads outnumber processors.
 /// - *Trap:* as under `ticket`, the thread that goes next often has no processor then, and all
-///   others wait for it, although the lock is free.
+///   others wait for it, although the lock is free. On two processors, four threads did an
+///   eighteenth of what two threads did.
 ///
 /// ```sh
 /// latchkey compare --strategies mcs,ticket,spin,adaptive --threads 1,2,4,8
