@@ -124,7 +124,7 @@ test-c: ## the C wrapper under AddressSanitizer, ThreadSanitizer and valgrind, a
 	Tests/c/run.sh
 
 .PHONY: test-model
-test-model: ## adaptive and snapshot under the C++20 memory model, exhaustively (40 seconds)
+test-model: ## adaptive, mcs, snapshot: the C++20 memory model, exhaustively (40 seconds)
 	scripts/require load
 	Tests/model/run.sh
 

@@ -18,6 +18,7 @@ extension StrategyKind {
         case .pthreadMutex: try visitor.visitLocking(PthreadMutexStrategy.self)
         case .spin: try visitor.visitLocking(SpinStrategy.self)
         case .ticket: try visitor.visitLocking(TicketStrategy.self)
+        case .mcs: try visitor.visitLocking(MCSStrategy.self)
         case .adaptive: try visitor.visitLocking(AdaptiveStrategy.self)
         case .monitor: try visitor.visitLocking(MonitorStrategy.self)
         case .semaphore: try visitor.visitLocking(SemaphoreStrategy.self)

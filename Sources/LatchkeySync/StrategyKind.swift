@@ -13,6 +13,7 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case pthreadMutex = "pthread-mutex"
     case spin = "spin"
     case ticket = "ticket"
+    case mcs = "mcs"
     case adaptive = "adaptive"
     case monitor = "monitor"
     case semaphore = "semaphore"

@@ -73,7 +73,65 @@ extension StrategyLaws {
         }
     }
 
-    /// Callers enter in the order in which they began to wait, and who has just left comes last.
+    /// A read waits neither for a writer that stays inside nor for writers that follow each other.
+    ///
+    /// Nothing is tried unless reads go on during writes (``StrategyTraits/readsDuringWrites``).
+    /// Each of 100 reads has to end within the bound, in one of some attempts: a thread can lose
+    /// its processor in a read, but hardly in each attempt, which is shorter than a time slice.
+    ///
+    ///     writer                 reader
+    ///     ------                 ------
+    ///     enters
+    ///     inside ──────────────▶ reads
+    ///     leaves ◀──────────────
+    ///     enters, again and
+    ///     again                  reads
+    ///
+    /// - Parameters:
+    ///   - make: Makes a strategy for one value.
+    ///   - bound: How long one read may take.
+    ///   - attempts: How often it is tried at most.
+    /// - Returns: A sentence for each way in which the law was broken.
+    public static func readsTakeNoTime<ChosenStrategy: BlockingStrategy>(
+        _ make: @escaping @Sendable () -> ChosenStrategy,
+        bound: Duration = .milliseconds(10),
+        attempts: Int = 20
+    ) -> [Violation] {
+        guard ChosenStrategy.traits.readsDuringWrites else {
+            return []
+        }
+        return StrategyLaws(blocking: make).violations { note in
+            let value = Synchronized(0, strategy: make())
+            func isShort() -> Bool {
+                (0..<attempts).contains { _ in
+                    (0..<100).allSatisfy { _ in
+                        ContinuousClock().measure { value.read { _ in } } <= bound
+                    }
+                }
+            }
+            let (inside, leave, over) = (Gate(), Gate(), Arrivals())
+            let writer = TestThread {
+                value.write { _ in
+                    inside.open()
+                    leave.pass()
+                }
+                inside.open()
+                while over.value == 0 {
+                    value.write { $0 += 1 }
+                }
+            }
+            note(inside.pass(), "a writer cannot enter")
+            note(isShort(), "a read waits for a writer that stays inside")
+            leave.open()
+            note(inside.pass(), "a writer cannot leave")
+            note(isShort(), "a read waits for writers that follow each other")
+            over.arrive()
+            note(writer.join(), "a writer hangs")
+        }
+    }
+
+    /// Callers enter in the order in which they began to wait, whether they read or write, and who
+    /// has just left comes last.
     ///
     /// Nothing is tried unless that is promised (``StrategyTraits/handsOffFairly``).
     ///
@@ -116,7 +174,11 @@ extension StrategyLaws {
             let arrived = Gate()
             let thread = TestThread {
                 arrived.open()
-                subject.write { _ in entered.with { $0.append(number) } }
+                if number.isMultiple(of: 2) {
+                    subject.write { _ in entered.with { $0.append(number) } }
+                } else {
+                    subject.read { _ in entered.with { $0.append(number) } }
+                }
             }
             arrived.pass()
             // Nobody opens this one: it is the time in which the thread begins to wait.

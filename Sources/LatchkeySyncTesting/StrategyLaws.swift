@@ -290,7 +290,9 @@ extension StrategyLaws {
             found += laws.valuesEndOnce()
             found += laws.waitersEnterInOrder()
         }
+        found += functionsWorkAlone(make)
         found += readsFreeFewValues(make)
+        found += readsTakeNoTime(make)
         found += tasksOfAnyPriorityEnterInOrder(make)
         found += writesApplyInOrder(make)
         found += completionsRunOutside(make)

@@ -79,6 +79,40 @@ struct KnownBadStrategyTests {
         #expect(await TestThread.result { laws.waitersEnterInOrder() } != [])
     }
 
+    @Test func `a lock that lets readers overtake writers is reported`() async {
+        let laws = StrategyLaws(blocking: { RawLockStrategy<ReadersFirstLock>() })
+        #expect(await TestThread.result { laws.waitersEnterInOrder() } != [])
+    }
+
+    @Test func `a lock whose try works only after a wait is reported`() async {
+        let violations = await TestThread.result {
+            StrategyLaws.functionsWorkAlone { RawLockStrategy<LateLock>() }
+        }
+        #expect(violations.contains { $0.contains("tryWrite alone saw [nil, nil]") })
+    }
+
+    @Test func `a lock that lets in all who come first is reported`() {
+        let isReported = isCaught {
+            StrategyLaws.functionsWorkAlone { RawLockStrategy<LateLock>() }
+                .filter { $0.contains("write alone is wrong where threads meet") }
+        }
+        #expect(isReported)
+    }
+
+    @Test(arguments: [
+        (LateObserver.Patience.untilWritersLeave, "a writer that stays inside"),
+        (.untilWritersRest, "writers that follow each other"),
+    ])
+    func `a reader that waits for writers is reported`(
+        patience: LateObserver.Patience,
+        finding: String
+    ) async {
+        let violations = await TestThread.result {
+            StrategyLaws.readsTakeNoTime { LateReader(SnapshotStrategy(), waiting: patience) }
+        }
+        #expect(violations.contains { $0.contains(finding) }, "\(violations)")
+    }
+
     /// Why `actor` does not promise fair hand-off.
     @Test func `an actor lets tasks of higher priority overtake, issue 17`() async {
         let violations = await TestThread.result {

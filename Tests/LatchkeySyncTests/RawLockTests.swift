@@ -17,6 +17,7 @@ struct RawLockTests {
         check(PthreadMutexLock())
         check(SpinLock())
         check(TicketLock())
+        check(MCSLock())
         check(AdaptiveLock())
         check(MonitorLock())
         check(SemaphoreLock())
@@ -41,15 +42,29 @@ struct RawLockTests {
     /// The waiters outnumber the processors of most machines that run this.
     @Test func `a ticket lock lets waiters in in the order in which they asked`() {
         let lock = TicketLock()
+        checkOrder(lock) { lock.memory.first.load(ordering: .relaxed) }
+    }
+
+    @Test func `a queue lock lets waiters in in the order in which they asked`() {
+        let lock = MCSLock()
+        checkOrder(lock) { lock.tail.load(ordering: .relaxed) }
+        #expect(lock.tail.load(ordering: .relaxed) == MCSLock.free)
+    }
+
+    /// - Parameters:
+    ///   - lock: A fair lock.
+    ///   - line: What each waiter changes when it takes its place.
+    private func checkOrder<Word: Equatable>(_ lock: some RawLock, _ line: () -> Word) {
         let order = Collected<[Int]>([])
         lock.lock()
         let waiters = (0..<8).map { index in
+            let before = line()
             let waiter = TestThread {
                 lock.lock()
                 order.with { $0.append(index) }
                 lock.unlock()
             }
-            #expect(eventually { lock.memory.first.load(ordering: .relaxed) == UInt32(index + 2) })
+            #expect(eventually { line() != before })
             return waiter
         }
         lock.unlock()

@@ -96,6 +96,16 @@ struct StrategyLawTests {
     }
 
     @Test(arguments: StrategyKind.allCases)
+    func `a read takes no time that writers could make longer`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(ReadsTakeNoTime()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
+    func `each access function works alone`(kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(FunctionsWorkAlone()) } == [])
+    }
+
+    @Test(arguments: StrategyKind.allCases)
     func `those who wait enter in their order where that is promised, issue 17`(
         kind: StrategyKind
     ) async {
@@ -173,6 +183,22 @@ private struct ReadsFreeFewValues: StrategyVisitor {
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
         StrategyLaws.readsFreeFewValues { ChosenStrategy() }
+    }
+}
+
+private struct ReadsTakeNoTime: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
+
+    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> [String] {
+        StrategyLaws.readsTakeNoTime { ChosenStrategy() }
+    }
+}
+
+private struct FunctionsWorkAlone: StrategyVisitor {
+    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        StrategyLaws.functionsWorkAlone { ChosenStrategy() }
     }
 }
 

@@ -1,6 +1,8 @@
 import Dispatch
 import Foundation
 public import LatchkeyStrategies
+import LatchkeySyncTesting
+import Synchronization
 
 // Locks that look right and are not, for the laws to catch. A semaphore lets any thread release.
 
@@ -59,13 +61,49 @@ public final class YesLock: RawLock {
     public func unlock() { free.signal() }
 }
 
-/// Lets in who came last.
+/// Waiters of a lock that others overtake.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `own` is held.
-public final class LastComeLock: RawLock, @unchecked Sendable {
+private final class UnfairLine: @unchecked Sendable {
     private let own = DispatchSemaphore(value: 1)
     private var isHeld = false
     private var waiting: [DispatchSemaphore] = []
+
+    func enter(overtaking: Bool) {
+        own.wait()
+        guard isHeld else {
+            isHeld = true
+            own.signal()
+            return
+        }
+        let turn = DispatchSemaphore(value: 0)
+        waiting.insert(turn, at: overtaking ? 0 : waiting.count)
+        own.signal()
+        turn.wait()
+    }
+
+    func tryEnter() -> Bool {
+        own.wait()
+        defer { own.signal() }
+        let isFree = !isHeld
+        isHeld = true
+        return isFree
+    }
+
+    func leave() {
+        own.wait()
+        if waiting.isEmpty {
+            isHeld = false
+        } else {
+            waiting.removeFirst().signal()
+        }
+        own.signal()
+    }
+}
+
+/// Lets in who came last.
+public final class LastComeLock: RawLock {
+    private let line = UnfairLine()
 
     /// Promises what it does not do.
     public static let traits = StrategyTraits(handsOffFairly: true)
@@ -74,38 +112,62 @@ public final class LastComeLock: RawLock, @unchecked Sendable {
     public init() {}
 
     /// Waits until the lock is free.
-    public func lock() {
-        own.wait()
-        guard isHeld else {
-            isHeld = true
-            own.signal()
-            return
-        }
-        let turn = DispatchSemaphore(value: 0)
-        waiting.append(turn)
-        own.signal()
-        turn.wait()
-    }
+    public func lock() { line.enter(overtaking: true) }
 
     /// Takes the lock if it is free.
-    public func tryLock() -> Bool {
-        own.wait()
-        defer { own.signal() }
-        let isFree = !isHeld
-        isHeld = true
-        return isFree
-    }
+    public func tryLock() -> Bool { line.tryEnter() }
 
     /// Releases the lock.
-    public func unlock() {
-        own.wait()
-        if let last = waiting.popLast() {
-            last.signal()
+    public func unlock() { line.leave() }
+}
+
+/// Lets readers in before writers that came first.
+public final class ReadersFirstLock: RawLock {
+    private let line = UnfairLine()
+
+    /// Promises what it does not do.
+    public static let traits = StrategyTraits(handsOffFairly: true)
+
+    /// Makes a lock that is free.
+    public init() {}
+
+    /// Waits until the lock is free.
+    public func lock() { line.enter(overtaking: false) }
+
+    /// Waits until the lock is free, before all that wait.
+    public func lockShared() { line.enter(overtaking: true) }
+
+    /// Takes the lock if it is free.
+    public func tryLock() -> Bool { line.tryEnter() }
+
+    /// Releases the lock.
+    public func unlock() { line.leave() }
+}
+
+/// Becomes a lock when it is first waited for: before that, a try fails, and two threads that come
+/// at once are both the first.
+public final class LateLock: RawLock {
+    private let free = DispatchSemaphore(value: 0)
+    private let isMade = Atomic(false)
+
+    /// Makes a lock that is not yet one.
+    public init() {}
+
+    /// Waits until the lock is free, or makes it.
+    public func lock() {
+        if isMade.load(ordering: .acquiring) {
+            free.wait()
         } else {
-            isHeld = false
+            Yield.now()
+            isMade.store(true, ordering: .releasing)
         }
-        own.signal()
     }
+
+    /// Takes the lock if it is made and free.
+    public func tryLock() -> Bool { free.wait(timeout: .now()) == .success }
+
+    /// Releases the lock.
+    public func unlock() { free.signal() }
 }
 
 /// Lets in who asks at the right moment: a thread that has just left overtakes those who wait.

@@ -37,6 +37,9 @@ uint32_t add(int place, uint32_t value, enum order order);
 uint32_t bitwise_or(int place, uint32_t value, enum order order);
 bool compare_exchange(int place, uint32_t expected, uint32_t desired, enum order success,
                       enum order failure);
+// The last load of a loop that loads until the place has another value. Only the newest value is
+// tried, so the place may change once meanwhile.
+uint32_t await_change(int place, uint32_t value, enum order order);
 void fence(enum order order);
 
 // Plain memory: an access that another one races with is a finding, and so is an access to a place

@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 int main(void) {
-    int wrong = check_litmuses() + check_adaptive() + check_conditions() + check_epochs();
+    int wrong =
+        check_litmuses() + check_adaptive() + check_conditions() + check_mcs() + check_epochs();
     printf("model: %d wrong verdicts\n", wrong);
     return wrong == 0 ? 0 : 1;
 }

@@ -9,5 +9,6 @@ int check_litmuses(void);
 int check_adaptive(void);
 int check_conditions(void);
 int check_epochs(void);
+int check_mcs(void);
 
 #endif

@@ -86,6 +86,18 @@ uint32_t load(int place, enum order order) {
     return done->read;
 }
 
+uint32_t await_change(int place, uint32_t value, enum order order) {
+    const struct event *done = replay();
+    if (done == NULL) {
+        if (value_at(place, latest(place)) == value) {
+            end_step(BLOCKED);
+        }
+        add_read(place, latest(place), order);
+        end_with(order);
+    }
+    return done->read;
+}
+
 void store(int place, uint32_t value, enum order order) {
     if (replay() == NULL) {
         step.is_eager = true;

@@ -14,8 +14,8 @@ protocol ComparisonMethod {
         repeatIndex: Int
     ) throws(MeasurementFailure) -> ComparisonReport.Repeat
 
-    /// How long a short slice takes; `nil` if there are none.
-    var shortSliceSeconds: Double? { get }
+    /// Whether it takes rounds of short slices.
+    var hasRounds: Bool { get }
 
     /// Takes a short slice of each of these cases, which are of one situation, in this order.
     mutating func measureRound(
@@ -38,7 +38,7 @@ protocol ComparisonMethod {
 }
 
 extension ComparisonMethod {
-    var shortSliceSeconds: Double? { nil }
+    var hasRounds: Bool { false }
 
     mutating func measureRound(
         _ cases: [PlannedCase],

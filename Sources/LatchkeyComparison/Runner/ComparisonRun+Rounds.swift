@@ -1,7 +1,10 @@
 /// A slice of a round.
 struct ShortSlice: Sendable, Equatable {
     /// Shorter than a mode of the processors lasts, by a factor of 10 or more.
-    static let seconds = 0.010
+    ///
+    /// Half as long on one thread. All strategies take part there, and no thread waits, so that the
+    /// ratios vary least.
+    static func seconds(threads: Int) -> Double { threads == 1 ? 0.005 : 0.010 }
     static let warmUpShare = 0.05
 
     var operationsPerSecond: Double
@@ -31,8 +34,8 @@ struct RoundFailure: Error {
 extension ComparisonRun {
     /// Of the best speed.
     static let contenderShareMin = 1.0 / 3
-    /// A slice of fewer operations is too coarse.
-    static let sliceOperationsMin = 500.0
+    /// A slice of what is slower has so few operations that it is too coarse.
+    static let operationsPerSecondMin = 50_000.0
     /// Of the cases, for the estimate of the time.
     private static let contenderShareExpected = 0.65
 
@@ -47,9 +50,9 @@ extension ComparisonRun {
     func roundSeconds(_ method: any ComparisonMethod) -> Double {
         let cases = schedule.cases.filter { !$0.isBaseline && !$0.usesPool }
         // A strategy alone has nobody beside it.
-        guard Set(cases.map(\.subject)).count > 1 else { return 0 }
-        return (method.shortSliceSeconds ?? 0) * 1.1 * Self.contenderShareExpected
-            * Double(cases.count)
+        guard method.hasRounds, Set(cases.map(\.subject)).count > 1 else { return 0 }
+        let seconds = cases.reduce(0) { $0 + ShortSlice.seconds(threads: $1.threads) }
+        return seconds * (1 + ShortSlice.warmUpShare) * 1.1 * Self.contenderShareExpected
     }
 
     /// The cases of each situation that take part, by their index in the schedule.
@@ -58,7 +61,7 @@ extension ComparisonRun {
         let eligible = schedule.cases.indices.filter { index in
             let planned = schedule.cases[index]
             return planned.subject != .baseline(.unsynchronized) && !planned.usesPool
-                && speeds[index] * ShortSlice.seconds >= Self.sliceOperationsMin
+                && speeds[index] >= Self.operationsPerSecondMin
         }
         return schedule.workloads.flatMap { workload in
             settings.threads.map { threads in
@@ -84,7 +87,7 @@ extension ComparisonRun {
         _ isInterrupted: @Sendable () -> Bool,
         _ progress: (ComparisonProgress) -> Void
     ) -> Bool {
-        guard method.shortSliceSeconds != nil else { return true }
+        guard method.hasRounds else { return true }
         let contenders = contenders(measured.repeats)
         for index in 0..<roundsPerRepeat {
             let round = repeatIndex * roundsPerRepeat + index

@@ -82,7 +82,7 @@ package struct ComparisonRun: Sendable {
         var clock = ProgressClock(steps: [
             (method.preparations.count, method.preparationSeconds),
             (repeatCount, method.repeatSeconds),
-            (method.shortSliceSeconds == nil ? 0 : roundCount, roundSeconds(method)),
+            (method.hasRounds ? roundCount : 0, roundSeconds(method)),
             (settings.strategies.count, StrategyVerdicts.estimatedSeconds),
         ])
         progress(clock.progress("calibrating"))

@@ -127,9 +127,7 @@ struct MemoryComparison: ComparisonMethod {
         return found
     }
 
-    var shortSliceSeconds: Double? {
-        settings.arrival == .closed ? ShortSlice.seconds * (1 + ShortSlice.warmUpShare) : nil
-    }
+    var hasRounds: Bool { settings.arrival == .closed }
 
     mutating func measureRound(
         _ cases: [PlannedCase],
@@ -141,8 +139,9 @@ struct MemoryComparison: ComparisonMethod {
         // All have the same threads and workload. Drawing their operations can take longer than a
         // slice. The seed is another one than that of any repeat.
         var slice = slice(first, repeatIndex: settings.repeats + roundIndex, isMetered: false)
-        slice.warmUpNanoseconds = UInt64(ShortSlice.seconds * ShortSlice.warmUpShare * 1e9)
-        slice.measuredNanoseconds = UInt64(ShortSlice.seconds * 1e9)
+        let seconds = ShortSlice.seconds(threads: first.threads)
+        slice.warmUpNanoseconds = UInt64(seconds * ShortSlice.warmUpShare * 1e9)
+        slice.measuredNanoseconds = UInt64(seconds * 1e9)
         var found: [ShortSlice] = []
         var before = probe.nanoseconds()
         for planned in cases {

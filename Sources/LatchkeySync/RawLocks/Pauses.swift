@@ -16,4 +16,13 @@ enum Pauses {
         }
         return false
     }
+
+    /// Looks until it is over; beyond the bound, yields before each look.
+    static func wait(until isOver: () -> Bool) {
+        if !pass(until: isOver) {
+            while !isOver() {
+                latchkey_system_yield()
+            }
+        }
+    }
 }

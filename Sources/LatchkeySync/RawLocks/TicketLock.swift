@@ -1,4 +1,3 @@
-internal import CLatchkeySystem
 public import Synchronization
 
 /// A fair spin lock: takers draw numbers and enter in that order.
@@ -55,12 +54,7 @@ public struct TicketLock: InPlaceLock {
 
     @usableFromInline
     func wait(for ticket: UInt32) {
-        func isServed() -> Bool { memory.second.load(ordering: .acquiring) == ticket }
-        if !Pauses.pass(until: isServed) {
-            while !isServed() {
-                latchkey_system_yield()
-            }
-        }
+        Pauses.wait { memory.second.load(ordering: .acquiring) == ticket }
     }
 }
 

@@ -1,0 +1,88 @@
+import Foundation
+public import LatchkeyStrategies
+import Synchronization
+
+/// Readers see the value from before a write, but not at once: some wait for writers, for a while.
+public struct LateReader<Base: Strategy>: WrappingStrategy {
+    /// Has the old values.
+    public let base: Base
+
+    /// Keeps readers waiting.
+    public let ownObserver: LateObserver
+
+    /// Makes a strategy for one value.
+    public init(_ base: Base, waiting patience: LateObserver.Patience) {
+        self.base = base
+        ownObserver = LateObserver(patience)
+    }
+}
+
+extension LateReader: BlockingStrategy where Base: BlockingStrategy {}
+
+/// Keeps readers waiting before they enter.
+///
+/// **Design.** Writers count themselves; readers only look at the counts, in relaxed order.
+public final class LateObserver: EntryObserver {
+    /// What a reader waits for.
+    public enum Patience: Sendable {
+        /// A moment in which no writer is inside.
+        case untilWritersLeave
+        /// A millisecond in which no writer has left.
+        case untilWritersRest
+    }
+
+    /// What is remembered of one access.
+    public struct Entry: BitwiseCopyable, Sendable {
+        let writes: Bool
+    }
+
+    /// True.
+    public static let isActive = true
+
+    private let patience: Patience
+    private let entered = Atomic(0)
+    private let left = Atomic(0)
+
+    init(_ patience: Patience) {
+        self.patience = patience
+    }
+
+    /// Waits, if it is a reader that asks.
+    public func asks(_ mode: AccessMode) -> Entry {
+        var looks = 0
+        while mode == .read, looks < 40, isToWait() {
+            looks += 1
+        }
+        return Entry(writes: mode == .write)
+    }
+
+    private func isToWait() -> Bool {
+        let before = left.load(ordering: .relaxed)
+        // Sleeps because somebody has to be late.
+        usleep(1000)
+        return switch patience {
+        case .untilWritersLeave: entered.load(ordering: .relaxed) > before
+        case .untilWritersRest: left.load(ordering: .relaxed) > before
+        }
+    }
+
+    /// Does nothing.
+    public func isBlocked(_ entry: inout Entry) {}
+
+    /// Counts writers.
+    public func enters(_ entry: inout Entry) {
+        if entry.writes {
+            entered.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// Counts writers.
+    public func leaves(_ entry: Entry) {
+        if entry.writes {
+            left.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// Does nothing.
+    public func givesUp(_ entry: Entry) {}
+}
