@@ -24,8 +24,9 @@ let isStrict = Context.environment["LATCHKEY_STRICT"] != nil
 
 let package = Package(
     name: "latchkey",
-    // Tested on Linux only. Immediate tasks, which `actor` uses, came with these systems.
-    platforms: [.macOS("26.0"), .iOS("26.0")],
+    // Tested on Linux only. These systems have the module Synchronization, without which no lock
+    // here can be built. What needs a later one says so with @available.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "LatchkeySync", targets: ["LatchkeySync"]),
         .library(name: "LatchkeyStrategies", targets: ["LatchkeyStrategies"]),

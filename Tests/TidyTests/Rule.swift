@@ -42,7 +42,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     static let all: [Rule] = [
         arrows, targetTable, usedArrows, cIncludes, lineLength, functionLength, fileLength, forcing,
         sleeping, markers, designs, safety, cSymbols, machinePaths, registryHosts, links,
-        strategyNames, strategyChoices, changelog, strictness, testNames,
+        olderSystems, strategyNames, strategyChoices, changelog, strictness, testNames,
     ]
 }
 
