@@ -12,7 +12,7 @@ MAKEFLAGS += --no-print-directory
 # Package.swift makes warnings errors where this is set: in our own builds.
 export LATCHKEY_STRICT := 1
 
-# An import that Package.swift does not declare is an error; the tidy test checks the arrows.
+# An import that Package.swift does not declare is an error; the tidy tests check the rest.
 SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
 DEBUG := --scratch-path .build-debug
 # So many tests at once: those of the actor strategy need processor time of the two threads of

@@ -3,8 +3,8 @@ import PackageDescription
 
 /// Settings of every Swift target.
 ///
-/// `docs/ARCHITECTURE.md` draws the targets and their arrows,
-/// and a tidy test checks that no `import` goes against them.
+/// `docs/ARCHITECTURE.md` lists the targets from top to bottom; tidy tests check that each one has
+/// a row there, below all that use it, and imports only what is declared here.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -24,8 +24,9 @@ let isStrict = Context.environment["LATCHKEY_STRICT"] != nil
 
 let package = Package(
     name: "latchkey",
-    // Tested on Linux only. Immediate tasks, which `actor` uses, came with these systems.
-    platforms: [.macOS("26.0"), .iOS("26.0")],
+    // Tested on Linux only. These systems have the module Synchronization, without which no lock
+    // here can be built. What needs a later one says so with @available.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "LatchkeySync", targets: ["LatchkeySync"]),
         .library(name: "LatchkeyStrategies", targets: ["LatchkeyStrategies"]),
@@ -196,8 +197,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyComparisonTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyMachine", "LatchkeyReport",
-                "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace",
+                "CLatchkeySystem", "LatchkeyComparison", "LatchkeyContention", "LatchkeyMachine",
+                "LatchkeyReport", "LatchkeyStrategies", "LatchkeySyncTesting",
+                "LatchkeyTestSupport", "LatchkeyTrace",
             ]
         ),
         .testTarget(

@@ -119,10 +119,10 @@ public final class ContentionProbe: EntryObserver {
     @usableFromInline let watch = Atomic<UInt64>(0)
 
     // A cache line's distance on both sides: the word is written at every exclusive entry.
-    private let before = InlineArray<8, UInt64>(repeating: 0)
+    private let before = CacheLine()
     /// Twice the mark of the thread that entered last, plus 1 while it is inside; 0 before anyone.
     @usableFromInline let holder = Atomic<UInt32>(0)
-    private let after = InlineArray<8, UInt64>(repeating: 0)
+    private let after = CacheLine()
 
     /// A probe for one guard, whose traits are those of its strategy.
     @usableFromInline
@@ -213,4 +213,10 @@ public final class ContentionProbe: EntryObserver {
     /// What a thread leaves in the holder's word: one more than its index, and 1 for all threads
     /// without.
     @inlinable static var threadMark: UInt32 { latchkey_system_thread_index() &+ 1 }
+}
+
+/// Eight words that are never used, for their size.
+private struct CacheLine {
+    private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64) =
+        (0, 0, 0, 0, 0, 0, 0, 0)
 }

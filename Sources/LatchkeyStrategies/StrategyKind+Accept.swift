@@ -4,6 +4,8 @@
 
 extension StrategyKind {
     /// Calls the visitor with the type of the strategy that has this name.
+    ///
+    /// Stops the process for `actor` on Apple's systems before version 26.
     @inlinable
     public func accept<Visitor: StrategyVisitor>(
         _ visitor: Visitor
@@ -25,7 +27,12 @@ extension StrategyKind {
         case .readWriteLock: try visitor.visitLocking(ReadWriteLockStrategy.self)
         case .mutex: try visitor.visitLocking(MutexStrategy.self)
         case .snapshot: try visitor.visitBlocking(SnapshotStrategy.self)
-        case .actor: try visitor.visit(ActorStrategy.self)
+        case .actor:
+            if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+                try visitor.visit(ActorStrategy.self)
+            } else {
+                preconditionFailure("'actor' needs immediate tasks, which came with macOS 26.")
+            }
         }
     }
 

@@ -6,6 +6,7 @@ public import LatchkeySync
 // thread until it is suspended, so they ask in the order in which they are started. What they tell
 // the law goes through ``Collected`` and ``Arrivals``.
 
+@available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
     /// Tasks that wait for room lose no update, whatever the bound.
     public static func waitingTasksLoseNoUpdate<ChosenStrategy: Strategy>(
@@ -96,6 +97,7 @@ extension StrategyLaws {
 //     leaves ◀────────────── lets it go
 //                            awaits the tasks
 
+@available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
     /// At the bound a task that does not want to wait is refused, for writing and for reading.
     public static func tasksAreRefused<ChosenStrategy: Strategy>(
@@ -239,6 +241,7 @@ extension StrategyLaws {
 }
 
 /// A value that tasks use, and what became of them.
+@available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 private struct Awaited<ChosenStrategy: Strategy>: Sendable {
     let synchronized: Synchronized<LawState, ChosenStrategy>
     let reads = Arrivals()

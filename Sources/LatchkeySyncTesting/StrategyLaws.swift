@@ -25,6 +25,7 @@ public struct StrategyLaws: Sendable {
     }
 
     /// The laws of a strategy, tried through its access functions for tasks.
+    @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     public init<ChosenStrategy: Strategy>(awaiting make: @escaping @Sendable () -> ChosenStrategy) {
         name = ChosenStrategy.name + ", awaiting"
         traits = ChosenStrategy.traits

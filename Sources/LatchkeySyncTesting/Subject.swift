@@ -98,6 +98,7 @@ public struct Subject: Sendable {
 
     /// Through the access functions for tasks, in a task that runs on the calling thread until it
     /// is suspended.
+    @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     public init<ChosenStrategy: Strategy>(
         awaiting synchronized: Synchronized<LawState, ChosenStrategy>,
         observer: some EntryObserver = NoObserver()

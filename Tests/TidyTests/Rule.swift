@@ -40,11 +40,9 @@ struct Rule: Sendable, CustomTestStringConvertible {
     }
 
     static let all: [Rule] = [
-        arrows, usedArrows, cIncludes, lineLength, functionLength, fileLength, forcing, sleeping,
-        markers, designs, safety, cSymbols, machinePaths, registryHosts, links, strategyNames,
-        strategyChoices,
-        changelog, strictness,
-        testNames,
+        arrows, targetTable, usedArrows, cIncludes, lineLength, functionLength, fileLength, forcing,
+        sleeping, markers, designs, safety, cSymbols, machinePaths, registryHosts, links,
+        olderSystems, strategyNames, strategyChoices, changelog, strictness, testNames,
     ]
 }
 

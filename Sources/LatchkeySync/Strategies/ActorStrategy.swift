@@ -11,6 +11,8 @@
 /// - *Use it when* the callers are asynchronous already.
 /// - *Not when* synchronous code enters short sections. The service has one actor for its whole
 ///   store.
+/// - *Needs* Linux, or macOS 26, iOS 26, tvOS 26, watchOS 26 or visionOS 26, which have immediate
+///   tasks.
 /// - *Trap:* an actor serves tasks of higher priority first: a task of low priority can be
 ///   overtaken without end, so there is no fair hand-off. "No locks" is not "no cost": without
 ///   contention an access that is submitted takes 10 times as long as under a lock, because it is a
@@ -20,6 +22,7 @@
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1
 /// ```
+@available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 public struct ActorStrategy: NamedStrategy {
     /// The strategy's case.
     public static let kind = StrategyKind.actor

@@ -4,7 +4,9 @@ public import Synchronization
 ///
 /// **Design.** A task awaits the actor and pays for nothing else. What a thread submits is an
 /// immediate task: it runs on the submitting thread until it waits for the actor, so the order is
-/// that of submission, all having one priority.
+/// that of submission, all having one priority. A plain task promises no order: without immediate
+/// tasks there is no ``ActorStrategy``, but all other strategies.
+@available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 @usableFromInline
 struct ActorQueue: HoldableQueue {
     @usableFromInline let isolation: Isolation

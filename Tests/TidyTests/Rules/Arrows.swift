@@ -1,87 +1,113 @@
 extension Rule {
-    /// The targets of this package that a target may import.
-    ///
-    /// Arrows go down only; `docs/ARCHITECTURE.md` draws them.
-    static let mayImport: [String: Set<String>] = [
-        "CCurl": [],
-        "CLatchkeyCounting": [],
-        "CLatchkeyFetch": ["CCurl"],
-        "CLatchkeyHTTP": ["CMicrohttpd"],
-        "CLatchkeyLoad": [],
-        "CLatchkeyMachine": [],
-        "CLatchkeySystem": [],
-        "CMicrohttpd": [],
-        "CYajl": [],
-        "LatchkeySettings": [],
-        "LatchkeyTrace": [],
-        "LatchkeySync": ["CLatchkeySystem"],
-        "LatchkeyStrategies": ["LatchkeySync"],
-        "LatchkeySyncTesting": ["LatchkeySync"],
-        "LatchkeyMachine": ["CLatchkeyMachine", "CLatchkeySystem"],
-        "LatchkeyMetrics": ["CLatchkeySystem"],
-        "LatchkeyContention": ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"],
-        "LatchkeyMetering": ["LatchkeyContention", "LatchkeySync"],
-        "LatchkeyStore": ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"],
-        "LatchkeyOperations": [
-            "CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
-        ],
-        "LatchkeyHTTP": ["CLatchkeyHTTP", "CLatchkeySystem", "LatchkeySettings"],
-        "LatchkeyComparison": [
-            "CLatchkeyLoad", "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention",
-            "LatchkeyMachine",
-            "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
-        ],
-        "LatchkeyReport": ["LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies"],
-        "LatchkeyService": [
-            "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-            "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
-            "LatchkeyStrategies", "LatchkeyTrace",
-        ],
-        "LatchkeyCommandLine": [
-            "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport", "LatchkeySettings",
-            "LatchkeyTrace",
-        ],
-        "LatchkeyLab": [
-            "CLatchkeyCounting", "LatchkeyCommandLine", "LatchkeyComparison",
-            "LatchkeyStrategies",
-        ],
-        // The command line names choices and bounds that belong to the modules below.
-        "latchkey": [
-            "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
-            "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-            "LatchkeyStrategies",
-        ],
-    ]
-
     static let arrows = Rule(
-        "imports follow the arrows",
-        files: .swiftSources,
+        "a target imports only what Package.swift declares",
         broken: [
-            Tree(["Sources/LatchkeySync/A.swift": "import LatchkeyStore\n"]),
-            Tree(["Sources/LatchkeyHTTP/A.swift": "package import struct LatchkeyStore.A\n"]),
-            Tree(["Sources/LatchkeyStore/A.swift": "import CLatchkeyHTTP\n"]),
+            Tree([
+                "Package.swift": """
+                .target(name: "LatchkeySync"),
+                .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
+
+                """,
+                "Sources/LatchkeySync/A.swift": "package import struct LatchkeyStore.A\n",
+            ]),
+            Tree([
+                "Package.swift": """
+                .systemLibrary(name: "CYajl"),
+                .executableTarget(name: "Bench", path: "Benchmarks/Bench"),
+
+                """,
+                "Benchmarks/Bench/main.swift": "import CYajl\n",
+            ]),
             Tree(["Sources/LatchkeyNew/A.swift": "import Foundation\n"]),
         ],
         kept: [
             Tree([
-                "Sources/LatchkeyStore/A.swift": "import Foundation\npublic import LatchkeySync\n"
+                "Package.swift": """
+                .target(name: "LatchkeySync"),
+                .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
+
+                """,
+                "Sources/LatchkeyStore/A.swift": "import Foundation\npublic import LatchkeySync\n",
             ])
         ]
-    ) { file in
-        let target = file.target ?? ""
-        guard let allowed = mayImport[target] else {
-            return [(1, "\(target) is not in the table of arrows")]
+    ) { tree in
+        let targets = DeclaredTarget.all(in: tree)
+        return tree.files.filter { PathSet.isSwift($0.path) }.flatMap { file -> [Finding] in
+            guard let target = targets.first(where: { $0.contains(file) }) else {
+                return PathSet.sources.contains(file.path)
+                    ? [Finding(path: file.path, line: 1, message: "of no declared target")] : []
+            }
+            return file.code.enumerated().compactMap { index, line in
+                guard let module = importedModule(line), module != target.name,
+                    targets.contains(where: { $0.name == module }), !target.dependsOn(module)
+                else { return nil }
+                let message = "\(target.name) does not declare \(module)"
+                return Finding(path: file.path, line: index + 1, message: message)
+            }
         }
-        return file.code.enumerated().compactMap { index, line in
-            guard let module = importedModule(line), mayImport[module] != nil,
-                module != target, !allowed.contains(module)
-            else { return nil }
-            return (index + 1, "\(target) may not import \(module)")
+    }
+
+    static let targetTable = Rule(
+        "the architecture lists all targets, each above those that it uses",
+        broken: [
+            Tree([
+                "Package.swift": ".target(name: \"LatchkeySync\"),\n",
+                "docs/ARCHITECTURE.md": "| Target |\n|---|\n",
+            ]),
+            Tree([
+                "Package.swift": ".target(name: \"LatchkeySync\"),\n",
+                "docs/ARCHITECTURE.md": "| `LatchkeySync` |\n| `LatchkeyGone` |\n",
+            ]),
+            Tree([
+                "Package.swift": """
+                .target(name: "LatchkeySync"),
+                .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
+
+                """,
+                "docs/ARCHITECTURE.md": "| `LatchkeySync` |\n| `LatchkeyStore` |\n",
+            ]),
+        ],
+        kept: [
+            Tree([
+                "Package.swift": """
+                .target(name: "LatchkeySync"),
+                .target(
+                    name: "LatchkeyStore",
+                    dependencies: [
+                        "LatchkeySync"
+                    ]
+                ),
+                .testTarget(name: "LatchkeySyncTests", dependencies: ["LatchkeySync"]),
+
+                """,
+                "docs/ARCHITECTURE.md": "| `LatchkeyStore` |\n| `LatchkeySync` |\n",
+            ])
+        ]
+    ) { tree in
+        guard let page = tree.file("docs/ARCHITECTURE.md") else { return [] }
+        let targets = DeclaredTarget.all(in: tree).filter { $0.folder.hasPrefix("Sources/") }
+        let rows = page.lines.enumerated().filter { $0.element.hasPrefix("| `") }.map { row in
+            (name: row.element.split(separator: "`")[1], line: row.offset + 1)
+        }
+        let places = Dictionary(rows, uniquingKeysWith: min)
+        let gone = rows.filter { row in !targets.contains { $0.name == row.name } }.map { row in
+            Finding(path: page.path, line: row.line, message: "no target is named \(row.name)")
+        }
+        return targets.reduce(into: gone) { findings, target in
+            guard let place = places[target.name[...]] else {
+                let message = "\(target.name) is not in \(page.path)"
+                findings.append(Finding(path: "Package.swift", line: target.line, message: message))
+                return
+            }
+            for used in target.dependencies where places[used.name[...], default: .max] < place {
+                let message = "\(target.name) is below \(used.name), which it uses"
+                findings.append(Finding(path: page.path, line: place, message: message))
+            }
         }
     }
 
     static let usedArrows = Rule(
-        "an arrow that Package.swift declares is used",
+        "a dependency that Package.swift declares is used",
         broken: [
             Tree([
                 "Package.swift": """
@@ -118,56 +144,19 @@ extension Rule {
             ])
         ]
     ) { tree in
-        guard let package = tree.file("Package.swift") else { return [] }
-        return declaredArrows(package).filter { arrow in
-            !tree.files.contains { file in
-                file.path.hasPrefix(arrow.folder + "/")
-                    && file.code.contains {
-                        importedModule($0) == arrow.module
-                            || includedLibrary($0) == arrow.module
+        DeclaredTarget.all(in: tree).flatMap { target in
+            let files = tree.files.filter(target.contains)
+            return target.dependencies.filter { used in
+                !files.contains { file in
+                    file.code.contains {
+                        importedModule($0) == used.name || includedLibrary($0) == used.name
                     }
-            }
-        }.map { arrow in
-            Finding(
-                path: package.path,
-                line: arrow.line,
-                message: "nothing in \(arrow.folder) imports \(arrow.module)"
-            )
-        }
-    }
-
-    private struct DeclaredArrow {
-        var line: Int
-        var folder: String
-        var module: String
-    }
-
-    /// The dependencies of all targets, in the layout that the formatter gives them.
-    private static func declaredArrows(_ package: SourceFile) -> [DeclaredArrow] {
-        var found: [DeclaredArrow] = []
-        var first = 0
-        var folder = ""
-        var isInside = false
-        for (index, line) in package.lines.enumerated() {
-            let quoted = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
-                .filter { $0.offset % 2 == 1 }.map { String($0.element) }
-            if line.contains("arget("), !line.contains("Library") { first = found.count }
-            if line.contains("name: \""), let name = quoted.first {
-                folder = (name.hasSuffix("Tests") ? "Tests/" : "Sources/") + name
-            }
-            if line.contains("dependencies: [") { isInside = true }
-            if isInside {
-                let list = quoted.drop { line.contains("name: \"") && folder.hasSuffix("/" + $0) }
-                for module in list where !module.contains("/") {
-                    found.append(DeclaredArrow(line: index + 1, folder: folder, module: module))
                 }
-                isInside = !line.contains("]")
-            }
-            if line.contains("path: \""), let path = quoted.last {
-                for place in first..<found.count { found[place].folder = path }
+            }.map { used in
+                let message = "nothing in \(target.folder) imports \(used.name)"
+                return Finding(path: "Package.swift", line: used.line, message: message)
             }
         }
-        return found
     }
 
     /// The system library that a line of C includes.
@@ -188,6 +177,8 @@ extension Rule {
         ],
         kept: [
             Tree([
+                "Package.swift":
+                    ".target(name: \"CLatchkeyHTTP\", dependencies: [\"CMicrohttpd\"]),\n",
                 "Sources/CLatchkeyHTTP/include/CLatchkeyHTTP.h": "#include <stdint.h>\n",
                 "Sources/CLatchkeyHTTP/a.c": """
                 #include <microhttpd.h>
@@ -197,8 +188,9 @@ extension Rule {
             ])
         ]
     ) { tree in
-        tree.files(in: .cSources).flatMap { file in
-            badIncludes(of: file, in: tree)
+        let targets = DeclaredTarget.all(in: tree)
+        return tree.files(in: .cSources).flatMap { file in
+            badIncludes(of: file, targets.first { $0.contains(file) }, in: tree)
         }
     }
 
@@ -211,19 +203,22 @@ extension Rule {
         return words.last?.split(separator: ".").first.map(String.init)
     }
 
-    private static func badIncludes(of file: SourceFile, in tree: Tree) -> [Finding] {
-        let target = file.target ?? ""
-        return file.lines.enumerated().compactMap { index, line in
+    private static func badIncludes(
+        of file: SourceFile,
+        _ target: DeclaredTarget?,
+        in tree: Tree
+    ) -> [Finding] {
+        file.lines.enumerated().compactMap { index, line in
             guard line.hasPrefix("#include") else { return nil }
             let name = line.split { "<>\"".contains($0) }.dropFirst().first.map(String.init) ?? ""
             let isOwn = tree.files.contains {
-                $0.path.hasPrefix("Sources/\(target)/") && $0.path.hasSuffix("/" + name)
+                $0.target == file.target && $0.path.hasSuffix("/" + name)
             }
             let isAllowed =
                 if line.contains("\"") {
                     isOwn
                 } else if let wrapper = libraries[name] {
-                    target == wrapper || mayImport[target]?.contains(wrapper) == true
+                    file.target == wrapper || target?.dependsOn(wrapper) == true
                 } else {
                     true
                 }

@@ -35,4 +35,36 @@ extension Rule {
             }
         }.map { Finding(path: $0.path, line: 1, message: "does not set \(variable)") }
     }
+
+    /// The libraries that are built for Apple's systems, too.
+    private static let portable = PathSet { path in
+        path.hasPrefix("Sources/LatchkeySync") || path.hasPrefix("Sources/LatchkeyStrategies/")
+    }
+
+    static let olderSystems = Rule(
+        "what came with macOS 26 is marked, in the libraries that are built there",
+        files: portable,
+        broken: [
+            Tree(["Sources/LatchkeySync/A.swift": "let a = InlineArray<8, Int>(repeating: 0)\n"]),
+            Tree(["Sources/LatchkeySyncTesting/A.swift": "Task.immediate {}\n"]),
+        ],
+        kept: [
+            Tree([
+                "Sources/LatchkeyStrategies/A.swift": """
+                @available(macOS 26, *)
+                func start() { Task.immediate {} }
+
+                """
+            ]),
+            Tree(["Sources/LatchkeySync/A.swift": "// Not Task.immediate.\n"]),
+            Tree(["Sources/LatchkeyStore/A.swift": "let a: UTF8Span\n"]),
+        ]
+    ) { file in
+        guard !file.code.contains(where: { $0.contains("available(macOS 26, ") }) else { return [] }
+        return file.code.enumerated().compactMap { index, line in
+            ["Task.immediate", "InlineArray", "UTF8Span"].first(where: line.contains).map {
+                (index + 1, "\($0) needs @available(macOS 26, …)")
+            }
+        }
+    }
 }

@@ -1,0 +1,44 @@
+/// A target that `Package.swift` declares.
+struct DeclaredTarget {
+    let name: String
+    let line: Int
+    /// Where its files are.
+    var folder: String
+    var dependencies: [(name: String, line: Int)] = []
+
+    func dependsOn(_ module: String) -> Bool {
+        dependencies.contains { $0.name == module }
+    }
+
+    func contains(_ file: SourceFile) -> Bool {
+        file.path.hasPrefix(folder + "/")
+    }
+
+    /// All targets, read from the layout that the formatter gives `Package.swift`.
+    static func all(in tree: Tree) -> [DeclaredTarget] {
+        var targets: [DeclaredTarget] = []
+        var awaitsName = false
+        var isInside = false
+        for (index, line) in (tree.file("Package.swift")?.lines ?? []).enumerated() {
+            var quoted = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+                .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+            if line.contains("arget(") || line.contains(".systemLibrary(") { awaitsName = true }
+            if awaitsName, line.contains("name: \""), !quoted.isEmpty {
+                let name = quoted.removeFirst()
+                let folder = (name.hasSuffix("Tests") ? "Tests/" : "Sources/") + name
+                targets.append(DeclaredTarget(name: name, line: index + 1, folder: folder))
+                awaitsName = false
+            }
+            guard let last = targets.indices.last else { continue }
+            if line.contains("path: \""), let path = quoted.popLast() {
+                targets[last].folder = path
+            }
+            if line.contains("dependencies: [") { isInside = true }
+            if isInside {
+                targets[last].dependencies += quoted.map { ($0, index + 1) }
+                isInside = !line.contains("]")
+            }
+        }
+        return targets
+    }
+}
