@@ -115,6 +115,7 @@ extension StrategyLaws {
                     inside.open()
                     leave.pass()
                 }
+                value.write { $0 += 1 }
                 inside.open()
                 while over.value == 0 {
                     value.write { $0 += 1 }

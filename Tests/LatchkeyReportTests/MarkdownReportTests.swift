@@ -72,8 +72,8 @@ struct MarkdownReportTests {
         let text = text(report)
         #expect(text.contains("is claimed") == isTold, "\(text)")
         #expect(text.contains("; no difference below 30 % is claimed.") == isTold)
-        // 18 rows, of which 17 fit.
-        #expect(text.contains("\nand 1 more row in the JSON."), "\(text)")
+        // 19 rows, of which 17 fit.
+        #expect(text.contains("\nand 2 more rows in the JSON."), "\(text)")
     }
 
     @Test func `text from a foreign report is no markup`() {

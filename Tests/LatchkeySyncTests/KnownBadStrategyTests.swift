@@ -101,7 +101,7 @@ struct KnownBadStrategyTests {
 
     @Test(arguments: [
         (LateObserver.Patience.untilWritersLeave, "a writer that stays inside"),
-        (.untilWritersRest, "writers that follow each other"),
+        (.onceWritersFollow, "writers that follow each other"),
     ])
     func `a reader that waits for writers is reported`(
         patience: LateObserver.Patience,

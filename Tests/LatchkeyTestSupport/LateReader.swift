@@ -27,8 +27,8 @@ public final class LateObserver: EntryObserver {
     public enum Patience: Sendable {
         /// A moment in which no writer is inside.
         case untilWritersLeave
-        /// A millisecond in which no writer has left.
-        case untilWritersRest
+        /// Nothing, but it waits once a second writer has left.
+        case onceWritersFollow
     }
 
     /// What is remembered of one access.
@@ -57,12 +57,12 @@ public final class LateObserver: EntryObserver {
     }
 
     private func isToWait() -> Bool {
-        let before = left.load(ordering: .relaxed)
         // Sleeps because somebody has to be late.
         usleep(1000)
+        let left = left.load(ordering: .relaxed)
         return switch patience {
-        case .untilWritersLeave: entered.load(ordering: .relaxed) > before
-        case .untilWritersRest: left.load(ordering: .relaxed) > before
+        case .untilWritersLeave: entered.load(ordering: .relaxed) > left
+        case .onceWritersFollow: left > 1
         }
     }
 
