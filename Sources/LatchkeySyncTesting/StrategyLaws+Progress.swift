@@ -119,7 +119,7 @@ extension StrategyLaws {
                 subject.write { _ in entered.with { $0.append(number) } }
             }
             arrived.pass()
-            // Nobody opens this one: it is the time in which the thread begins to wait.
+            // No thread opens this one: it is the time in which the thread begins to wait.
             _ = Gate().staysClosed
             return thread
         }

@@ -46,7 +46,7 @@ extension ComparisonRun {
 
     func roundSeconds(_ method: any ComparisonMethod) -> Double {
         let cases = schedule.cases.filter { !$0.isBaseline && !$0.usesPool }
-        // A strategy alone has nobody beside it.
+        // A strategy alone is not compared with another.
         guard Set(cases.map(\.subject)).count > 1 else { return 0 }
         return (method.shortSliceSeconds ?? 0) * 1.1 * Self.contenderShareExpected
             * Double(cases.count)
