@@ -39,8 +39,8 @@ FROM scratch
 COPY --from=system /closure /
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
-# Inside a container the loopback address would be reachable by nobody: who may connect is decided
-# by how the port is published.
+# No client outside the container can reach its loopback address. Who may connect is decided by
+# how the port is published.
 ENV LATCHKEY_HOST=0.0.0.0
 # A browser on the machine that publishes the port must not be led here by another name (DNS
 # rebinding). Literal addresses are always served; add the names that your clients use.

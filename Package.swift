@@ -18,7 +18,7 @@ let warnings: [CSetting] = [.enableWarning("all"), .enableWarning("extra")]
 
 /// In our own builds a warning is an error.
 ///
-/// Makefile and Dockerfile say so. Nobody else's build has to stop at the warnings of another
+/// Makefile and Dockerfile say so. A consumer's build must not stop at the warnings of another
 /// compiler; besides, Swift refuses `-warnings-as-errors` with a consumer's `-suppress-warnings`.
 let isStrict = Context.environment["LATCHKEY_STRICT"] != nil
 

@@ -26,7 +26,7 @@ def fill(address, count, path, value, progress=lambda done: None):
                     connection.sendall(b"".join(request(path(index), value) for index in batch))
                     receive(connection, len(batch))
                     done[number] += len(batch)
-        except Exception as failure:  # shown by the caller: a thread has nobody to raise it to
+        except Exception as failure:  # shown by the caller: a thread has no caller to raise it to
             failures.append(failure)
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(CONNECTIONS)]

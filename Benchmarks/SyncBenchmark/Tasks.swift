@@ -50,7 +50,7 @@ func waiting(_ body: @escaping @Sendable () async -> Double) -> Double {
     return result.read { $0 }
 }
 
-/// Relaxed: nobody reads it.
+/// Relaxed: no thread reads it.
 private let between = Atomic<Int>(0)
 
 private actor PlainActor {

@@ -5,8 +5,8 @@ import LatchkeyContention
 import LatchkeyStrategies
 import Synchronization
 
-// What a guarded value costs beyond the primitive that guards it, when nobody else is there: one
-// thread adds one to an integer, through `Synchronized.write` and with the bare primitive.
+// What a guarded value costs beyond the primitive that guards it, on one thread alone: it adds one
+// to an integer, through `Synchronized.write` and with the bare primitive.
 
 /// A value behind a bare primitive.
 ///

@@ -87,8 +87,8 @@ static bool is_answering(latchkey_http_server *server) {
 // Takes suspended requests away from their handlers. Returns how many, and whether some requests
 // are still being handled. Resuming under the lock is safe: libmicrohttpd never calls us with its
 // own lock held. The phase is read after `stopping` was set (internal.h), and after the lock of
-// each connection's suspension was taken: nobody is about to resume one of those whose phase it
-// reads.
+// each connection's suspension was taken: no thread is about to resume one of those whose phase
+// it reads.
 static uint32_t abandon_all(latchkey_http_server *server, bool *is_handling) {
     uint32_t count = 0;
     *is_handling = false;

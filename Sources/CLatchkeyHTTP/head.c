@@ -231,7 +231,7 @@ static enum MHD_Result take_field(void *context, enum MHD_ValueKind kind, const 
         value_count--;
     }
     latchkey_http_known known = latchkey_http_field_known(name, name_count);
-    // libmicrohttpd does not recognise a coding with white space behind it, and reads for ever.
+    // libmicrohttpd does not recognise a coding with white space behind it, and reads without end.
     if ((known == LATCHKEY_HTTP_KNOWN_NONE && !is_name(name, name_count)) ||
         (known == LATCHKEY_HTTP_KNOWN_TRANSFER_ENCODING && value_count != sent_count)) {
         r->malformed = true;

@@ -38,7 +38,7 @@
 //   no room for an answer's head: closed without one    | room.c    | keeps room for an answer
 //   a Content-Length that is no number: its head is sent| deadline.c| refuses what the library
 //   twice                                               |           | would misread
-//   a coding with white space behind it is read for ever| head.c    | refuses what the library
+//   white space behind a coding: it reads without end   | head.c    | refuses what the library
 //                                                       |           | would misread
 //
 //   Each can go when its test passes without the way around it.

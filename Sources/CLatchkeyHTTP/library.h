@@ -10,7 +10,7 @@
 bool latchkey_http_library_is_known(void);
 
 // The answer's own copy of the value of a header line that it has, which may be written over with
-// as many bytes. Nobody else uses it while the request is unanswered.
+// as many bytes. No other code uses it while the request is unanswered.
 char *latchkey_http_library_value(struct MHD_Response *response, const char *name);
 
 // Hides the query behind this `?` from the library, until it has parsed the head. Returns the byte

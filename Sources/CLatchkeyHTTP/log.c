@@ -54,7 +54,7 @@ void latchkey_http_log_write(latchkey_http_server *server, const char *message) 
 
 // Makes `%s` print nothing unless what it stands for is the system's or the library's: the reason
 // at the end, behind a colon, or the whole line. Everything else may be a client's, such as the
-// target, whose names are nobody's business.
+// target, whose names are private.
 static void hide_texts(char *hidden, size_t capacity, const char *format) {
     size_t count = 0;
     for (const char *at = format; *at != '\0' && count + 5 < capacity; at++) {

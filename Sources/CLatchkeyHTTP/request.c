@@ -11,7 +11,7 @@
 // deadline of the request holds for the body that is thrown away.
 //
 // latchkey_http_request_line() hides the query from libmicrohttpd by a NUL over its first byte.
-// Otherwise the library would cut it into arguments in place, which nobody needs here, and which
+// Otherwise the library would cut it into arguments in place, which are not used here, and which
 // takes memory out of the connection's pool for each, until a long query is answered 431 by the
 // library.
 

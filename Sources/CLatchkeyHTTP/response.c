@@ -7,7 +7,7 @@
 // returns to libmicrohttpd, which comes back in its next round; if the answer is still not there,
 // the connection is suspended, and the answer resumes it. That round in between does two things:
 //
-//  * Many answers are there by then, and nobody needs to be woken.
+//  * Many answers are there by then, and no thread needs to be woken.
 //  * libmicrohttpd stops to wait for readability. A connection that is suspended while it waits for
 //    readability is read first when it is resumed, and a client that has sent its last request and
 //    has closed its half of the connection would lose its answer.

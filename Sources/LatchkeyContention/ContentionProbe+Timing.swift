@@ -7,10 +7,10 @@ import Synchronization
 // describes the design.
 
 extension ContentionProbe {
-    /// A timed entry that took longer has waited, even if nobody was seen inside when it asked.
+    /// A timed entry that took longer has waited, even if no thread was seen inside when it asked.
     ///
     /// For `mutex` only: where the kernel hands the lock to a thread that still has to wake up,
-    /// nobody is inside meanwhile. Many times what an uncontended entry takes.
+    /// no thread is inside meanwhile. Many times what an uncontended entry takes.
     static let unmistakableWaitNanoseconds: UInt64 = 2_000
 
     /// So many contended accesses of a thread are all timed, so that a lock that seldom makes
@@ -99,7 +99,7 @@ extension ContentionProbe {
         fatalError(
             """
             A body that is guarded by '\(meter.strategy)' entered the same lock again, \
-            which would wait for itself for ever. Pass the value down instead.
+            which would wait for itself without end. Pass the value down instead.
             """
         )
     }
@@ -142,7 +142,7 @@ extension ContentionProbe {
         meter.countsContendedExactly ? 1 : UInt64(timing.weight)
     }
 
-    /// Counts a hand-off, unless nobody was inside before.
+    /// Counts a hand-off, unless no thread was inside before.
     @usableFromInline @inline(never)
     func takesOver(from last: UInt32) {
         if last != 0 {

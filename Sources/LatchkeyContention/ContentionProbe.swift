@@ -205,7 +205,7 @@ public final class ContentionProbe: EntryObserver {
             leavesWatched(entry.isWrite, entry.site)
         }
         if entry.isWrite || readersExclude {
-            // Its own store of before: nobody else is inside.
+            // Its own store of before: no other thread is inside.
             holder.store(holder.load(ordering: .relaxed) & ~1, ordering: .relaxed)
         }
     }

@@ -3,13 +3,13 @@ internal import Dispatch
 
 /// Gives memory that was freed back to the system.
 ///
-/// The C library keeps what is freed between blocks that are in use, for ever: a service from which
-/// most of its data was deleted stays as large as it was.
+/// The C library permanently keeps what is freed between blocks that are in use: a service from
+/// which most of its data was deleted stays as large as it was.
 ///
 /// **Design.** A timer looks every few seconds, on a queue of its own. A look, and the return even
 /// more, hold the lock of one arena of malloc() after the other, on which a thread that serves may
 /// wait; so the next look is at least a thousand times as far away as the last one took. Memory is
-/// returned when much is resident that nobody uses; and when that did not help, since the free
+/// returned when much is resident that is not used; and when that did not help, since the free
 /// blocks are smaller than pages, not again before there is clearly more, or so much was freed that
 /// free blocks have met. The state is used on the queue alone.
 ///

@@ -70,7 +70,7 @@ extension Change {
         package let action: Action
         /// How long the property lives from the commit on.
         ///
-        /// Without one, a put makes a property that lives for ever, and the other actions keep the
+        /// Without one, a put makes a property that never expires, and the other actions keep the
         /// time that it has.
         package let ttl: TimeToLive?
         package let conditions: Conditions

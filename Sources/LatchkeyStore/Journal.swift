@@ -9,7 +9,7 @@ internal import Synchronization
 /// **Design.** A commit is given to the journal after its guarded section, by the thread that made
 /// it, so commits arrive a little out of order. One that is early waits in `early`. ``last`` grows
 /// only over commits without a gap. The journal's lock is held for the exchange of an entry in a
-/// ring; commits that it drops are freed outside. Nobody is called while it is held.
+/// ring; commits that it drops are freed outside. Nothing is called while it is held.
 ///
 /// Its users keep a place, not a queue: a revision, from which on they read when they like. So a
 /// slow user costs nothing, and the only memory is the history.
@@ -22,8 +22,8 @@ package final class Journal: Sendable {
 
     /// A commit in the history.
     ///
-    /// What is needed of it when it is dropped stands beside the reference. Nobody may have used
-    /// the commit for long: to look at it would be to wait for memory, while the lock is held.
+    /// What is needed of it when it is dropped stands beside the reference. The commit may have
+    /// been unused for long: to look at it would be to wait for memory, while the lock is held.
     private struct Entry: Sendable {
         let commit: Commit
         /// The bytes that only the history keeps for it.

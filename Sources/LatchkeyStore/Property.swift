@@ -148,7 +148,7 @@ package struct Property: @unchecked Sendable {
     /// Where the property is in memory, for ``latchkey_system_prefetch``.
     var address: UInt { UInt(bitPattern: ObjectIdentifier(memory)) }
 
-    /// Stamps a property that nobody else can see yet.
+    /// Stamps a property that no other thread can see yet.
     func assign(revision: Revision, created: Revision, expiry: Timestamp) {
         unsafe memory.withUnsafeMutablePointerToHeader { header in
             unsafe header.pointee.revision = revision

@@ -71,7 +71,7 @@ struct RevisionSequence: ~Copyable, Sendable {
     /// Waits until readers see all that the commit of this revision changed.
     ///
     /// Called for a revision that is taken, on another thread than that of its commit, which holds
-    /// `publication` until then and waits for nobody meanwhile.
+    /// `publication` until then and waits for no other thread meanwhile.
     func waitUntilPublished(_ revision: Revision) {
         if revision > last {
             publication.lock()

@@ -9,7 +9,7 @@ package struct Timestamp: Sendable, Hashable {
         self.milliseconds = milliseconds
     }
 
-    /// The end of time: when a property expires that lives for ever.
+    /// The end of time: when a property expires that is kept without limit.
     package static let never = Timestamp(milliseconds: .max)
 }
 

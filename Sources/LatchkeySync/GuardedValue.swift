@@ -61,7 +61,7 @@ extension GuardedValue {
     /// The memory must be filled again before the next access.
     @inlinable
     func take() -> Value {
-        // SAFETY: a stored variable of an object does not move, and nobody uses it until `put`.
+        // SAFETY: a stored variable of an object does not move, and no thread uses it until `put`.
         unsafe withUnsafeMutablePointer(to: &storage.value) { unsafe $0.move() }
     }
 

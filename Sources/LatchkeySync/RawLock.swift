@@ -13,7 +13,7 @@ public protocol RawLock: Sendable {
 
     /// Makes a lock that is free, for a value whose memory has room for two words.
     ///
-    /// - Parameter memory: Used by nobody else. A lock need not use it.
+    /// - Parameter memory: Used for nothing else. A lock need not use it.
     init(in memory: LockMemory)
 
     /// Waits until the calling thread holds the lock.

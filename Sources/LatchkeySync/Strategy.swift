@@ -191,7 +191,7 @@ public protocol MakeableStrategy: Strategy {
 
     /// Makes a strategy for one value, whose memory has room for a lock.
     ///
-    /// - Parameter memory: Used by nobody else. A strategy need not use it.
+    /// - Parameter memory: Used for nothing else. A strategy need not use it.
     init(in memory: LockMemory)
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied. A strategy that

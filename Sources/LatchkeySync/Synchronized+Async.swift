@@ -13,7 +13,7 @@ public enum WhenFull: Hashable, Sendable {
     /// It waits for room: first come, first served. Cancelling the task ends the wait.
     ///
     /// Readers and writers wait in one line, which has no bound of its own: each task in it exists
-    /// already. While somebody is in the line nobody enters past it, and a caller that does not
+    /// already. While a task is in the line, no other enters past it, and a caller that does not
     /// wait is refused.
     case wait
     /// It gets ``AccessRefused/backlogFull``.

@@ -65,7 +65,7 @@ extension Synchronized where Value: Sendable {
 
 extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// - Parameters:
-    ///   - value: The value to begin with, which nobody else may use any more.
+    ///   - value: The value to begin with, which no other code may use any more.
     ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
@@ -277,7 +277,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy &
     }
 }
 
-/// A result that nobody else uses, on its way out of a guarded section.
+/// A result that no other code uses, on its way out of a guarded section.
 ///
 /// SAFETY: `@unchecked Sendable` because it is made of a `sending` result and taken once.
 @usableFromInline

@@ -19,7 +19,7 @@ public struct Gate: Sendable {
     /// How long a test watches for what must not happen.
     public static let glance = DispatchTimeInterval.milliseconds(40)
 
-    /// Nobody has passed or arrived yet.
+    /// No thread has passed or arrived yet.
     public init() {}
 
     /// Lets one thread pass.
@@ -33,7 +33,7 @@ public struct Gate: Sendable {
         semaphore.wait(timeout: .now() + Self.patience) == .success
     }
 
-    /// Whether nobody opens the gate for a moment.
+    /// Whether no thread opens the gate for a moment.
     public var staysClosed: Bool {
         semaphore.wait(timeout: .now() + Self.glance) == .timedOut
     }
@@ -46,7 +46,7 @@ public final class Arrivals: @unchecked Sendable {
     private let changed = NSCondition()
     private var count = 0
 
-    /// Nobody has passed or arrived yet.
+    /// No thread has passed or arrived yet.
     public init() {}
 
     /// How many have arrived.

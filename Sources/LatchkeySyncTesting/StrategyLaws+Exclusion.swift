@@ -38,7 +38,7 @@ extension StrategyLaws {
         }
     }
 
-    /// A try is refused at once while somebody else is inside, and let in when nobody is.
+    /// A try is refused at once while another thread is inside, and let in when none is.
     ///
     /// Nothing is tried if the strategy is no ``TryingStrategy``.
     ///
@@ -92,7 +92,7 @@ extension StrategyLaws {
             }
         }
         if synchronized.tryWrite({ _ in true }) == nil {
-            violations.append("\(Tried.name): a try was refused while nobody was inside")
+            violations.append("\(Tried.name): a try was refused while no thread was inside")
         }
         return violations
     }

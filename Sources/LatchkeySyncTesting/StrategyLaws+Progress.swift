@@ -182,7 +182,7 @@ extension StrategyLaws {
                 }
             }
             arrived.pass()
-            // Nobody opens this one: it is the time in which the thread begins to wait.
+            // No thread opens this one: it is the time in which the thread begins to wait.
             _ = Gate().staysClosed
             return thread
         }

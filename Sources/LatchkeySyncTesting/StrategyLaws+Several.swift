@@ -3,7 +3,7 @@ public import LatchkeySync
 // The laws of several guards at once, and of the life of what is guarded.
 
 extension StrategyLaws {
-    /// A write to several guards is seen as a whole or not at all, and nobody waits for ever.
+    /// A write to several guards is seen as a whole or not at all, and each wait ends.
     ///
     /// Threads move amounts from guard to guard; others read all guards or write one. The sum of
     /// all guards is the same at every moment.

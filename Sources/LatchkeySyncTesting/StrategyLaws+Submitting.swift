@@ -135,7 +135,7 @@ extension StrategyLaws {
                 return false
             }
         }
-        // On a thread of its own: an actor that nobody uses runs on the thread that submits.
+        // On a thread of its own: an unused actor runs on the thread that submits.
         let first = TestThread {
             try? synchronized.submitWrite { _ in
                 inside.open()

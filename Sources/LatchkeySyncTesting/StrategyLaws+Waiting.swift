@@ -17,7 +17,7 @@ extension StrategyLaws {
     ///     enters
     ///     inside ──────────────▶ waits until the deadline, gives up
     ///     leaves ◀──────────────
-    ///                            enters: the deadline has passed, but nobody is inside
+    ///                            enters: the deadline has passed, but the guard is free
     public static func deadlinesEndWaits<ChosenStrategy: Strategy>(
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {

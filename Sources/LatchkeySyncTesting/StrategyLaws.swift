@@ -110,7 +110,7 @@ extension StrategyLaws {
         }
     }
 
-    /// While a writer is inside, nobody else is.
+    /// While a writer is inside, no other thread is.
     ///
     ///     writer                 other
     ///     ------                 -----
@@ -247,7 +247,7 @@ extension StrategyLaws {
                     subject.write { _ in }
                     return freed.value == rounds - 1
                 }
-                note(isFreed, "an old value is kept though nobody is inside")
+                note(isFreed, "an old value is kept though no thread is inside")
                 note(freed.value < rounds, "the present value was freed")
             }
             note(freed.wait(for: rounds), "the last value leaks")

@@ -54,7 +54,7 @@ struct EdgeValueTests {
         #expect(cases.map(\.workload.readRatio) == [0, 0, 1, 1])
     }
 
-    @Test func `a rate that nobody keeps up with`() async throws {
+    @Test func `a rate that no strategy keeps up with`() async throws {
         let cases = try await cases { $0.arrival = .open(operationsPerSecond: 1e9) }
         for found in cases {
             let durations = try #require(found.summary.responseFromIntendedStart)

@@ -82,7 +82,7 @@ struct OpenLoopTests {
         #expect(UnbegunOperations(firstIntendedAt: 10, interval: 10, until: 9).count == 0)
     }
 
-    @Test func `a rate that nobody keeps up with costs nothing to account for`() throws {
+    @Test func `a rate that no strategy keeps up with costs nothing to account for`() throws {
         let minute = 60_000_000_000 as UInt64
         let late = UnbegunOperations(firstIntendedAt: 0, interval: 1, until: minute)
         let durations = try #require(ResponseTimes().durations(unbegun: [late]))

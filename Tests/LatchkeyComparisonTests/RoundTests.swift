@@ -135,7 +135,7 @@ struct RoundTests {
             }
         )
         #expect(named.joined().contains { other.schedule.cases[$0].label == "mutex, 1 thread" })
-        // Slices of few operations are too coarse, and one strategy has nobody beside it.
+        // Slices of few operations are too coarse, and one strategy has none beside it.
         let slow = run.schedule.cases.map { planned in
             let share = planned.subject.name == "lock" ? 1.0 : 0.99
             return Self.repeats([Double](repeating: 50_000 * share, count: 3))

@@ -148,7 +148,7 @@ import Testing
         #expect(spread.intervalLow == 6.03 && spread.intervalHigh == 7.37)
         #expect(spread.min == 0.03 && spread.median == 6.68)
         let modes = ComparisonReport.Spread([6.03, 7.23, 0.03, 0.04, 7.37, 7.1, 7, 7, 7])
-        #expect(modes.intervalLow == 0.03, "two modes: nobody knows which comes next")
+        #expect(modes.intervalLow == 0.03, "two modes: which comes next is unknown")
     }
 
     @Test func `an interval never falls when a repeat gets faster`() async {
@@ -231,7 +231,7 @@ import Testing
         #expect(curve.throughput(1) >= curve.throughput(2))
     }
 
-    @Test func `a curve that rises for ever has no peak`() {
+    @Test func `a curve that always rises has no peak`() {
         #expect(ScalabilityCurve(single: 1, contention: 0.2, coherency: 0).peakThreads == nil)
     }
 

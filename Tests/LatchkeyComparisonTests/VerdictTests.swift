@@ -92,7 +92,7 @@ struct VerdictTests {
     }
 }
 
-/// Lets nobody in until a test that is over opens the gate, so that no thread stays behind.
+/// Lets no thread in until a test that is over opens the gate, so that no thread stays behind.
 private struct HangingStrategy: LockingStrategy, TryingStrategy {
     static let name = "hanging"
     static let traits = StrategyTraits()

@@ -47,7 +47,7 @@ import Testing
         #expect(text.contains("300 contentions were not recorded"))
     }
 
-    @Test func `a place that nobody knows has a name`() {
+    @Test func `an unknown place has a name`() {
         var reading = Self.reading
         reading.samples[0].holder = ProfileSample.Place(site: .unknown, addresses: [])
         let text = String(decoding: PprofProfile.bytes(reading, Symbols()), as: UTF8.self)

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 @Suite struct Reset {
-    /// Counts an acquisition with a wait of so many nanoseconds and a hold of 10, which nobody had.
+    /// Counts an invented acquisition: a wait of so many nanoseconds and a hold of 10.
     static func record(_ nanoseconds: UInt64, in meter: ContentionMeter) {
         let probe = ContentionProbe(meter, traits: meter.traits)
         _ = probe.asks(.write)

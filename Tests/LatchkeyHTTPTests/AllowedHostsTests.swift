@@ -10,7 +10,7 @@ import Testing
         "[::1]", "[::1]:8080", "[::1]:", "latchkey.internal",
         "latchkey.internal.:9", "LATCHKEY.internal:9", "x", "X:80",
     ])
-    func `a name that nobody else can own is served`(authority: StaticStringArgument) {
+    func `a name that no other party can own is served`(authority: StaticStringArgument) {
         #expect(hosts.contain(Bytes(authority.value)))
     }
 

@@ -148,7 +148,7 @@ final class TestServer: Sendable {
     ) async throws {
         for _ in 0..<2500 {
             if isMet(server.statistics) { return }
-            // Sleeps because the server tells nobody when its counts change.
+            // Sleeps because the server does not tell when its counts change.
             try await Task.sleep(for: .milliseconds(2))
         }
         Issue.record("never: \(expectation): \(server.statistics)", sourceLocation: sourceLocation)

@@ -108,8 +108,8 @@ struct AdviseTests {
         #expect(result.errors.hasPrefix("latchkey: 'latchkey advise' takes flags, not 'http://b'."))
     }
 
-    @Test func `a port where nobody listens is the system's message and status 2`() async throws {
-        // Nobody else can get the port, because it stays bound, without listening.
+    @Test func `a port without a listener is the system's message and status 2`() async throws {
+        // No other process can get the port, because it stays bound, without listening.
         let socket = try UnusedPort()
         let url = "http://127.0.0.1:\(socket.port)"
         let result = try await Program.result(of: ["advise", url])

@@ -199,7 +199,7 @@ struct AnswerBudgetTests {
         ("/v1/operations/{id}/events", "/v1/operations/j/events"),
         ("/v1/watch", "/v1/watch?initial=true"),
     ])
-    func `streams that nobody reads take their address's share, and no more, issue 17`(
+    func `streams that no client reads take their address's share, and no more, issue 17`(
         route: String,
         target: String
     ) async throws {

@@ -190,7 +190,7 @@ struct BoundTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `junk is answered or closed, and nobody else notices`(
+    func `junk is answered or closed, and no other client notices`(
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in

@@ -39,7 +39,7 @@ struct CompareOverHTTPTests {
             let measured = try #require(entry.repeats.first?.meteredOperations)
             // As many as the client counted, but for what was under way when it stopped.
             #expect(abs(measured - entry.repeats[0].operations) <= 8)
-            // A Mutex must not be tried, so nobody knows.
+            // A Mutex must not be tried, so it is unknown.
             #expect((entry.repeats[0].contended == nil) == (entry.strategy == "mutex"))
         }
         #expect(report.verdicts.map(\.strategy) == strategies.flatMap { [$0, $0, $0] })

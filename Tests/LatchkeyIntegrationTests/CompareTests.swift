@@ -222,7 +222,7 @@ struct CompareTests {
             #expect(repeated.operationsPerThread.count == 2)
             #expect(repeated.wait != nil, "\(found.strategy)")
             #expect(repeated.hold != nil, "\(found.strategy)")
-            // A Mutex must not be tried, so nobody knows.
+            // A Mutex must not be tried, so it is unknown.
             #expect((repeated.contended == nil) == (found.strategy == "mutex"))
             let cost = try #require(found.summary.costAgainstUnsynchronized)
             #expect(cost > 0, "\(found.strategy): \(report.baselines[0])")

@@ -75,7 +75,7 @@ struct HistoryTests {
             #expect(try ask("after=0&wait=60").text == "1")
             #expect(try ask("after=0").text == "1")
             #expect(try ask("after=1&wait=60", "none").status == 404)
-            // Nobody was shown such a revision: it is of another store.
+            // No answer has shown such a revision: it is of another store.
             #expect(try ask("after=2&wait=60").problem == "gone")
             #expect(try ask("after=2", "none").problem == "gone")
             for query in [

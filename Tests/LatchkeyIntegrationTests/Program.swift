@@ -22,7 +22,7 @@ final class Program: @unchecked Sendable {
 
     /// Starts the program, if wanted after a command of a shell.
     ///
-    /// Full pipes for standard output and standard error take nothing, and nobody reads them.
+    /// Full pipes for standard output and standard error take nothing, and are not read.
     init(
         _ arguments: [String],
         environment: [String: String] = [:],

@@ -128,7 +128,7 @@ struct ShadowTests {
     }
 
     @Test(arguments: ["serial-queue-async", "barrier-queue-async", "actor"])
-    func `what a shadow refuses is counted, and nobody else notices`(
+    func `what a shadow refuses is counted, and no client notices`(
         shadow: String
     ) async throws {
         let flags = [

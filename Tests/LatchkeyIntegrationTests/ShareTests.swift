@@ -156,7 +156,7 @@ struct ShareTests {
     }
 
     @Test(arguments: Deployment.allCases)
-    func `a trusted proxy speaks for others, and nobody else does`(
+    func `only a trusted proxy speaks for others`(
         deployment: Deployment
     ) async throws {
         let flags = ["--trusted-proxy", "127.0.0.9/32", "--max-connections", "40"]
@@ -177,7 +177,7 @@ struct ShareTests {
                 #expect(try put("\(client)-3", client, from: 9) == 429)
                 #expect(try put("\(client)-4", "10.0.0.3, \(client)", from: 9) == 429)
             }
-            // Who is no proxy names nobody.
+            // The header is ignored if the sender is no trusted proxy.
             #expect(try put("1", "10.0.0.4", from: 1) < 300)
             #expect(try put("2", "10.0.0.5", from: 1) < 300)
             #expect(try put("3", "10.0.0.6", from: 1) == 429)

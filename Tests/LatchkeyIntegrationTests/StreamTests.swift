@@ -19,7 +19,7 @@ struct StreamTests {
         let end = ContinuousClock.now + .seconds(20)
         while (try? site.ask("GET", "/healthz")) == nil {
             guard ContinuousClock.now < end else {
-                throw ProgramError(description: "nobody answers at port \(port)")
+                throw ProgramError(description: "no server answers at port \(port)")
             }
             // Sleeps because a program without output gives no other sign.
             usleep(2_000)

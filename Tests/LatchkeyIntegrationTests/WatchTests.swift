@@ -181,7 +181,7 @@ struct WatchTests {
     }
 
     @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a slow reader slows nobody, and begins anew with a gap`(flags: [String]) async throws {
+    func `a slow reader slows no other, and begins anew with a gap`(flags: [String]) async throws {
         let flags = flags + ["--history", "20", "--watch-buffer-bytes", "1024"]
         try await Deployment.program.serve(flags) { site in
             let client = try site.client()

@@ -14,7 +14,7 @@ final class SemaphoreAsLock: RawLock {
     func unlock() { free.signal() }
 }
 
-/// Is never released, so that the second access waits for ever.
+/// Is never released, so that the second access waits without end.
 struct ForgetfulLock: RawLock {
     // One for all, since a semaphore that is held cannot be freed.
     private static let free = DispatchSemaphore(value: 1)
@@ -24,7 +24,7 @@ struct ForgetfulLock: RawLock {
     func unlock() {}
 }
 
-/// Works until the first operation of a workload, and then lets nobody in.
+/// Works until the first operation of a workload, and then lets no thread in.
 ///
 /// The checks before the measurement find nothing wrong.
 struct LockThatHangsLater: RawLock {

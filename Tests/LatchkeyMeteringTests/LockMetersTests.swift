@@ -12,7 +12,7 @@ private final class OwnLock: RawLock {
     func unlock() { base.unlock() }
 }
 
-/// Meters with a load of known counts, and no times: nobody waits, and level `counts` times
+/// Meters with a load of known counts, and no times: no thread waits, and level `counts` times
 /// waits only.
 private func knownLoad() -> LockMeters {
     let locks = LockMeters(level: .counts)

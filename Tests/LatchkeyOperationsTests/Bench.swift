@@ -150,7 +150,7 @@ extension OperationValue {
 
 /// Steps that are read as a client would write them.
 ///
-/// Their texts live for ever.
+/// Their texts are never freed.
 extension OperationStep {
     static func put(_ name: String, _ value: String?) -> Self {
         change(#"{"put":"\#(name)","value":\#(value ?? "null")}"#, takesPrevious: value == nil)

@@ -33,7 +33,7 @@ struct GivenUpHistoryTests {
             self.journal = journal
             let watched = WatchedStore(
                 journal: journal,
-                // What nobody was shown need not be waited for.
+                // What no answer has shown need not be waited for.
                 usage: { StoreUsage(revision: journal.last, propertyCount: 0, byteCount: 0) },
                 look: { (name, scope, completion) throws(BacklogFull) in
                     try store.look(name, in: scope, observer: NoObserver(), completion: completion)
@@ -143,7 +143,7 @@ struct GivenUpHistoryTests {
                 turn.wait()
             }
             #expect(rig.count(read.route, read.status) == 0, "it went on to its end")
-            #expect(rig.count(read.route, 503) == 0, "nobody got an answer")
+            #expect(rig.count(read.route, 503) == 0, "no client got an answer")
         }
     }
 

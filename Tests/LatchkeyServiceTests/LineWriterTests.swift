@@ -13,7 +13,7 @@ struct LineWriterTests {
     }
 
     @Test(arguments: Log.Format.allCases)
-    func `lines that nobody reads are dropped, counted and reported`(format: Log.Format) throws {
+    func `unread lines are dropped, counted and reported`(format: Log.Format) throws {
         let pipe = Pipe()
         let writer = LineWriter(descriptor: pipe.fileHandleForWriting.fileDescriptor)
         let log = Log(format: format, level: .info, writer: writer)

@@ -206,7 +206,7 @@ struct WatchShareTests {
         #expect(place(through: 3, size: 1) == 2, "as much as one piece can have")
     }
 
-    @Test func `a state that nobody reads ends when the history has passed it`() throws {
+    @Test func `an unread state ends when the history has passed it`() throws {
         let rig = WatchRig(commitCountMax: 5)
         for index in 0..<50 { rig.put("a\(index)", "\"\(String(repeating: "v", count: 5000))\"") }
         let unread = rig.open(.state(try rig.snapshot()), capacity: 20_000)

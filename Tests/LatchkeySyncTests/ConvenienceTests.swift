@@ -115,7 +115,7 @@ private struct TakenIfAvailable: StrategyVisitor {
         }
         if !refused.with({ $0 }) { found.append("a try went in") }
         if count.withLockIfAvailable({ $0.value }) != 0 {
-            found.append("a try is refused though nobody is inside")
+            found.append("a try is refused though no thread is inside")
         }
         return found
     }

@@ -74,7 +74,7 @@ struct RawLockTests {
         #expect(order.with { $0 } == Array(0..<8))
     }
 
-    @Test func `an adaptive lock that nobody sleeps on is free after it is unlocked`() {
+    @Test func `an adaptive lock without a sleeper is free after it is unlocked`() {
         let lock = AdaptiveLock()
         lock.lock()
         #expect(lock.memory.first.load(ordering: .relaxed) == AdaptiveLock.locked)
@@ -165,7 +165,7 @@ struct RawLockTests {
     }
 
     @Test
-    func `who asks for a lock that nobody sleeps on marks it, and the mark goes with the holder`() {
+    func `who asks for a lock without a sleeper marks it, and the mark goes with the holder`() {
         let lock = AdaptiveLock()
         let polling = AdaptiveLock.Polling(processors: 2)
         lock.lock()
@@ -178,7 +178,7 @@ struct RawLockTests {
     }
 
     /// Otherwise the sleeper would never be woken.
-    @Test func `nobody asks for a lock that somebody sleeps on`() {
+    @Test func `no thread asks for a lock with a sleeper`() {
         let lock = AdaptiveLock()
         lock.memory.first.store(AdaptiveLock.contended, ordering: .relaxed)
         var polling = AdaptiveLock.Polling(processors: 2)
@@ -307,7 +307,7 @@ struct MonitorTests {
         #expect(TestThread { Monitor.synchronized(on: account) {} }.join())
     }
 
-    @Test func `an entry that nobody uses serves the next object`() {
+    @Test func `an unused entry serves the next object`() {
         let bucket = MonitorBucket()
         let accounts = (0..<10).map { _ in Account() }
         for account in accounts {

@@ -195,7 +195,7 @@ private struct RefusedByOne: StrategyVisitor {
             value: { _ in 0 }
         )
         let (inside, leave, applied) = (Gate(), Gate(), Arrivals())
-        // On a thread of its own: an actor that nobody uses runs on the thread that submits.
+        // On a thread of its own: an unused actor runs on the thread that submits.
         let holder = TestThread {
             try? values.submitWrite(
                 1,

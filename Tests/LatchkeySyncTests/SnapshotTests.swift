@@ -8,7 +8,7 @@ import Testing
 /// Each test counts its own readers: those of other tests hold old values too.
 @Suite(.timeLimit(.minutes(1)))
 struct SnapshotTests {
-    @Test func `an old value is freed at once when nobody reads`() {
+    @Test func `an old value is freed at once without a reader`() {
         let freed = Arrivals()
         let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
         value.write { $0 = Tracked(freed) }

@@ -24,7 +24,7 @@ struct StripedKeyTests {
     /// Each thread names its keys in an order of its own: with locks taken in that order they would
     /// wait for each other in a circle.
     @Test(arguments: blocking)
-    func `a write to several keys is seen as a whole, and nobody waits in a circle`(
+    func `a write to several keys is seen as a whole, and no thread waits in a circle`(
         kind: StrategyKind
     ) async {
         #expect(await TestThread.result { kind.accept(TransfersByKey()) } == [])

@@ -333,7 +333,7 @@ static void bounds_the_time(void) {
         pause_milliseconds(40);
     }
     CHECK(client_read(&c, false)->status == 200);
-    // A reader may take its time, but not for ever.
+    // A reader may take its time, but not without limit.
     send_head(&c, "/hold", 20, true, false);
     send_part(&c, 0, 10, true);
     latchkey_http_request *request = await_held();

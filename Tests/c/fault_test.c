@@ -224,7 +224,7 @@ static void keeps_room_for_an_answer(void) {
         CHECK(status == 200 || status == 431);
         client_close(&c);
     }
-    // Chunks before them, whose lengths on the wire nobody knows, do not count.
+    // Chunks before them, whose lengths on the wire are unknown, do not count.
     CHECK(client_open(&c, s.port));
     for (int i = 0; i < 3; i++) {
         client_send(&c, "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");

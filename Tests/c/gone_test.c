@@ -164,7 +164,7 @@ static void says_who_may_read(void) {
     subject_stop(&s, 1000);
 }
 
-static void tells_nobody_of_answers(void) {
+static void tells_no_owner_of_answers(void) {
     start_owning(subject_options(threads));
     CHECK(client_ask(&c, GET("/now")) == 200);
     client_send(&c, GET("/wait"));
@@ -229,7 +229,7 @@ const test_case gone_cases[] = {
     {"tells owners of deadlines and of stop", tells_of_deadlines_and_stop},
     {"tells owners of clients before the deadline", tells_of_clients_before_the_deadline},
     {"says who may read an answer of its own", says_who_may_read},
-    {"tells no owner of answers", tells_nobody_of_answers},
+    {"tells no owner of answers", tells_no_owner_of_answers},
     {"tells owners amid answers", tells_amid_answers},
     {NULL, NULL},
 };

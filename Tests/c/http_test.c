@@ -462,9 +462,9 @@ static void ends_what_takes_too_long(void) {
     CHECK(client_ask(&slow[5], GET("/now")) == 200);  // goes idle
     pause_milliseconds(200);
     for (int i = 0; i < 12; i++) {
-        client_send(&slow[1], i == 0 ? "G" : i == 1 ? "E" : "x");  // a request line for ever
-        client_send(&slow[2], "b");                                // a body for ever
-        client_send(&slow[3], i == 0 ? "GET /now HTTP/1.1\r\nA: " : "x");  // a header for ever
+        client_send(&slow[1], i == 0 ? "G" : i == 1 ? "E" : "x");  // an endless request line
+        client_send(&slow[2], "b");                                // an endless body
+        client_send(&slow[3], i == 0 ? "GET /now HTTP/1.1\r\nA: " : "x");  // an endless header
         pause_milliseconds(60);
     }
     for (size_t i = 0; i < 4; i++) {

@@ -75,7 +75,7 @@ static void lets_go_of_clients_that_left(void) {
         client_send(&c, GET("/wait?0"));
         latchkey_http_request *request = held_request();
         resets ? client_reset(&c) : client_close(&c);
-        // Nobody has answered.
+        // No answer was given.
         CHECK(subject_await_connections(&s, 0));
         latchkey_http_respond(request, 200, NULL, false);
         CHECK(client_open(&c, s.port));
@@ -142,7 +142,7 @@ static void sends_the_rest_to_a_half_closed_client(void) {
     stream_stop(1000);
 }
 
-// Stops with an idle stream, one that nobody reads, and one whose client has gone.
+// Stops with an idle stream, one that is not read, and one whose client has gone.
 static void drains_with(bool react) {
     stream_start(subject_options(threads));
     static client stuck;

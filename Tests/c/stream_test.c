@@ -381,7 +381,7 @@ static void measure_idle_streams(bool has_served, long bytes_max) {
     long more = process_value("Threads:") - threads_before;
     // With a thread per connection, most of it is the part of the stack that was used.
     printf("    %u idle streams: %ld bytes each, %ld threads\n", count, kib * 1024 / count, more);
-    // Nobody asks again and again whether there is something to send.
+    // No thread asks again and again whether there is something to send.
     struct rusage before;
     struct rusage after;
     getrusage(RUSAGE_SELF, &before);

@@ -6,7 +6,7 @@ struct Moved: ~Copyable {}
 final class Shared: Sendable {}
 final class Unshared { var count = 1 }
 
-func noBody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
+func withoutBody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
     n.write(n)  // error: cannot convert value of type 'Guarded<Int>'
     n.read(n)  // error: cannot convert value of type 'Guarded<Int>'
     n.read(5)  // error: 'read' takes a body

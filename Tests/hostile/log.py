@@ -1,4 +1,4 @@
-"""What the log tells, to whom, and what happens when nobody reads it."""
+"""What the log tells, to whom, and what happens when it is not read."""
 
 import fcntl
 import os
@@ -78,7 +78,7 @@ class Shouter(Peer):
 
 
 def unread(run, mode):
-    """With a log that nobody reads the service answers, and ends when it is told to."""
+    """With a log that is not read the service answers, and ends when it is told to."""
     rounds = 50 if run.quick else 500
     read_end, write_end = os.pipe()
     fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)

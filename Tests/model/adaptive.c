@@ -18,7 +18,7 @@ enum {
     SLEPT_ACQUIRES,
     UNLOCK_RELEASES,
     TAKES_AS_LOCKED,
-    WAKES_NOBODY,
+    WAKES_NONE,
     SLEEPS_UNSEEN,
     SPINS_INTO_LOCK,
     ASKING_ACQUIRES,
@@ -60,7 +60,7 @@ static void lock_slowly(int looks, int asks) {
         return;
     }
     if (is_faulty(TAKES_AS_LOCKED)) {
-        // As if nobody else could sleep.
+        // As if no other thread could sleep.
         while (!try_lock_word()) {
             if (exchange(WORD, CONTENDED, ACQUIRE) == UNLOCKED) {
                 return;
@@ -79,7 +79,7 @@ static void lock_slowly(int looks, int asks) {
 
 static void unlock_word(void) {
     if (exchange(WORD, UNLOCKED, ordered(UNLOCK_RELEASES, RELEASE)) == CONTENDED &&
-        !is_faulty(WAKES_NOBODY)) {
+        !is_faulty(WAKES_NONE)) {
         futex_wake(WORD);
     }
 }
@@ -126,46 +126,28 @@ static void tries(int thread) {
     }
 }
 
-static void nobody_holds(void) {
+static void none_holds(void) {
     check(last_value(WORD) == UNLOCKED, "the lock is held at the end");
 }
 
 enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK, ASKING, ONE_ASKS };
 
 static const struct model models[] = {
-    {"adaptive, two sections each", 2, twice, nobody_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, sleeping at once",
-     3,
-     once_at_once,
-     nobody_holds,
-     PLACES,
-     {0},
-     NULL,
-     0,
-     false,
-     false},
-    {"adaptive, one tries", 3, tries, nobody_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, two sections each", 2, twice, none_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, sleeping at once", 3, once_at_once, none_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, one tries", 3, tries, none_holds, PLACES, {0}, NULL, 0, false, false},
     {"adaptive, sleeping after one look",
      3,
      once_after_a_look,
-     nobody_holds,
+     none_holds,
      PLACES,
      {0},
      NULL,
      0,
      false,
      false},
-    {"adaptive, asking once", 3, once_asking, nobody_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, one asks twice",
-     3,
-     one_asks_twice,
-     nobody_holds,
-     PLACES,
-     {0},
-     NULL,
-     0,
-     false,
-     false},
+    {"adaptive, asking once", 3, once_asking, none_holds, PLACES, {0}, NULL, 0, false, false},
+    {"adaptive, one asks twice", 3, one_asks_twice, none_holds, PLACES, {0}, NULL, 0, false, false},
 };
 
 static const struct fault faults[] = {
@@ -173,7 +155,7 @@ static const struct fault faults[] = {
     {"lock after sleep: relaxed instead of acquiring", SLEPT_ACQUIRES, RELAXED, TWICE},
     {"unlock: relaxed instead of releasing", UNLOCK_RELEASES, RELAXED, TWICE},
     {"lock after sleep: taken as `locked`", TAKES_AS_LOCKED, RELAXED, AT_ONCE},
-    {"unlock: no wake-up", WAKES_NOBODY, RELAXED, ONE_TRIES},
+    {"unlock: no wake-up", WAKES_NONE, RELAXED, ONE_TRIES},
     {"futex_wait: compares with what the word is now", SLEEPS_UNSEEN, RELAXED, AT_ONCE},
     {"a look without tryLock", SPINS_INTO_LOCK, RELAXED, AFTER_A_LOOK},
     {"asks: relaxed instead of acquiring", ASKING_ACQUIRES, RELAXED, TWICE},

@@ -1,12 +1,12 @@
 // An exhaustive checker for small concurrent programs under the C++20 memory model.
 //
-// Design: a program is ordinary C that touches shared memory only through the operations below.
-// The checker runs it in every way the model allows: every order of the threads' steps, and at each
+// Design: a program is ordinary C that touches shared memory only through the operations below. The
+// checker runs it in every way the model allows: every order of the threads' steps, and at each
 // step every store that a load may read and every place that a store may take in the modification
 // order. What it remembers is not the order of the steps but the execution graph (each thread's
-// events, what each load read, the modification order of each place), so that two orders which
-// nobody can tell apart are explored once. It reports a data race, a use of freed memory, threads
-// that wait for ever, and any check of the program that fails.
+// events, what each load read, the modification order of each place), so that two orders which no
+// thread can tell apart are explored once. It reports a data race, a use of freed memory, threads
+// that wait without end, and any check of the program that fails.
 //
 // The model is RC11 (Lahav, Vafeiadis, Kang, Hur, Dreyer, "Repairing sequential consistency in
 // C/C++11", PLDI 2017), on which GenMC is built too: the C++20 model without load buffering, that
@@ -77,7 +77,7 @@ const void *setting(void);
 // Findings of the checker itself.
 extern const char *const data_race;
 extern const char *const use_after_free;
-extern const char *const waits_for_ever;
+extern const char *const waits_without_end;
 
 enum { THREADS_MAX = 4, PLACES_MAX = 24, STATES_MAX = 500000 };
 
@@ -92,7 +92,7 @@ struct model {
     // What the program finds in setting().
     const void *setting;
     int interruptible;
-    // Whether the last thread is a servant: it may wait for ever.
+    // Whether the last thread is a servant: it may wait without end.
     bool has_servant;
     // Whether the exploration stops after STATES_MAX states, unless the environment has
     // LATCHKEY_MODEL_FULL. A fault has to be found before that too.

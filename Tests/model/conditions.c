@@ -33,7 +33,7 @@ enum {
     LEAVES_UNLOCKED,
     STAYS_IN_LINE,
     STAYS_CHOSEN,
-    WAKES_NOBODY,
+    WAKES_NONE,
     SLEEPS_UNSEEN,
 };
 
@@ -64,7 +64,7 @@ static void choose_thread(int thread) {
 
 static void wake(int thread) {
     store(WOKEN + thread, 1, RELAXED);
-    if (!is_faulty(WAKES_NOBODY)) {
+    if (!is_faulty(WAKES_NONE)) {
         futex_wake(WOKEN + thread);
     }
 }
@@ -275,12 +275,12 @@ static const struct fault faults[] = {
     {"abandon: no successor", NO_SUCCESSOR, RELAXED, ONE_GIVES_UP},
     {"abandon: without the line's lock", LEAVES_UNLOCKED, RELAXED, ONE_GIVES_UP},
     {"abandon: stays in the line", STAYS_IN_LINE, RELAXED, ONE_GIVES_UP},
-    {"wait: woken in vain, and chooses nobody", NOT_COUNTED_ON, RELAXED, IN_VAIN},
-    {"wait: gives up in vain, and chooses nobody", NOT_COUNTED_ON, RELAXED, GIVES_UP_IN_VAIN},
+    {"wait: woken in vain, and chooses no other", NOT_COUNTED_ON, RELAXED, IN_VAIN},
+    {"wait: gives up in vain, and chooses no other", NOT_COUNTED_ON, RELAXED, GIVES_UP_IN_VAIN},
     {"wait: joins, and does not say so", JOINS_UNNOTED, RELAXED, ONE_GIVES_UP},
     {"wait: has the lock, and does not say so", ARRIVES_UNNOTED, RELAXED, TWO_CONSUMERS},
     {"wait: has the lock, and counts as chosen", STAYS_CHOSEN, RELAXED, TWO_CONSUMERS},
-    {"wake: no system call", WAKES_NOBODY, RELAXED, TWO_CONSUMERS},
+    {"wake: no system call", WAKES_NONE, RELAXED, TWO_CONSUMERS},
     {"sleep: compares with what the word is now", SLEEPS_UNSEEN, RELAXED, TWO_CONSUMERS},
 };
 

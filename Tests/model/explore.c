@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const waits_for_ever = "threads that wait for ever";
+const char *const waits_without_end = "threads that wait without end";
 
 // The graphs that were seen, as hashes of 128 bits in an open table. Two graphs out of a hundred
 // million share one with a probability of 2^-75.
@@ -208,7 +208,7 @@ static bool visit(const struct graph *graph) {
         return is_failed_at_end(&last);
     }
     if (ended + blocked == step.model->threads) {
-        step.finding = waits_for_ever;
+        step.finding = waits_without_end;
         report(graph);
         return true;
     }

@@ -39,7 +39,7 @@ class Proxy:
         try:
             self.folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
             binary = self.folder / self.name
-            # A copy, because nobody else may read the folder that the original is in.
+            # A copy, because other users may not read the folder that the original is in.
             shutil.copy(self.program, binary)
             for _ in range(ATTEMPTS):
                 self.port = free_port()

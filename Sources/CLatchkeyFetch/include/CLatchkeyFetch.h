@@ -75,7 +75,7 @@ void latchkey_fetch_get(const struct latchkey_fetch_request *request,
 
 void latchkey_fetch_answer_free(struct latchkey_fetch_answer *answer);
 
-/* libcurl's sentence for an error. It lives for ever. */
+/* libcurl's sentence for an error. It is never freed. */
 const char *latchkey_fetch_reason(int code);
 
 #endif

@@ -152,7 +152,7 @@ enum {
     // How long the head of an answer can be. A request is refused if there is no room for it.
     LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX = 1024,
     // The send buffer of a connection in the kernel, which counts it twice: what an answer that
-    // nobody reads can take.
+    // its client does not read can take.
     LATCHKEY_HTTP_SEND_BYTES_MAX = 128 * 1024,
     // The minimum rate at which a client must take an answer, on average over the idle time.
     LATCHKEY_HTTP_ANSWER_BYTES_PER_SECOND_MIN = 1024,
@@ -333,7 +333,7 @@ typedef struct latchkey_http_cut_off {
 // still be called; nothing else of the server may be used.
 latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
 
-// The version of libmicrohttpd that is linked, such as "0.9.75". Lives for ever. Any thread.
+// The version of libmicrohttpd that is linked, such as "0.9.75". Never freed. Any thread.
 const char *latchkey_http_library_version(void);
 
 typedef struct latchkey_http_statistics {

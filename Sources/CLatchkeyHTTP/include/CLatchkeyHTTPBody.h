@@ -64,7 +64,7 @@ typedef struct latchkey_http_body_reader {
     // is sent behind it. Nothing else is called then but `release`.
     latchkey_http_taken (*piece)(void *context, struct latchkey_http_request *request,
                                  const void *bytes, size_t count);
-    // The body will not be complete, and nobody needs to answer. Called at most once.
+    // The body will not be complete, and no answer is needed. Called at most once.
     void (*gone)(void *context, latchkey_http_body_reason reason);
     // Nothing is called any more, and latchkey_http_body_context() is not given out any more.
     // Called exactly once, on any thread.

@@ -49,7 +49,7 @@ extension ComparisonRun {
 
     func roundSeconds(_ method: any ComparisonMethod) -> Double {
         let cases = schedule.cases.filter { !$0.isBaseline && !$0.usesPool }
-        // A strategy alone has nobody beside it.
+        // A strategy alone is not compared with another.
         guard method.hasRounds, Set(cases.map(\.subject)).count > 1 else { return 0 }
         let seconds = cases.reduce(0) { $0 + ShortSlice.seconds(threads: $1.threads) }
         return seconds * (1 + ShortSlice.warmUpShare) * 1.1 * Self.contenderShareExpected

@@ -170,7 +170,7 @@ struct MemoryComparison: ComparisonMethod {
     }
 
     var instrument: ComparisonReport.InstrumentCost {
-        // On one thread if that was measured, since nobody else's meter is in the way there.
+        // On one thread if that was measured, since no other thread's meter is in the way there.
         let blocking = metered.filter { !$0.value.ratios.isEmpty && !$0.key.usesPool }
         let alone = blocking.filter { $0.key.threads == 1 }
         var cost = ComparisonReport.InstrumentCost.measure(

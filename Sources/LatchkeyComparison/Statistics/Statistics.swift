@@ -95,7 +95,7 @@ package enum ClusteredMedian {
 extension ComparisonReport.Spread {
     /// The spread of the repeats' speed: more is better.
     ///
-    /// Of two modes nobody knows which comes next, so the interval begins at the slowest repeat.
+    /// Which of two modes comes next is unknown, so the interval begins at the slowest repeat.
     /// One slow repeat says nothing about the others, so the interval begins where theirs does.
     /// The upper end counts all repeats.
     package init(_ values: [Double]) {

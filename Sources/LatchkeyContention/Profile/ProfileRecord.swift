@@ -68,7 +68,7 @@ struct ProfileRecord: @unchecked Sendable {
         }
     }
 
-    /// Who was inside; an unknown site without addresses if nobody was seen.
+    /// Who was inside; an unknown site without addresses if no thread was seen.
     var holder: ProfileSample.Place { place(Self.holderPlace) }
     /// Who waited.
     var waiter: ProfileSample.Place { place(Self.waiterPlace) }

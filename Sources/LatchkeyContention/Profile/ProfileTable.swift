@@ -3,9 +3,9 @@ import Synchronization
 /// How often and how long one place waited for another, in a table of fixed size.
 ///
 /// **Design.** An entry is taken with one exchange of its hash, filled, and then published; it
-/// never leaves the table and only its two sums change, atomically. Nobody waits: who meets an
-/// entry that is being filled, or finds no free one within `stepMax` places, counts what it has as
-/// lost. So a record is added in bounded time, without a lock and without allocating.
+/// never leaves the table and only its two sums change, atomically. No thread waits: one that meets
+/// an entry that is being filled, or finds no free one within `stepMax` places, counts what it has
+/// as lost. So a record is added in bounded time, without a lock and without allocating.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the words are atomic and live as long as this
 /// object.

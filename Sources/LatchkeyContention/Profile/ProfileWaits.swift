@@ -17,9 +17,9 @@ import Synchronization
 ///
 /// *Who writes a slot.* The thread that moved its state with an exchange: `open` → `active` by the
 /// waiter, `active` → `busy` and back by one that leaves, `active` → `ended` by the waiter when it
-/// has entered. Each exchange that takes the slot acquires, each that hands it on releases. Nobody
-/// waits for a `busy` slot: another one that leaves passes it by, and a waiter that ends gives the
-/// slot up (`abandoned`), which counts as lost; then the one that is busy frees it.
+/// has entered. Each exchange that takes the slot acquires, each that hands it on releases. No
+/// thread waits for a `busy` slot: another one that leaves passes it by, and a waiter that ends
+/// gives the slot up (`abandoned`), which counts as lost; then the one that is busy frees it.
 ///
 /// A slot can belong to another guard when somebody who saw the bit gets to it: so it has the
 /// number of its guard.
@@ -55,7 +55,7 @@ final class ProfileWaits: @unchecked Sendable {
     private static let stride = (record + ProfileRecord.wordCount + 7) / 8 * 8
 
     private let words = unsafe ProfileRecord.allocate(count: countMax * stride)
-    /// A bit for each slot that nobody has.
+    /// A bit for each free slot.
     private let open = Atomic<UInt64>(.max)
     private let table: ProfileTable
 

@@ -72,7 +72,7 @@ package final class AnswerBudget: @unchecked Sendable {
 }
 
 extension ClientKey {
-    /// Differs from run to run, so that nobody can choose an address with somebody else's number.
+    /// Differs from run to run, so that no client can choose an address with another one's number.
     var number: UInt32 { UInt32(truncatingIfNeeded: hashValue) }
 }
 

@@ -26,7 +26,7 @@ package protocol BodyReader: AnyObject, Sendable {
 
     /// The rest of the body will not come.
     ///
-    /// Nobody needs to answer. Called on the thread of the connection; or on the one that calls
+    /// No answer is needed. Called on the thread of the connection; or on the one that calls
     /// ``Exchange/readOn()``, if the request has ended while the client was made to wait.
     func lose(_ reason: BodyLoss)
 }

@@ -7,7 +7,7 @@ import Glibc
 /// longer: `Array(bytes)`.
 ///
 /// SAFETY: `@safe` because every access is inside the bounds; what is left to the user is the time,
-/// as above. `@unchecked Sendable` because nobody writes to them.
+/// as above. `@unchecked Sendable` because no thread writes to them.
 @safe
 @usableFromInline
 package struct Bytes: @unchecked Sendable {
@@ -26,7 +26,7 @@ package struct Bytes: @unchecked Sendable {
         unsafe self.init(base, count: bytes.count)
     }
 
-    /// Bytes that live for ever.
+    /// Bytes that are never freed.
     @inlinable
     package init(_ text: StaticString) {
         unsafe self.init(text.utf8Start, count: text.utf8CodeUnitCount)

@@ -8,7 +8,7 @@ public import CLatchkeyHTTP
 /// exchange.
 ///
 /// SAFETY: `@safe` because the C side keeps all that the request points to until it is answered.
-/// `@unchecked Sendable` because nobody writes to it meanwhile.
+/// `@unchecked Sendable` because no thread writes to it meanwhile.
 @safe
 @usableFromInline
 package struct Exchange: @unchecked Sendable {

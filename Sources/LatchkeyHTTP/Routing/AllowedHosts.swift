@@ -2,7 +2,7 @@
 ///
 /// A page of another site can get a browser to connect here under a name of its own, by DNS
 /// rebinding, and is then of the same origin. Its requests carry that name. So names are served
-/// only if nobody else can own them.
+/// only if no other party can own them.
 ///
 /// **Design.** A request is checked byte by byte, in place. A port, a dot at the end and the case
 /// of letters do not count.

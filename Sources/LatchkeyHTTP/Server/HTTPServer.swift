@@ -4,7 +4,7 @@ import LatchkeySettings
 
 /// A server that listens and gives each request to one handler.
 ///
-/// **Design.** The C server owns threads and connections. It is given one handler for ever, in a
+/// **Design.** The C server owns threads and connections. It is given one permanent handler, in a
 /// box that this object retains until ``stop(within:)`` has returned, after which the C side calls
 /// nothing any more. The handler is called on the server's threads, for several connections at
 /// once. See `CLatchkeyHTTP.h` for what the C side does by itself.
@@ -61,7 +61,7 @@ package final class HTTPServer: @unchecked Sendable {
         let callbacks = Callbacks(handle: handle, head: head ?? { _ in }, log: log)
         unsafe options.context = Unmanaged.passUnretained(callbacks).toOpaque()
         unsafe options.handler = { context, request in
-            // The box lives as long as the server, so nobody needs to count its owners here.
+            // The box lives as long as the server, so its owners need not be counted here.
             unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
                 ._withUnsafeGuaranteedRef {
                     unsafe $0.handle(Exchange(request.unsafelyUnwrapped))

@@ -79,7 +79,7 @@ struct Ranking {
         one.isAhead(of: other, by: leastRatio)
     }
 
-    /// Those that nobody is ahead of, in the order given.
+    /// Those that no other one is ahead of, in the order given.
     ///
     /// The best median may have a wide interval, and fewer strategies may be behind it than behind
     /// a narrower one after it.

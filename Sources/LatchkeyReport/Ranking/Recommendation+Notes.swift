@@ -181,7 +181,7 @@ extension ComparisonReport.Recommendation {
         ]
     }
 
-    /// With a p99 wait below this, nobody has to be told of a shorter one.
+    /// With a p99 wait below this, a shorter one is not mentioned.
     static let waitNanosecondsMin = 10e3
 
     /// Who has far shorter waits in the p99, and none that is longer than the longest one.

@@ -157,7 +157,7 @@ extension ComparisonReport.Recommendation {
         return "\(subject) faster\(average), but \(reason)"
     }
 
-    /// A mean of greater differences than this tells nobody anything.
+    /// A mean of greater differences than this tells a reader nothing.
     private static let gainSpreadMax = 3.0
 
     /// `28 % more than `lock` from 2 threads on`: the part of the cases that has the gain.

@@ -105,7 +105,7 @@ extension ComparisonReport.Workload {
         var name: String
         /// The value as the command line spells it.
         var value: String
-        /// The value in words; `nil` for a default that nobody needs to read.
+        /// The value in words; `nil` for a default that is not shown.
         var phrase: String?
         /// What stands after "with", if `phrase` does not.
         var noun: String?

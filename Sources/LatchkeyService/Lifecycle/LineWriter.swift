@@ -10,7 +10,7 @@ internal import Glibc
 /// do not mix. The thread lives as long as the process, which may end while it writes.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because mutex and condition are never freed (the
-/// thread keeps the object for ever) and variables are touched only while the mutex is held.
+/// thread always keeps the object) and variables are touched only while the mutex is held.
 @safe
 package final class LineWriter: @unchecked Sendable {
     /// Makes the line that says how many lines were dropped.

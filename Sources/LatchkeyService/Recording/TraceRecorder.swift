@@ -17,7 +17,7 @@ internal import Synchronization
 /// Times are taken before the lock and raised to the last one in the buffer, so that they never run
 /// backwards in the file.
 ///
-/// The name's hash has a seed of the process, which is not recorded: nobody can find a name by
+/// The name's hash has a seed of the process, which is not recorded: a name cannot be found by
 /// trying likely ones.
 package final class TraceRecorder: Sendable {
     private struct Buffer {

@@ -16,7 +16,7 @@ struct ImportLimits: Sendable {
 /// Names and values of the change borrow that memory. The names retain the batch, and so keep it.
 ///
 /// SAFETY: `@safe` because the buffers live as long as the batch, and the lines are in them.
-/// `@unchecked Sendable` because only one thread after the other adds lines, and nobody
+/// `@unchecked Sendable` because only one thread after the other adds lines, and none
 /// does once the change is made.
 @safe
 final class ImportBatch: @unchecked Sendable {

@@ -3,7 +3,7 @@ internal import LatchkeyHTTP
 /// Bytes of the body of an import, in the order in which they came.
 ///
 /// SAFETY: `@safe` because every access is inside the memory, which lives as long as the object.
-/// `@unchecked Sendable` because one thread after the other adds bytes, and nobody does any more
+/// `@unchecked Sendable` because one thread after the other adds bytes, and none does any more
 /// once they are read.
 @safe
 final class ImportBuffer: @unchecked Sendable {

@@ -8,7 +8,7 @@ internal import LatchkeyStrategies
 /// **Design.** The stream keeps no events: its place is the number of the last event that was
 /// written, and the board keeps the events. Whoever has news writes what is new: the thread that
 /// changed the operation, or the one that found room. One of them does at a time; the other leaves
-/// word, and the first one looks again. So the order is kept, and nobody waits.
+/// word, and the first one looks again. So the order is kept, and no thread waits.
 final class OperationStream: Sendable {
     private struct Place {
         var number: UInt64

@@ -47,7 +47,7 @@ final class ProfileWindows: Sendable {
         return isAccepted
     }
 
-    /// Ends a wait, if it is not over: nobody wants the profile any more.
+    /// Ends a wait, if it is not over: the client has gone.
     func end(_ number: UInt64) {
         queue.async { [self] in finish(number) }
     }

@@ -59,7 +59,7 @@ struct ServiceRequest: Sendable {
         keeper?.keep(status, fields: keptFields, body: keptBody)
     }
 
-    /// Answers a request that was taken away: nobody gets the answer, so it is not counted.
+    /// Answers a request that was taken away: no client gets the answer, so it is not counted.
     func answerInVain() {
         exchange.respond(.unavailable)
     }

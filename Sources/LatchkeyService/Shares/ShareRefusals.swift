@@ -12,7 +12,7 @@ struct ShareRefusals: Sendable {
     private let counter: Counter
 
     /// - Parameters:
-    ///   - registry: Where it is shown; nil for a counter that nobody sees.
+    ///   - registry: Where it is shown; nil for a counter that is not shown.
     ///   - resource: What the shares are of.
     init(_ registry: MetricRegistry? = nil, _ resource: String = "") {
         counter = registry?.counter(Self.family, Labels([("resource", resource)])) ?? Counter()

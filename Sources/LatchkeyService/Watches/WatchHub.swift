@@ -11,9 +11,9 @@ internal import Synchronization
 ///
 /// **Design.** The pump's thread alone uses the pump. Everyone else adds a message to the inbox and
 /// returns: the threads that serve, and those that call because a stream has room or is over, or
-/// because the journal has a new commit. Nobody waits for the pump, and the pump waits only for its
-/// inbox. `inbox` is guarded by a lock that is held for the append of a message; the semaphore is
-/// signalled once for each time that the inbox stops being empty.
+/// because the journal has a new commit. No thread waits for the pump, and the pump waits only for
+/// its inbox. `inbox` is guarded by a lock that is held for the append of a message; the semaphore
+/// is signalled once for each time that the inbox stops being empty.
 ///
 /// The journal is asked for a call only while somebody watches, so that a commit in a store without
 /// watchers costs nothing here.

@@ -219,7 +219,7 @@ final class WatchPump {
 
     private var isWatched: Bool { !watchers.isEmpty || !waits.isEmpty }
 
-    /// Goes on from where the journal is now, if nobody has watched.
+    /// Goes on from where the journal is now, if there was no watch.
     private func wakeUp() {
         if !isWatched {
             position = journal.last

@@ -7,7 +7,7 @@ struct WatchWait: Sendable {
         case changed
         case timeUp
         case draining
-        /// Nobody wants the answer any more.
+        /// The client wants no answer any more.
         case gone
     }
 

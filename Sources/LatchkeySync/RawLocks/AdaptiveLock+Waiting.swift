@@ -20,8 +20,8 @@ internal import Synchronization
 // | `isAwaited` | threads may wait, none of which | 0, by a holder that lets go after a write,   |
 // |             | is chosen                       | if it chose one or the line is empty         |
 //
-// While a chosen thread is on its way, writes ask nobody: it asks when it lets go. While no thread
-// waits, a write pays one look at a word beside the lock's.
+// While a chosen thread is on its way, writes ask no condition: it asks when it lets go. While no
+// thread waits, a write pays one look at a word beside the lock's.
 
 extension AdaptiveLock: ConditionLock {
     @usableFromInline static var isAwaited: UInt32 { 1 }

@@ -7,7 +7,8 @@ internal import Synchronization
 ///
 /// **Design.** The value's lock is held whenever the line is asked or joined. The line has a lock
 /// of its own besides, because a thread leaves it at its deadline without the value's lock. It is
-/// held while conditions are asked: a thread that leaves waits until nobody asks its condition.
+/// held while conditions are asked: a thread that leaves waits until its condition is not being
+/// asked.
 ///
 /// No wake-up is lost, because of one rule: while the value's lock is free, either no condition in
 /// the line holds, or a chosen thread is on its way. A chosen thread is counted from the moment it

@@ -11,7 +11,7 @@ internal import Synchronization
 /// **Design.** A table of ``bucketCount`` buckets, chosen by the object's address. A bucket holds
 /// entries, each a recursive lock and the count of threads that use it now. An access looks up
 /// or claims the object's entry under the bucket's lock, counts itself, and waits for the entry's
-/// lock outside of it. An entry that nobody uses is claimed by the next object that needs one, so
+/// lock outside of it. An unused entry is claimed by the next object that needs one, so
 /// there are never more entries than objects were locked at once. Entries are never freed.
 public enum Monitor {
     /// Runs `body` while the calling thread holds `object`'s lock.

@@ -6,7 +6,7 @@ public import Synchronization
 /// entered a second time by anybody, also not by its writer: that would be two overlapping
 /// accesses to one variable, which is undefined. So this one counts, in every build, and stops.
 ///
-/// **Design.** The first word is the depth: 0 if nobody is inside, n for that many nested reads,
+/// **Design.** The first word is the depth: 0 if no thread is inside, n for that many nested reads,
 /// ``writing`` for a writer. Only the thread that holds the lock uses it, so relaxed order is
 /// enough.
 public struct NestedReadLock<Base: RawLock>: InPlaceLock {

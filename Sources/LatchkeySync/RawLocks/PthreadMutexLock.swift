@@ -87,7 +87,7 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
 
 /// Destroys the mutex with its memory.
 ///
-/// SAFETY: `@safe` because nobody uses the mutex any more when this is freed.
+/// SAFETY: `@safe` because no thread uses the mutex any more when this is freed.
 @safe
 private final class PthreadMutexStorage: ManagedBuffer<Void, pthread_mutex_t> {
     deinit {

@@ -5,8 +5,8 @@ public import Synchronization
 ///
 /// **Design.** A waiter reads the word until it looks free and only then writes to it, so that
 /// waiting does not take the cache line away from the holder. After some looks (``Pauses``) it
-/// gives its time slice to somebody else: with more threads than processors, the holder may be one
-/// of those who wait for a processor. It never sleeps, nobody is queued and nobody is preferred.
+/// gives its time slice to another: with more threads than processors, the holder may be one
+/// of those who wait for a processor. It never sleeps, and no thread is queued or preferred.
 ///
 /// | word    | meaning                | who changes it                      |
 /// |---------|------------------------|-------------------------------------|
@@ -90,7 +90,7 @@ extension SpinLock: NamedLock {
 
 /// `spin`: an atomic word; waiters poll it with pauses, and call `sched_yield` after a bound.
 ///
-/// Entering again on the same thread spins for ever.
+/// Entering again on the same thread spins without end.
 ///
 /// - *Guarantees:* no system call but `sched_yield`.
 /// - *Use it when* there are fewer threads than processors and sections of nanoseconds.

@@ -33,7 +33,7 @@ public struct TicketLock: InPlaceLock {
 
     /// Draws a number only if it is served at once.
     ///
-    /// Acquiring: if nobody has drawn the number that is served, whoever let go stored it.
+    /// Acquiring: if no thread has drawn the number that is served, the last holder stored it.
     @inlinable
     public func tryLock() -> Bool {
         let ticket = memory.second.load(ordering: .acquiring)
@@ -73,7 +73,7 @@ extension TicketLock: NamedLock {
 
 /// `ticket`: a spin lock; each thread draws a number and polls until its turn.
 ///
-/// Entering again on the same thread spins for ever.
+/// Entering again on the same thread spins without end.
 ///
 /// - *Guarantees:* first come, first served: no thread enters twice while another one waits.
 /// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each

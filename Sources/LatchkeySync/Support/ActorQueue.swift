@@ -29,7 +29,7 @@ struct ActorQueue: HoldableQueue {
             // SAFETY: as in `access`.
             nonisolated(unsafe) var result: Result?
             await isolation.run { unsafe result = inside(observer, mode, entry, body) }
-            // Nobody else has this task, so nobody cancels it.
+            // No other code has this task, so it is not cancelled.
             if let result = unsafe result {
                 completion(result)
             }
@@ -51,7 +51,7 @@ struct ActorQueue: HoldableQueue {
             admission = .behindOthers
         }
         let entry = tell(observer, mode, isAlone: admission == .alone)
-        // SAFETY: the task is suspended while the actor runs the closure, which nobody else has.
+        // SAFETY: the task is suspended while the actor runs the closure, which no other code has.
         nonisolated(unsafe) var result: Result?
         await isolation.run { unsafe result = inside(observer, mode, entry, body) }
         guard let result = unsafe result else {
@@ -150,7 +150,7 @@ actor Isolation {
     /// Not generic, and so not compiled again for each value and each body.
     @usableFromInline
     func run(_ body: @Sendable () -> Void) async {
-        // Where nobody stays inside, the actor itself excludes everybody until `body` returns.
+        // Where no access stays inside, the actor itself excludes all others until `body` returns.
         guard isTaken else {
             return body()
         }

@@ -13,7 +13,7 @@ public import Synchronization
 /// | 32 ..< 63  | writers                            |
 /// | 63         | tasks stand in line                |
 ///
-/// While the last bit is set nobody enters but through the line, so none overtakes it. Whoever
+/// While the last bit is set, all enter through the line only, so none overtakes it. Whoever
 /// leaves sees the bit in the same step and lets in the first of the line. A task that joins the
 /// line sets the bit first and then looks for room itself: so either it sees the room, or the one
 /// who made it sees the bit.
@@ -61,7 +61,7 @@ struct Backlog: ~Copyable, Sendable {
         Int((mode == .read ? word : word >> 32) & 0x7FFF_FFFF)
     }
 
-    /// Counts the caller if there is room and nobody stands in line.
+    /// Counts the caller if there is room and the line is empty.
     @inlinable
     @inline(__always)
     func tryEnter(_ mode: AccessMode) -> Admission {
@@ -86,7 +86,7 @@ struct Backlog: ~Copyable, Sendable {
         return .full
     }
 
-    /// Counts the caller, or refuses it; true if nobody else is there.
+    /// Counts the caller, or refuses it; true if no other is there.
     @inlinable
     @discardableResult
     func enter(_ mode: AccessMode) throws(BacklogFull) -> Bool {

@@ -69,7 +69,7 @@ extension Epochs {
     /// Not while a thread is about to set ``fenced``. If the notice changes just now, a later call
     /// does it.
     func stopFencing() {
-        precondition(barrier != nil, "Readers have to fence if nobody else can.")
+        precondition(barrier != nil, "Readers have to fence if writers cannot.")
         let word = notice.load(ordering: .relaxed)
         guard word & Self.fenced != 0 else {
             return

@@ -79,17 +79,17 @@ internal import Darwin
 /// *Exit* is the same argument with R4 for R2, N2 for N1 and R3, and the collector's change of
 /// the notice for W1. N2 is one load: what it finds of the bits and of the entry is of one moment.
 ///
-/// **When it is freed, and by whom.** A value that nobody holds when it is replaced is freed by its
-/// writer. For the others the collector writes the entry of the first reader inside into the
+/// **When it is freed, and by whom.** A value that no reader holds when it is replaced is freed by
+/// its writer. For the others the collector writes the entry of the first reader inside into the
 /// notice, looks again, and goes on if that reader has left meanwhile. Else the reader finds its
 /// entry in the notice when it leaves and becomes the collector, or asks the one there is.
 ///
-/// Nobody collects for long. A collector looks at most twice, takes at most ``freedAtOnceMax``
+/// No thread collects for long. A collector looks at most twice, takes at most ``freedAtOnceMax``
 /// values out, and frees them when it is the collector no longer. If more is to be done, because
 /// more values could be freed or a thread asked after the second look, it has a job submitted to
 /// ``queue``, which asks as anybody does. So as long as anything is left that no reader holds, a
 /// thread is the collector, or a job is due.
-/// `docs/decisions/0036-nobody-collects-for-long.md` has the reasons.
+/// `docs/decisions/0036-no-thread-collects-for-long.md` has the reasons.
 ///
 /// A nested read finds its thread's slot taken and leaves it alone: the outer entry is older and
 /// holds more.
@@ -141,7 +141,7 @@ final class Epochs: @unchecked Sendable {
     static var looksMax: Int { 2 }
     /// The most values that one collector frees: what a read can be held up by when it leaves.
     static var freedAtOnceMax: Int { 32 }
-    /// The same for a job, which holds nobody up.
+    /// The same for a job, which delays no other thread.
     static var freedByJobMax: Int { 1024 }
 
     /// The bit of ``notice`` that tells readers to fence.
@@ -188,7 +188,7 @@ final class Epochs: @unchecked Sendable {
         self.barrier = barrier
     }
 
-    /// Nobody is inside any more: readers keep the domain.
+    /// No reader is inside any more: readers keep the domain.
     deinit {
         for value in held.all {
             value.free()

@@ -84,7 +84,7 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
 
 /// The lock under which entries are added to several queues.
 ///
-/// One for the process: it is held for as long as adding takes, and by nobody who adds one entry.
+/// One for the process: it is held for as long as adding takes, and not to add one entry.
 @usableFromInline
 enum SeveralOrder {
     @usableFromInline static let lock = AdaptiveLock()

@@ -3,8 +3,8 @@ public import Synchronization
 /// The version of a value that readers of a snapshot find.
 ///
 /// **Design.** The guarded value itself is what the next writer copies; readers never look at it.
-/// They load `address`, which is of a copy that nobody changes. Each writer exchanges it, under the
-/// writers' lock. ``Epochs`` decides when an old one is freed.
+/// They load `address`, which is of a copy that is never changed. Each writer exchanges it, under
+/// the writers' lock. ``Epochs`` decides when an old one is freed.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because a version is freed by `Epochs` or by `deinit`,
 /// when no reader can have it, and `free` is written once, before the first access.

@@ -200,7 +200,7 @@ static void goes_on_behind_early_answers(void) {
     CHECK(s.statuses[1] == 200 && s.statuses[3] == 200);
 }
 
-static void does_not_wait_for_ever(void) {
+static void does_not_wait_without_end(void) {
     static const char *const paths[] = {"GET /ok", "GET /nothing", "GET /ok"};
     seen s = {0};
     latchkey_load_outcome outcome = run(&s, paths, 3, 1, 100000000, never);
@@ -214,7 +214,7 @@ static void ends_when_interrupted(void) {
     CHECK(outcome.begun == 2 && s.count == 1);
 }
 
-static void says_that_nobody_listens(void) {
+static void says_that_no_server_listens(void) {
     latchkey_load_request request = {0, 0, 1};
     latchkey_load load = {
         .port = 1,
@@ -244,9 +244,9 @@ int main(void) {
     reads_answers();
     counts_what_is_lost();
     goes_on_behind_early_answers();
-    does_not_wait_for_ever();
+    does_not_wait_without_end();
     ends_when_interrupted();
-    says_that_nobody_listens();
+    says_that_no_server_listens();
     shutdown(listener, SHUT_RDWR);
     pthread_join(thread, NULL);
     close(listener);
