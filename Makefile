@@ -14,8 +14,7 @@ export LATCHKEY_STRICT := 1
 
 # An import that Package.swift does not declare is an error; the tidy tests check the rest.
 SWIFT_BUILD := swift build --explicit-target-dependency-import-check error
-# Without the index, which is a third of a debug build's work: editors make their own.
-DEBUG := --disable-index-store --scratch-path .build-debug
+DEBUG := --scratch-path .build-debug
 # So many tests at once: those of the actor strategy need processor time of the two threads of
 # Swift's pool, which they would get late beside hundreds of other threads.
 WIDTH := --experimental-maximum-parallelization-width 8

@@ -21,7 +21,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-build="--disable-index-store --sanitize=thread --scratch-path .build-tsan"
+build="--sanitize=thread --scratch-path .build-tsan"
 suites='LatchkeySyncTests|LatchkeyMetricsTests|LatchkeyContentionTests|LatchkeyMeteringTests'
 suites="$suites|LatchkeyStoreTests"
 output=$(mktemp)
