@@ -83,7 +83,7 @@ private struct AccessFunction: Sendable {
                 let entered = values.compactMap(\.self).sorted()
                 let count = tries ? entered.count : threads
                 let expected = adds ? Array(0..<count) : [Int](repeating: 0, count: count)
-                // Nobody is inside any more, so that a try is let in.
+                // No thread is inside any more, so that a try is let in.
                 return entered == expected && call() == (adds ? count : 0)
             }
     }
@@ -122,13 +122,18 @@ private func completed(
     return seen.with { $0 }
 }
 
-/// Waits for a task, which runs on the calling thread until it is suspended.
+/// Waits for a task, which runs on the calling thread until it is suspended, where that exists.
 private func awaited(_ access: @escaping @Sendable () async throws -> Int) -> Int? {
     completed { completion in
-        Task.immediate {
+        let body: @Sendable () async -> Void = {
             if let value = try? await access() {
                 completion(value)
             }
+        }
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            Task.immediate(operation: body)
+        } else {
+            Task(operation: body)
         }
     }
 }

@@ -136,7 +136,7 @@ static void one_tries(int thread) {
     }
 }
 
-static void nobody_holds(void) {
+static void no_holder(void) {
     check(last_value(TAIL) == FREE, "the lock is held at the end");
     check(last_value(NEXT) == UNKNOWN, "a free lock has a successor");
 }
@@ -144,7 +144,7 @@ static void nobody_holds(void) {
 enum { ONCE, TWICE, ONE_TRIES };
 
 #define MODEL(title, threads, program)                                                             \
-    { title, threads, program, nobody_holds, PLACES, {0}, NULL, 0, false, false }
+    { title, threads, program, no_holder, PLACES, {0}, NULL, 0, false, false }
 
 static const struct model models[] = {
     MODEL("mcs, one section each", 4, once),

@@ -161,7 +161,7 @@ extension MCSLock: NamedLock {
 
 /// `mcs`: a queue lock; waiting threads stand in a line, and each polls a word of its own.
 ///
-/// Entering again on the same thread spins for ever.
+/// Entering again on the same thread spins without end.
 ///
 /// - *Guarantees:* first come, first served: no thread enters twice while another one waits. A
 ///   hand-over is seen by one waiter only, however many there are.
