@@ -91,10 +91,7 @@ struct RoundTests {
         let rounds = try #require(found)
         #expect(rounds.counted().count == 25 && !rounds.counted().contains(1))
         #expect(rounds.processors?.count { $0 == .changed } == 3)
-        let summary = ComparisonReport.Summary(
-            Self.repeats([3e6, 3e6, 3e6]),
-            rounds
-        )
+        let summary = ComparisonReport.Summary(Self.repeats([3e6, 3e6, 3e6]), rounds)
         #expect(summary.operationsPerSecond.median == 6e6)
         #expect(!summary.isBistable && summary.slowRepeatOperationsPerSecond == nil)
         // Where the far ones say something else, they say nothing.

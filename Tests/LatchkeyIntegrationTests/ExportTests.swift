@@ -182,7 +182,7 @@ struct ExportTests {
 }
 
 extension Site {
-    /// So many that their export does not fit into the buffers of sockets.
+    /// Of 20,000 bytes each: their export does not fit into the buffers of sockets.
     fileprivate static let filledCount = 1_000
 
     func fill() throws {

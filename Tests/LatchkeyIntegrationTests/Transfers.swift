@@ -31,7 +31,7 @@ struct ExportedLine: Equatable {
 
     /// Reads the members in the order in which they are written.
     ///
-    /// Without a regular expression, which takes most of the time of a debug build's tests.
+    /// Without a regular expression, which took two thirds of the time of the tests of exports.
     init?(_ line: Substring) {
         let text = String(line)
         guard text.hasPrefix(#"{"name":""#), text.hasSuffix("}"),
@@ -44,12 +44,13 @@ struct ExportedLine: Equatable {
         guard let revision = Int(text[second.upperBound..<third.lowerBound]),
             let created = Int(last[0]), last.count <= 2
         else { return nil }
+        ttl = last.dropFirst().first.flatMap { Double($0) }
+        guard last.count == 1 || ttl != nil else { return nil }
         name = String(text[..<first.lowerBound].dropFirst(9)).replacing("\\\"", with: "\"")
             .replacing("\\\\", with: "\\")
         value = String(text[first.upperBound..<second.lowerBound])
         self.revision = revision
         self.created = created
-        ttl = last.count > 1 ? Double(last[1]) : nil
     }
 }
 

@@ -142,9 +142,7 @@ struct RecommendationTests {
         for place in [1, 3] {
             report.cases[index].repeats[place].operations = 20_000 + place
         }
-        report.cases[index].summary = ComparisonReport.Summary(
-            report.cases[index].repeats
-        )
+        report.cases[index].summary = ComparisonReport.Summary(report.cases[index].repeats)
         #expect(report.cases[index].summary.isBistable)
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.strategies == ["lock"])

@@ -369,27 +369,3 @@ struct ProgressLineTests {
         #expect(pieces.last == "\r\u{1B}[K")
     }
 }
-
-struct FigureTextTests {
-    @Test(arguments: [
-        (0.0, "0"), (7, "7"), (62.14, "62.1"), (999.4, "999"), (999.7, "1.00k"),
-        (50_400_000, "50.4M"),
-        (1.234e9, "1.23G"), (.nan, "–"), (.infinity, "–"),
-    ])
-    func `counts have three digits`(value: Double, text: String) {
-        #expect(FigureText.count(value) == text)
-    }
-
-    @Test func `durations have units`() {
-        #expect(FigureText.duration(nanoseconds: 12.34) == "12.3 ns")
-        #expect(FigureText.duration(nanoseconds: 1_200_000) == "1.20 ms")
-        #expect(FigureText.given(seconds: 0.09) == "90 ms")
-        #expect(FigureText.given(seconds: 0.0125) == "12.5 ms")
-        #expect(FigureText.given(seconds: 2) == "2 s")
-        #expect(FigureText.given(seconds: 0.2) == "200 ms")
-        #expect(FigureText.waitingTime(seconds: 80) == "1 min 20 s")
-        #expect(FigureText.waitingTime(seconds: 3_700) == "1 h 1 min")
-        #expect(FigureText.percent(0.123) == "12 %")
-        #expect(FigureText.change(-0.05) == "−5 %")
-    }
-}

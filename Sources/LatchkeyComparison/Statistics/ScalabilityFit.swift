@@ -107,6 +107,16 @@ package struct ScalabilityCurve: Sendable, Equatable {
 }
 
 extension ComparisonReport.ScalingFit {
+    private static let resampleCount = 1_000
+
+    /// As many of the values as there are, each drawn from all of them.
+    private static func resample(
+        _ values: [Double],
+        _ random: inout SeededRandom
+    ) -> [Double] {
+        values.indices.map { _ in values[Int.random(in: values.indices, using: &random)] }
+    }
+
     /// Fits the cases of one strategy and workload, with bands from resampling the repeats.
     ///
     /// `nil` if there are fewer than three numbers of threads, or in an open loop, whose throughput
@@ -117,14 +127,18 @@ extension ComparisonReport.ScalingFit {
             let curve = ScalabilityCurve(sweep.map { ($0, Statistics.median($1)) })
         else { return nil }
         var random = SeededRandom(seed: seed)
-        let curves = (0..<Bootstrap.resampleCount).compactMap { _ in
+        let curves = (0..<Self.resampleCount).compactMap { _ in
             ScalabilityCurve(
-                sweep.map { ($0, Statistics.median(Bootstrap.resample($1, &random))) }
+                sweep.map { ($0, Statistics.median(Self.resample($1, &random))) }
             )
         }
         func estimate(_ term: (ScalabilityCurve) -> Double) -> ComparisonReport.Estimate {
-            let band = Bootstrap.interval(curves.map(term))
-            return ComparisonReport.Estimate(value: term(curve), low: band.low, high: band.high)
+            let sorted = curves.map(term).sorted()
+            return ComparisonReport.Estimate(
+                value: term(curve),
+                low: Statistics.quantile(Bootstrap.tail, sorted: sorted),
+                high: Statistics.quantile(1 - Bootstrap.tail, sorted: sorted)
+            )
         }
         // Of the logarithms, as the fit is of relative errors.
         let measured = sweep.map { log(Statistics.median($1)) }

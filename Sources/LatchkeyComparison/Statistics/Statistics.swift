@@ -32,29 +32,6 @@ package enum Statistics {
     }
 }
 
-/// Intervals from resampling: what else the repeats could have been, as far as they tell.
-package enum Bootstrap {
-    /// The number of resamples where they are drawn.
-    package static let resampleCount = 1_000
-    /// The share of the resamples that an interval contains.
-    package static let level = 0.95
-
-    /// As many of the values as there are, each drawn from all of them.
-    static func resample(_ values: [Double], _ random: inout SeededRandom) -> [Double] {
-        values.indices.map { _ in values[Int.random(in: values.indices, using: &random)] }
-    }
-
-    /// The part of the estimates that is left when as many are cut off at both ends.
-    static func interval(_ estimates: [Double]) -> (low: Double, high: Double) {
-        let sorted = estimates.sorted()
-        let cut = (1 - level) / 2
-        return (
-            Statistics.quantile(cut, sorted: sorted),
-            Statistics.quantile(1 - cut, sorted: sorted)
-        )
-    }
-}
-
 /// The interval of the median of values that come in clusters, such as the rounds after one repeat.
 ///
 /// Values of one cluster are more alike than those of another: what the machine does changes within
@@ -65,10 +42,6 @@ package enum Bootstrap {
 package enum ClusteredMedian {
     /// A cluster of fewer values has no median to speak of.
     static let clusterSizeMin = 3
-    /// The share of runs in which the median may be below the interval of the sign test, and that
-    /// in which above.
-    private static let tail = (1 - Bootstrap.level) / 2
-
     /// 0 of nothing.
     package static func interval(_ clusters: [[Double]]) -> (low: Double, high: Double) {
         let sorted = clusters.flatMap(\.self).sorted()
@@ -85,7 +58,7 @@ package enum ClusteredMedian {
         var (total, cut) = (0.0, 0)
         while true {
             total += probability
-            guard total <= tail else { return max(0, cut - 1) }
+            guard total <= Bootstrap.tail else { return max(0, cut - 1) }
             probability *= Double(count - cut) / Double(cut + 1)
             cut += 1
         }

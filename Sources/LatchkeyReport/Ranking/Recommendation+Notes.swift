@@ -114,8 +114,9 @@ extension ComparisonReport.Recommendation {
             let reason = obstacle.map { ", but \($0.text)" } ?? ""
             let lead =
                 ratio.value < ranking.leastRatio
-                ? "less than the noise of the run" : figure.gain(ratio.value)
-            notes.append("Next best: `\(next)` (`\(name)`: \(lead))\(reason).")
+                ? "behind `\(name)` by less than the noise of the run"
+                : "`\(name)`: \(figure.gain(ratio.value))"
+            notes.append("Next best: `\(next)` (\(lead))\(reason).")
         }
         notes += perhapsBetter(headline, name).map { other, ratio in
             let reason = headline.obstacle(other).map { ", but \($0.text)" } ?? ""
