@@ -12,11 +12,11 @@ struct Contended: StrategyVisitor {
     let milliseconds: UInt32 = 200
     let reads: Bool
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
         preconditionFailure("\(ChosenStrategy.name) has no blocking access functions.")
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Contender {
         Contender(name: "\(ChosenStrategy.name), \(threads) threads") { [self] in

@@ -45,9 +45,9 @@ private func byLab(_ kind: StrategyKind) -> Double {
 
 /// The loop that one would write.
 private struct IndependentLoop: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Double { .nan }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Double { .nan }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Double {
         let guarded = Synchronized<Int, ChosenStrategy>(0)

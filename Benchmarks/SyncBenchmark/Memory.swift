@@ -53,7 +53,7 @@ private func heapTargets(of kind: StrategyKind) -> (bytes: Double, allocations: 
 
 /// The mean over many values, so that what is allocated once hardly counts.
 private struct HeapCost: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> HeapUse {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> HeapUse {
         let count = 2000
         var values: [Synchronized<Int, ChosenStrategy>] = []
         values.reserveCapacity(count)

@@ -34,12 +34,12 @@ struct UncontendedWrite: StrategyVisitor {
     let operations: Int
     var level = MeteringLevel.off
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
         guard level != .off else { return submitted(ChosenStrategy()) }
         return submitted(ContentionMeter(strategy, level: level).metered(ChosenStrategy()))
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Contender {
         guard level != .off else { return blocking(ChosenStrategy()) }
@@ -127,12 +127,10 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
 private struct BareLock: StrategyVisitor {
     let operations: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Contender? { nil }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender? { nil }
 
-    func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> Contender? {
-        bareLock(ChosenStrategy().rawLock, operations)
+    func visitLock<Lock: NamedLock>(_ strategy: RawLockStrategy<Lock>.Type) -> Contender? {
+        bareLock(Lock(), operations)
     }
 }
 

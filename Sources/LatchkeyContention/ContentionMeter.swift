@@ -107,12 +107,10 @@ import Synchronization
         samplingMean: Int = MeteringLevel.samplingMeanDefault,
         profile: ContentionProfile? = nil
     ) {
-        var traits = Base.traits
-        traits.tellsOfWaiting = Base.tellsOfWaiting
         self.init(
             strategy: name,
             lock: lock,
-            traits: traits,
+            traits: Base.traits,
             role: role,
             level: level,
             samplingMean: samplingMean,

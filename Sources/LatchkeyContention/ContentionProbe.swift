@@ -43,19 +43,19 @@ public import Synchronization
 public final class ContentionProbe: EntryObserver {
     /// The probe's memory of one access.
     ///
-    /// On the uncontended path that is nothing: mode and site are constants there, and the rest is
-    /// two zeros in registers.
+    /// On the uncontended path that is nothing: the request is constants there, and the rest is two
+    /// zeros in registers.
     public struct MeteredEntry: BitwiseCopyable, Sendable {
-        @usableFromInline let isWrite: Bool
-        @usableFromInline let site: CallSite
+        @usableFromInline let request: AccessRequest
         @usableFromInline var timing: Timing
 
         @inlinable
-        init(isWrite: Bool, site: CallSite, timing: Timing = Timing()) {
-            self.isWrite = isWrite
-            self.site = site
+        init(_ request: AccessRequest, _ timing: Timing = Timing()) {
+            self.request = request
             self.timing = timing
         }
+
+        @inlinable var isWrite: Bool { request.mode == .write }
     }
 
     /// The times of an access that is timed or blocked.
@@ -142,39 +142,28 @@ public final class ContentionProbe: EntryObserver {
     /// Counts the access, and notes the time if it is one of those that are timed.
     @inlinable
     @inline(__always)
-    public func asks(_ mode: AccessMode) -> MeteredEntry { asks(mode, at: .unknown) }
-
-    /// Counts the access, and notes the time if it is one of those that are timed.
-    @inlinable
-    @inline(__always)
-    public func asks(_ mode: AccessMode, at site: CallSite) -> MeteredEntry {
-        let isWrite = mode == .write
+    public func asks(_ request: AccessRequest) -> MeteredEntry {
+        let isWrite = request.mode == .write
         if let cell = table.ownCell {
             let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
             if count < cell[MeterLayout.nextTimed(isWrite)] {
                 cell[MeterLayout.acquisitions(isWrite)] = count
-                return MeteredEntry(isWrite: isWrite, site: site)
+                return MeteredEntry(request)
             }
         }
-        return MeteredEntry(isWrite: isWrite, site: site, timing: asksTimed(isWrite, site))
+        return MeteredEntry(request, asksTimed(isWrite, request.site))
     }
 
     /// Counts the access as contended.
+    ///
+    /// One that was submitted, and runs later, may have been submitted from inside.
     @inlinable
     public func isBlocked(_ entry: inout MeteredEntry) {
-        stopIfInside()
-        entry.timing = blocked(entry.isWrite, entry.timing, entry.site)
-    }
-
-    /// As `isBlocked`, for an access that was submitted.
-    ///
-    /// A strategy that blocks there too waits like anywhere else and is checked.
-    @inlinable
-    package func isBlockedAsSubmitted(_ entry: inout MeteredEntry) {
-        if entry.isWrite ? !runsWritesLater : !runsReadsLater {
+        let runsLater = entry.isWrite ? runsWritesLater : runsReadsLater
+        if !(entry.request.isSubmitted && runsLater) {
             stopIfInside()
         }
-        entry.timing = blocked(entry.isWrite, entry.timing, entry.site)
+        entry.timing = blocked(entry.isWrite, entry.timing, entry.request.site)
     }
 
     /// Ends the wait.
@@ -202,7 +191,7 @@ public final class ContentionProbe: EntryObserver {
             leavesTimed(entry.isWrite, entry.timing)
         }
         if watch.load(ordering: .relaxed) != 0 {
-            leavesWatched(entry.isWrite, entry.site)
+            leavesWatched(entry.isWrite, entry.request.site)
         }
         if entry.isWrite || readersExclude {
             // Its own store of before: no other thread is inside.

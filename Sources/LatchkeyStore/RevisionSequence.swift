@@ -110,10 +110,7 @@ struct PublicationObserver<Base: EntryObserver>: EntryObserver {
     }
 
     @inlinable var site: CallSite { base.site }
-    @inlinable func asks(_ mode: AccessMode) -> Base.Entry { base.asks(mode) }
-
-    @inlinable
-    func asks(_ mode: AccessMode, at site: CallSite) -> Base.Entry { base.asks(mode, at: site) }
+    @inlinable func asks(_ request: AccessRequest) -> Base.Entry { base.asks(request) }
     @inlinable func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
     @inlinable func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
 

@@ -36,7 +36,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
     /// The number of writes that were accepted and are not yet applied.
     public var backlogCount: Int { strategy.backlogCount }
 
-    /// As ``Synchronized/submitRead(observer:fileID:line:_:completion:)``.
+    /// As ``Synchronized/submitRead(fileID:line:_:completion:)``.
     public func submitRead<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -50,7 +50,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
         try submit(strategy)
     }
 
-    /// As ``Synchronized/submitWrite(observer:fileID:line:_:completion:)``.
+    /// As ``Synchronized/submitWrite(fileID:line:_:completion:)``.
     public func submitWrite<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -64,7 +64,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
         try submit(strategy)
     }
 
-    /// As ``Synchronized/asyncRead(whenFull:observer:fileID:line:_:)``.
+    /// As ``Synchronized/asyncRead(whenFull:fileID:line:_:)``.
     nonisolated(nonsending)
         public func asyncRead<Result: Sendable>(
             whenFull: WhenFull = .wait,
@@ -82,7 +82,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
         return try await read(strategy)
     }
 
-    /// As ``Synchronized/asyncWrite(whenFull:observer:fileID:line:_:)``.
+    /// As ``Synchronized/asyncWrite(whenFull:fileID:line:_:)``.
     nonisolated(nonsending)
         public func asyncWrite<Result: Sendable>(
             whenFull: WhenFull = .wait,
@@ -104,7 +104,7 @@ public struct AnySynchronized<Value: Sendable>: Sendable {
 private struct StrategyMaker: StrategyVisitor {
     let memory: LockMemory
 
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> any Strategy {
         ChosenStrategy(in: memory)

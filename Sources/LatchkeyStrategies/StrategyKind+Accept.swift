@@ -15,17 +15,17 @@ extension StrategyKind {
         case .serialQueueAsync: try visitor.visitBlocking(SerialQueueAsyncStrategy.self)
         case .barrierQueue: try visitor.visitBlocking(BarrierQueueStrategy.self)
         case .barrierQueueAsync: try visitor.visitBlocking(BarrierQueueAsyncStrategy.self)
-        case .lock: try visitor.visitLocking(LockStrategy.self)
-        case .recursiveLock: try visitor.visitLocking(RecursiveLockStrategy.self)
-        case .pthreadMutex: try visitor.visitLocking(PthreadMutexStrategy.self)
-        case .spin: try visitor.visitLocking(SpinStrategy.self)
-        case .ticket: try visitor.visitLocking(TicketStrategy.self)
-        case .mcs: try visitor.visitLocking(MCSStrategy.self)
-        case .adaptive: try visitor.visitLocking(AdaptiveStrategy.self)
-        case .monitor: try visitor.visitLocking(MonitorStrategy.self)
-        case .semaphore: try visitor.visitLocking(SemaphoreStrategy.self)
-        case .readWriteLock: try visitor.visitLocking(ReadWriteLockStrategy.self)
-        case .mutex: try visitor.visitLocking(MutexStrategy.self)
+        case .lock: try visitor.visitLock(LockStrategy.self)
+        case .recursiveLock: try visitor.visitLock(RecursiveLockStrategy.self)
+        case .pthreadMutex: try visitor.visitLock(PthreadMutexStrategy.self)
+        case .spin: try visitor.visitLock(SpinStrategy.self)
+        case .ticket: try visitor.visitLock(TicketStrategy.self)
+        case .mcs: try visitor.visitLock(MCSStrategy.self)
+        case .adaptive: try visitor.visitLock(AdaptiveStrategy.self)
+        case .monitor: try visitor.visitLock(MonitorStrategy.self)
+        case .semaphore: try visitor.visitLock(SemaphoreStrategy.self)
+        case .readWriteLock: try visitor.visitLock(ReadWriteLockStrategy.self)
+        case .mutex: try visitor.visitLock(MutexStrategy.self)
         case .snapshot: try visitor.visitBlocking(SnapshotStrategy.self)
         case .actor:
             if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
@@ -44,13 +44,13 @@ extension StrategyKind {
 }
 
 private struct SummaryVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String {
         ChosenStrategy.summary
     }
 }
 
 private struct TraitsVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> StrategyTraits {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> StrategyTraits {
         ChosenStrategy.traits
     }
 }

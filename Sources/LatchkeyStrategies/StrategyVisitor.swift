@@ -9,27 +9,27 @@ public protocol StrategyVisitor<Output, Failure> {
     associatedtype Failure: Error = Never
 
     /// Called with the type of a strategy.
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) throws(Failure) -> Output
 
     /// Called instead of `visit` for a strategy that can block, which is every one but `actor`.
     /// Only a visitor that uses the blocking access functions has to implement it.
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) throws(Failure) -> Output
 
     /// Called instead of `visitBlocking` for a strategy that is one raw lock and nothing else. Only
     /// a visitor that is about the lock itself has to implement it.
-    func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
-        _ strategy: ChosenStrategy.Type
+    func visitLock<Lock: NamedLock>(
+        _ strategy: RawLockStrategy<Lock>.Type
     ) throws(Failure) -> Output
 }
 
 extension StrategyVisitor {
     /// Visits like any other strategy.
     @inlinable
-    public func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    public func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) throws(Failure) -> Output {
         try visit(strategy)
@@ -37,8 +37,8 @@ extension StrategyVisitor {
 
     /// Visits like any other strategy that can block.
     @inlinable
-    public func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
-        _ strategy: ChosenStrategy.Type
+    public func visitLock<Lock: NamedLock>(
+        _ strategy: RawLockStrategy<Lock>.Type
     ) throws(Failure) -> Output {
         try visitBlocking(strategy)
     }

@@ -25,19 +25,10 @@ public struct BothObservers<First: EntryObserver, Second: EntryObserver>: EntryO
         self.second = second
     }
 
-    /// The place that one of them knows.
-    @inlinable public var site: CallSite { second.site.isKnown ? second.site : first.site }
-
-    /// Tells both, and the first one the place that the second one knows.
-    @inlinable
-    public func asks(_ mode: AccessMode) -> Entry {
-        Entry(first: first.asks(mode, at: second.site), second: second.asks(mode))
-    }
-
     /// Tells both.
     @inlinable
-    public func asks(_ mode: AccessMode, at site: CallSite) -> Entry {
-        Entry(first: first.asks(mode, at: site), second: second.asks(mode, at: site))
+    public func asks(_ request: AccessRequest) -> Entry {
+        Entry(first: first.asks(request), second: second.asks(request))
     }
 
     /// Tells both.

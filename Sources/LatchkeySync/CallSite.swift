@@ -55,18 +55,16 @@ extension CallSite {
     }
 }
 
-/// An observer that also knows where the access function was called.
+/// An observer that knows a place that matters more than where the access function was called.
 ///
-/// If the base knows a place already, that one is meant: a caller further out has named it.
-public struct SiteObserver<Base: EntryObserver>: EntryObserver {
+/// If the base knows one already, that one is meant: a caller further out has named it.
+@usableFromInline
+package struct SiteObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline let base: Base
     @usableFromInline let place: CallSite
 
-    /// Whether the base is.
-    @inlinable public static var isActive: Bool { Base.isActive }
-
-    /// The place.
-    @inlinable public var site: CallSite { base.site.isKnown ? base.site : place }
+    @inlinable package static var isActive: Bool { Base.isActive }
+    @inlinable package var site: CallSite { base.site.isKnown ? base.site : place }
 
     @inlinable
     init(_ base: Base, _ place: CallSite) {
@@ -74,46 +72,41 @@ public struct SiteObserver<Base: EntryObserver>: EntryObserver {
         self.place = place
     }
 
-    /// Tells the base, with the place.
     @inlinable
     @inline(__always)
-    public func asks(_ mode: AccessMode) -> Base.Entry { base.asks(mode, at: site) }
+    package func asks(_ request: AccessRequest) -> Base.Entry { base.asks(request) }
 
-    /// Tells the base.
     @inlinable
     @inline(__always)
-    public func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
+    package func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
 
-    /// Tells the base.
     @inlinable
     @inline(__always)
-    public func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
+    package func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
 
-    /// Tells the base.
     @inlinable
     @inline(__always)
-    public func leaves(_ entry: Base.Entry) { base.leaves(entry) }
+    package func leaves(_ entry: Base.Entry) { base.leaves(entry) }
 
-    /// Tells the base.
     @inlinable
-    public func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
+    package func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
 }
 
 extension EntryObserver {
     /// This observer, with the place of this call.
     ///
-    /// For a function between the program and an access function: what it passes on as `observer:`
-    /// names the place that matters.
+    /// For a function between the program and an access function.
     @inlinable
     @inline(__always)
-    public func here(
+    package func here(
         _ fileID: StaticString = #fileID,
         _ line: UInt = #line
     ) -> SiteObserver<Self> {
         SiteObserver(self, CallSite(fileID, line))
     }
 
+    /// The place that this observer knows, else that of the access function.
     @inlinable
     @inline(__always)
-    func at(_ site: CallSite) -> SiteObserver<Self> { SiteObserver(self, site) }
+    func place(_ site: CallSite) -> CallSite { self.site.isKnown ? self.site : site }
 }

@@ -1,9 +1,3 @@
-/// How an access enters the guarded section.
-public enum AccessMode: String, Sendable, CaseIterable {
-    case read
-    case write
-}
-
 /// Sees every access to a guarded value: the request, the wait, the entry and the exit.
 ///
 /// A strategy calls, for each access and in this order: ``asks(_:)``; ``isBlocked(_:)`` if the
@@ -25,13 +19,11 @@ public protocol EntryObserver: Sendable {
     /// A constant, so the question costs nothing.
     static var isActive: Bool { get }
 
-    /// Where the access function was called; ``CallSite/unknown`` if this observer does not know.
+    /// The place that matters, if this observer knows a better one than that of the access
+    /// function; ``CallSite/unknown`` if not.
     var site: CallSite { get }
 
-    func asks(_ mode: AccessMode) -> Entry
-
-    /// Called instead of ``asks(_:)`` where the place of the call is known.
-    func asks(_ mode: AccessMode, at site: CallSite) -> Entry
+    func asks(_ request: AccessRequest) -> Entry
     func isBlocked(_ entry: inout Entry)
     func enters(_ entry: inout Entry)
     func leaves(_ entry: Entry)
@@ -46,11 +38,6 @@ public protocol EntryObserver: Sendable {
 extension EntryObserver {
     /// Unknown.
     @inlinable public var site: CallSite { .unknown }
-
-    /// The same without the place.
-    @inlinable
-    @inline(__always)
-    public func asks(_ mode: AccessMode, at site: CallSite) -> Entry { asks(mode) }
 }
 
 /// Observes nothing and costs nothing.
@@ -67,7 +54,7 @@ public struct NoObserver: EntryObserver {
     @inlinable public init() {}
 
     /// Does nothing.
-    @inlinable public func asks(_ mode: AccessMode) -> Entry { Entry() }
+    @inlinable public func asks(_ request: AccessRequest) -> Entry { Entry() }
 
     /// Does nothing.
     @inlinable public func isBlocked(_ entry: inout Entry) {}

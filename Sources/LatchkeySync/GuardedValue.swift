@@ -1,7 +1,8 @@
 /// A guarded value, as a strategy sees it.
 ///
 /// ``Synchronized`` makes one and passes it to its strategy with each access. ``read(_:)`` and
-/// ``write(_:)`` do not synchronize; only a strategy that is written in full calls them.
+/// ``write(_:)`` do not synchronize, and are `@unsafe`: only a strategy that lends the value in a
+/// way of its own calls them, from inside.
 ///
 /// **Design.** One allocation holds the value and the words of its lock.
 ///
@@ -13,7 +14,7 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
 
     /// A value to be guarded by one strategy.
     @inlinable
-    public init(_ value: consuming sending Value) {
+    package init(_ value: consuming sending Value) {
         unsafe storage = Storage(value)
         super.init()
     }
@@ -21,6 +22,7 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
     /// Lends the value to `body`, which may change it.
     ///
     /// The strategy keeps everybody else out meanwhile.
+    @unsafe
     @inlinable
     @inline(__always)
     public func write<Result: ~Copyable, Failure: Error>(
@@ -35,6 +37,7 @@ extension GuardedValue {
     /// Lends the value to `body`, without copying it.
     ///
     /// The strategy keeps writers out meanwhile.
+    @unsafe
     @inlinable
     @inline(__always)
     public func read<Result, Failure: Error>(
@@ -47,6 +50,7 @@ extension GuardedValue {
     /// Lends the value to `body`, which may change it.
     ///
     /// The strategy keeps everybody else out meanwhile.
+    @unsafe
     @inlinable
     @inline(__always)
     public func write<Result, Failure: Error>(
@@ -114,7 +118,7 @@ enum SeveralValues {
         _ guarded: [GuardedValue<Value>],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(guarded.map { $0.read { $0 } })
+        try body(guarded.map { unsafe $0.read { $0 } })
     }
 
     /// Runs `body` with the values themselves, moved out for the time of the call.

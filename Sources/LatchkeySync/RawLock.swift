@@ -39,6 +39,9 @@ public protocol RawLock: Sendable {
     /// What messages call the lock.
     static var name: String { get }
 
+    /// One sentence about the lock, for tables.
+    static var summary: String { get }
+
     /// The promises of a strategy with this lock.
     ///
     /// A lock for which ``StrategyTraits/tellsOfWaiting`` is false is never tried before it is
@@ -46,15 +49,12 @@ public protocol RawLock: Sendable {
     static var traits: StrategyTraits { get }
 }
 
-/// A raw lock with a case in ``StrategyKind``: then ``RawLockStrategy`` is a ``NamedStrategy``.
+/// A raw lock with a case in ``StrategyKind``.
 ///
 /// What the strategy is called and what it promises is said here, and nowhere else.
 public protocol NamedLock: RawLock {
     /// The case.
     static var kind: StrategyKind { get }
-
-    /// One sentence about the strategy, for tables.
-    static var summary: String { get }
 }
 
 extension NamedLock {
@@ -77,6 +77,9 @@ extension RawLock {
 
     /// The name of the type.
     public static var name: String { "\(Self.self)" }
+
+    /// Empty.
+    public static var summary: String { "" }
 
     /// Nothing beyond what every strategy promises.
     @inlinable public static var traits: StrategyTraits { StrategyTraits() }

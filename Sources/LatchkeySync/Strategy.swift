@@ -1,191 +1,157 @@
 /// The way to get shared and exclusive access to a value.
 ///
-/// A strategy holds no value. It guards a ``GuardedValue``; ``Synchronized`` keeps the two
-/// together. It has two kinds of access functions. The *blocking* ones of ``BlockingStrategy`` run
-/// the body before they return. The *submitting* ones here exist for every strategy: the body may
-/// run later, on another thread, and then the completion is called. A strategy that blocks runs
-/// both before it returns. ``AwaitableStrategy`` has the functions for tasks.
+/// A strategy holds no value. It guards a section of code; ``Synchronized`` keeps it together with
+/// a ``GuardedValue``. It answers two questions. *How does a body get in?* Every strategy lets
+/// bodies in that are *submitted*: they may run later, on another thread, and then the completion
+/// is called. ``BlockingStrategy`` runs a body before the call returns. *Where is the value for who
+/// is inside?* In its place, unless a strategy says otherwise, as `snapshot` does.
 ///
 /// Every strategy promises: a body for writing excludes every other body; an access that begins
 /// after another one has ended sees its writes; the completion is called exactly once, outside the
 /// guarded section; writes that one thread submits are applied in order.
 ///
-/// **Three ways to write one.** A strategy that is one lock conforms to ``LockingStrategy``, one
-/// that is one dispatch queue to ``QueueStrategy``, and one that adds something to another strategy
-/// to ``WrappingStrategy``; they get all access functions from there. A strategy of another kind
-/// conforms to ``BlockingStrategy`` and implements `read`, `write` and `hold`, or to this protocol.
-public protocol Strategy: AwaitableStrategy {
+/// **Ways to write one.** A lock is a ``RawLock``, and ``RawLockStrategy`` is its strategy. A
+/// dispatch queue is a ``QueueStyle``, and ``QueueStrategy`` is its strategy. ``ObservedStrategy`` adds an
+/// observer to any strategy. A strategy of another kind conforms to ``BlockingStrategy`` and
+/// implements ``BlockingStrategy/access(_:observer:_:)`` and
+/// ``BlockingStrategy/hold(_:observer:)``, or to this protocol.
+public protocol Strategy: Sendable {
     /// The strategy's name in messages: ``StrategyKind/rawValue`` for a strategy that has a kind.
     static var name: String { get }
 
     /// The promises of the strategy.
     static var traits: StrategyTraits { get }
 
-    /// Prepares for the value, once, before the first access.
-    ///
-    /// Only a strategy that keeps the value elsewhere has to implement it. It is not called for a
-    /// value that is not copyable or not `Sendable`, which only an ``InPlaceStrategy`` can guard.
-    func begin<Value>(_ guarded: GuardedValue<Value>)
+    /// The number of writes that were accepted and are not yet applied. 0 for a strategy that
+    /// applies a write before the call returns.
+    var backlogCount: Int { get }
 
-    /// Submits `body` for shared access and calls `completion` with its result.
-    ///
-    /// - Throws: ``BacklogFull`` as ``submitWrite(_:observer:_:completion:)``, under `actor` only.
-    func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: @escaping @Sendable (Value) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull)
-
-    /// Submits `body` for exclusive access and calls `completion` with its result.
+    /// Submits `body` and calls `completion` with its result.
     ///
     /// - Throws: ``BacklogFull`` if the backlog is at its bound. Then nothing was submitted, and
-    ///   neither closure is called.
-    func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
+    ///   neither closure is called. A read is refused under `actor` only.
+    func submit<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         observer: Observer,
-        _ body: @escaping @Sendable (inout Value) -> Result,
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull)
 
-    /// Submits `body` for shared access to all values at once and calls `completion` with its
-    /// result: no write to any of them takes effect while `body` runs.
-    ///
-    /// They are entered in the order given, which must be the same for all callers. Never refused.
-    ///
-    /// - Parameters:
-    ///   - strategies: The strategy of each value.
-    ///   - guarded: As many values as strategies.
-    ///   - observers: As many observers as values. Each hears of the access to its value.
-    ///   - body: Given the values, in the same order.
-    ///   - completion: Called exactly once, outside all guarded sections.
-    static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: @escaping @Sendable ([Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    )
-
-    /// Submits `body` for exclusive access to all values at once and calls `completion` with its
-    /// result: whoever reads all of them at once sees every one of the writes or none.
-    ///
-    /// The parameters are those of ``submitReadAll(_:_:observers:_:completion:)``. `body` keeps the
-    /// number of the values.
+    /// Submits `body`, which runs inside the sections of all strategies at once, and calls
+    /// `completion` with its result: whoever enters all of them sees every write of it or none.
     ///
     /// ``Striped`` does not call it for a few values of a strategy that applies a submitted write
     /// in place before the call returns: it then writes to each from inside the one before.
     ///
+    /// - Parameters:
+    ///   - request: What is asked of each.
+    ///   - strategies: Entered in the order given, which must be the same for all callers.
+    ///   - observers: As many observers as strategies. Each hears of the access to its value.
+    ///   - body: Runs once.
+    ///   - completion: Called exactly once, outside all guarded sections.
     /// - Throws: ``BacklogFull`` if as many writes to one of the values wait as its strategy
-    ///   accepts. Nothing was submitted then, and neither closure is called.
-    static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
+    ///   accepts. Nothing was submitted then, and neither closure is called. A read is not refused.
+    static func submitAll<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
-        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull)
 
-    /// The number of writes that were accepted and are not yet applied. 0 for a strategy that
-    /// applies a write before the call returns.
-    var backlogCount: Int { get }
-}
-
-extension Strategy {
-    /// Does nothing.
-    @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {}
-}
-
-/// A strategy that can run a body before the call returns.
-///
-/// Every strategy can, except `actor`.
-public protocol BlockingStrategy: Strategy {
-    /// Runs `body` with shared access: other readers may be inside if
-    /// ``StrategyTraits/allowsConcurrentReaders`` is true, writers never.
-    func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
+    /// Runs `body` inside and returns its result to the calling task.
+    ///
+    /// A strategy that blocks runs the body on the task's thread, one that is a queue with a
+    /// backlog runs it on the queue while the task is suspended, and an actor is awaited. The body
+    /// runs exactly once, or this throws and it never runs: also for a task that is cancelled
+    /// before.
+    nonisolated(nonsending) func awaiting<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         observer: Observer,
+        whenFull: WhenFull,
+        _ body: @Sendable () -> Result
+    ) async throws(AccessRefused) -> Result
+
+    /// Learns of the value that the strategy guards, once, before the first access.
+    ///
+    /// - Parameter value: The same object as the ``GuardedValue`` of each access.
+    func begin(_ value: LockMemory)
+
+    /// Lends the value to a body that reads, from inside.
+    func reading<Value, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Runs `body` with exclusive access.
-    ///
-    /// If it throws, its changes to the value stay, except under `snapshot`, which then publishes
-    /// nothing.
-    func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+    /// Lends the value to a body that may change it, from inside.
+    func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
-    /// Like ``read(_:observer:_:)``, and no write takes effect while `body` runs.
-    ///
-    /// Differs from it only under `snapshot`, whose readers do not delay writers.
-    func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result
-
-    /// Enters, and stays inside until the calling thread calls the returned closure.
-    ///
-    /// The blocking form without a body. A loop over it holds several values at once. No write
-    /// takes effect meanwhile, except those of the caller. The strategy says which others can read.
-    func hold<Observer: EntryObserver>(_ mode: AccessMode, observer: Observer) -> Release
-
-    /// Runs `body` while the calling thread is inside all guarded sections, which it enters in the
-    /// order given.
+    /// Lends several values, from inside all of them.
     ///
     /// - Parameters:
-    ///   - mode: How they are entered.
-    ///   - strategies: The strategies, in an order that must be the same for all callers.
-    ///   - observers: As many observers as strategies. Each hears of the access to its value.
-    ///   - body: Runs inside.
+    ///   - strategies: The strategy of each value.
+    ///   - guarded: As many values as strategies.
+    ///   - body: Given the values in the same order. Keeps their number.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    static func holding<Observer: EntryObserver, Result, Failure: Error>(
-        _ mode: AccessMode,
-        _ strategies: [Self],
-        observers: [Observer],
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result
-
-    /// Runs `body` with exclusive access to all values at once, before it returns.
-    ///
-    /// If it throws, its changes to the values stay, as with ``write(_:observer:_:)``.
-    static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
+    static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result
 }
 
-/// Leaves a guarded section that ``BlockingStrategy/hold(_:observer:)`` entered.
-///
-/// Called once, on the thread that entered.
-public typealias Release = () -> Void
+// The value is in its place.
 
-/// A strategy whose readers and writers use one value, in its place.
-///
-/// Every blocking strategy does, except `snapshot`, whose writers copy. So the value need not be
-/// copyable, nor safe to use by several threads at once.
-public protocol InPlaceStrategy: BlockingStrategy {
-    /// Runs `body` with shared or exclusive access to whatever the strategy guards.
-    func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
-        _ mode: AccessMode,
-        observer: Observer,
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result
+extension Strategy {
+    /// Does nothing.
+    @inlinable public func begin(_ value: LockMemory) {}
 
-    /// ``access(_:observer:_:)`` as a closure, for callers that know the strategy at run time only.
-    ///
-    /// It is a requirement because a generic function is not specialised behind `any`.
-    var section: @Sendable (AccessMode, () -> Void) -> Void { get }
+    /// Lends the value itself.
+    @inlinable
+    @inline(__always)
+    public func reading<Value, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe guarded.read(body)
+    }
+
+    /// Lends the value itself.
+    @inlinable
+    @inline(__always)
+    public func writing<Value, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe guarded.write(body)
+    }
+
+    /// Lends the values themselves.
+    @inlinable
+    public static func writingAll<Value, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try SeveralValues.write(guarded, body)
+    }
 }
+
+/// A strategy whose value is in its place for every access.
+///
+/// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
+/// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
+public protocol InPlaceStrategy: BlockingStrategy {}
 
 /// A strategy that can be made without arguments.
 public protocol MakeableStrategy: Strategy {
+    /// One sentence about the strategy, for tables.
+    static var summary: String { get }
+
     /// Makes a strategy for one value.
     init()
 
@@ -200,6 +166,9 @@ public protocol MakeableStrategy: Strategy {
 }
 
 extension MakeableStrategy {
+    /// Empty.
+    public static var summary: String { "" }
+
     /// Makes a strategy for one value, which needs no memory there.
     @inlinable
     public init(in memory: LockMemory) {
@@ -210,184 +179,5 @@ extension MakeableStrategy {
     @inlinable
     public init(backlogMax: Int) {
         self.init()
-    }
-}
-
-/// A strategy with a case in ``StrategyKind``.
-public protocol NamedStrategy: MakeableStrategy {
-    /// The case.
-    static var kind: StrategyKind { get }
-
-    /// One sentence about the strategy, for tables.
-    static var summary: String { get }
-}
-
-extension NamedStrategy {
-    /// The kind's name.
-    @inlinable public static var name: String { kind.rawValue }
-}
-
-extension InPlaceStrategy {
-    /// Runs a body with shared or exclusive access.
-    @inlinable public var section: @Sendable (AccessMode, () -> Void) -> Void {
-        { mode, body in access(mode, observer: NoObserver(), body) }
-    }
-
-    /// Runs `body` with shared access.
-    @_disfavoredOverload
-    @inlinable
-    @inline(__always)
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try access(.read, observer: observer) { () throws(Failure) -> Result in
-            try guarded.read(body)
-        }
-    }
-
-    /// Runs `body` with exclusive access.
-    @_disfavoredOverload
-    @inlinable
-    @inline(__always)
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try access(.write, observer: observer) { () throws(Failure) -> Result in
-            try guarded.write(body)
-        }
-    }
-}
-
-// Disfavoured where a wrapper around a blocking strategy has them from ``WrappingStrategy`` too.
-
-extension BlockingStrategy {
-    /// None: writes are applied before the call returns.
-    @_disfavoredOverload @inlinable public var backlogCount: Int { 0 }
-
-    // Always inlined, as those that call them: else the closures of each request are allocated.
-
-    /// Reads before it returns.
-    @_disfavoredOverload
-    @inlinable
-    @inline(__always)
-    public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: @escaping @Sendable (Value) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) {
-        completion(read(guarded, observer: observer, body))
-    }
-
-    /// Writes before it returns.
-    @_disfavoredOverload
-    @inlinable
-    @inline(__always)
-    public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: @escaping @Sendable (inout Value) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        completion(write(guarded, observer: observer, body))
-    }
-
-    /// The same as `read`.
-    @inlinable
-    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try read(guarded, observer: observer, body)
-    }
-
-    /// Reads before it returns.
-    @_disfavoredOverload
-    @inlinable
-    public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: @escaping @Sendable ([Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) {
-        completion(readAll(strategies, guarded, observers: observers, body))
-    }
-
-    /// Writes before it returns.
-    @_disfavoredOverload
-    @inlinable
-    public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: @escaping @Sendable (inout [Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        completion(writeAll(strategies, guarded, observers: observers, body))
-    }
-
-    /// Runs `body` with shared access to all values at once, before it returns.
-    ///
-    /// See ``Strategy/submitReadAll(_:_:observers:_:completion:)``.
-    @inlinable
-    static func readAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: ([Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try holding(.read, strategies, observers: observers) { () throws(Failure) -> Result in
-            try SeveralValues.read(guarded, body)
-        }
-    }
-
-    /// Lends the values to `body` inside ``holding(_:_:observers:_:)``.
-    @inlinable
-    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: (inout [Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try holding(.write, strategies, observers: observers) { () throws(Failure) -> Result in
-            try SeveralValues.write(guarded, body)
-        }
-    }
-
-    /// Enters one after the other.
-    @inlinable
-    public static func holding<Observer: EntryObserver, Result, Failure: Error>(
-        _ mode: AccessMode,
-        _ strategies: [Self],
-        observers: [Observer],
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try holdingEach(mode, strategies, observers, body)
-    }
-
-    @inlinable
-    static func holdingEach<Observer: EntryObserver, Result, Failure: Error>(
-        _ mode: AccessMode,
-        _ strategies: [Self],
-        _ observers: [Observer],
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var releases: [Release] = []
-        releases.reserveCapacity(strategies.count)
-        defer {
-            for release in releases.reversed() {
-                release()
-            }
-        }
-        for (strategy, observer) in zip(strategies, observers) {
-            releases.append(strategy.hold(mode, observer: observer))
-        }
-        return try body()
     }
 }

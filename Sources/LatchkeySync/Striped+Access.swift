@@ -2,31 +2,29 @@
 // all stripes at once.
 
 extension Striped where ChosenStrategy: BlockingStrategy {
-    /// As ``Synchronized/read(observer:fileID:line:_:)`` of one stripe.
+    /// As ``Synchronized/read(fileID:line:_:)`` of one stripe.
     @inlinable
-    public func read<Observer: EntryObserver, Result, Failure: Error>(
+    public func read<Result, Failure: Error>(
         _ stripe: Int,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try with(stripe) { (stripe) throws(Failure) -> Result in
-            try stripe.read(observer: observer, fileID: fileID, line: line, body)
+            try stripe.read(fileID: fileID, line: line, body)
         }
     }
 
-    /// As ``Synchronized/write(observer:fileID:line:_:)`` of one stripe.
+    /// As ``Synchronized/write(fileID:line:_:)`` of one stripe.
     @inlinable
-    public func write<Observer: EntryObserver, Result, Failure: Error>(
+    public func write<Result, Failure: Error>(
         _ stripe: Int,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try with(stripe) { (stripe) throws(Failure) -> Result in
-            try stripe.write(observer: observer, fileID: fileID, line: line, body)
+            try stripe.write(fileID: fileID, line: line, body)
         }
     }
 
@@ -34,75 +32,85 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// effect while it runs.
     ///
     /// Takes the stripes in ascending order and holds all of them, which is expensive. Blocks until
-    /// it has them. The observer hears one read per stripe.
+    /// it has them.
     @inlinable
-    public func readAll<Observer: EntryObserver, Result, Failure: Error>(
-        observer: Observer = NoObserver(),
+    public func readAll<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(
-            ChosenStrategy.self,
-            guarded,
-            .readAll,
-            CallSite(fileID, line)
-        ) {
-            () throws(Failure) -> Result in
-            let observers = oneEach(observer.here(fileID, line))
-            return try ChosenStrategy.readAll(strategies, guarded, observers: observers, body)
-        }
+        let request = AccessRequest(.read, at: CallSite(fileID, line), keepsWritersOut: true)
+        return try read(strategies, guarded, request, "readAll", body)
     }
 
     /// Runs `body` with the values of some stripes, all of which it may change: a reader of all
     /// stripes sees all of the changes or none.
     ///
-    /// Takes the stripes in ascending order and holds them all. Blocks until it has them. The
-    /// observer hears one write per stripe.
+    /// Takes the stripes in ascending order and holds them all. Blocks until it has them.
     ///
     /// - Parameters:
     ///   - stripes: At least one; in ascending order, each once.
-    ///   - observer: Hears of these accesses.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the values in the order of `stripes`, not copied except under `snapshot`.
     ///     Must keep their number, and not enter a stripe.
     /// - Returns: What `body` returns.
     /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
     ///   which then publishes nothing.
     @inlinable
-    public func write<Observer: EntryObserver, Result, Failure: Error>(
+    public func write<Result, Failure: Error>(
         several stripes: [Int],
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try write(several: stripes, as: .writeSeveral, CallSite(fileID, line), observer, body)
+        try write(several: stripes, CallSite(fileID, line), "write(several:)", body)
     }
 
-    /// Writes in the name of one of the access functions.
+    /// Reads in the name of an access function.
     @inlinable
-    func write<Observer: EntryObserver, Result, Failure: Error>(
+    func read<Result, Failure: Error>(
+        _ strategies: [ChosenStrategy],
+        _ guarded: [GuardedValue<Value>],
+        _ request: AccessRequest,
+        _ name: StaticString,
+        _ body: ([Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let observers = guarded.map { _ in NoObserver() }
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+            () throws(Failure) -> Result in
+            try ChosenStrategy.accessAll(request, strategies, observers: observers) {
+                () throws(Failure) -> Result in
+                try SeveralValues.read(guarded, body)
+            }
+        }
+    }
+
+    /// Writes in the name of an access function.
+    @inlinable
+    func write<Result, Failure: Error>(
         several stripes: [Int],
-        as access: Reentry.Access,
-        _ caller: CallSite,
-        _ observer: Observer,
+        _ site: CallSite,
+        _ name: StaticString,
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        let request = AccessRequest(.write, at: site)
         let (strategies, guarded) = several(stripes)
-        let observers = Array(repeating: observer.at(caller), count: guarded.count)
-        return try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
+        let observers = guarded.map { _ in NoObserver() }
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
             () throws(Failure) -> Result in
-            try ChosenStrategy.writeAll(strategies, guarded, observers: observers, body)
+            try ChosenStrategy.accessAll(request, strategies, observers: observers) {
+                () throws(Failure) -> Result in
+                try ChosenStrategy.writingAll(strategies, guarded, body)
+            }
         }
     }
 }
 
 extension Striped {
-    /// As ``Synchronized/submitRead(observer:fileID:line:_:completion:)`` of one stripe.
+    /// As ``Synchronized/submitRead(fileID:line:_:completion:)`` of one stripe.
     @inlinable
-    public func submitRead<Observer: EntryObserver, Result: Sendable>(
+    package func submitRead<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -110,20 +118,15 @@ extension Striped {
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
+        let site = observer.place(CallSite(fileID, line))
         try with(stripe) { (stripe) throws(BacklogFull) -> Void in
-            try stripe.submitRead(
-                observer: observer,
-                fileID: fileID,
-                line: line,
-                body,
-                completion: completion
-            )
+            try stripe.submitRead(site, observer, body, completion)
         }
     }
 
-    /// As ``Synchronized/submitWrite(observer:fileID:line:_:completion:)`` of one stripe.
+    /// As ``Synchronized/submitWrite(fileID:line:_:completion:)`` of one stripe.
     @inlinable
-    public func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    package func submitWrite<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -131,14 +134,9 @@ extension Striped {
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
+        let site = observer.place(CallSite(fileID, line))
         try with(stripe) { (stripe) throws(BacklogFull) -> Void in
-            try stripe.submitWrite(
-                observer: observer,
-                fileID: fileID,
-                line: line,
-                body,
-                completion: completion
-            )
+            try stripe.submitWrite(site, observer, body, completion)
         }
     }
 
@@ -146,77 +144,112 @@ extension Striped {
     /// result.
     ///
     /// Exists for every strategy. Under a blocking strategy both run before this returns, as in
-    /// ``readAll(observer:fileID:line:_:)``. Under `actor` it waits in line and is never refused:
+    /// ``readAll(fileID:line:_:)``. Under `actor` it waits in line and is never refused:
     /// whoever submits many of them has to bound them.
     @inlinable
-    public func submitReadAll<Observer: EntryObserver, Result: Sendable>(
-        observer: Observer = NoObserver(),
+    public func submitReadAll<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
+        let observer = NoObserver().here(fileID, line)
+        submitReadAll(observer: observer, body, completion: completion)
+    }
+
+    /// The same with an observer, which hears of one access for each stripe.
+    @inlinable
+    package func submitReadAll<Observer: EntryObserver, Result: Sendable>(
+        observer: Observer,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable ([Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) {
+        let request = AccessRequest(
+            .read,
+            at: observer.place(CallSite(fileID, line)),
+            isSubmitted: true,
+            keepsWritersOut: true
+        )
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = CallSite(fileID, line)
         if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, .submitReadAll, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitReadAll") {}
         }
         let body = { @Sendable [guarded] (values: [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, .submitReadAll, caller) {
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitReadAll") {
                 body(values)
             }
         }
         #endif
-        ChosenStrategy.submitReadAll(
-            strategies,
-            guarded,
-            observers: oneEach(observer.here(fileID, line)),
-            body,
-            completion: completion
-        )
+        do throws(BacklogFull) {
+            try ChosenStrategy.submitAll(
+                request,
+                strategies,
+                observers: Array(repeating: observer, count: count),
+                { [guarded] in SeveralValues.read(guarded, body) },
+                completion: completion
+            )
+        } catch {
+            preconditionFailure("A read of several values was refused.")
+        }
     }
 
     /// Submits `body` with the values of some stripes, all of which it may change, and calls
     /// `completion` with its result.
     ///
-    /// Exists for every strategy: ``write(several:observer:fileID:line:_:)`` where that is applied
+    /// Exists for every strategy: ``write(several:fileID:line:_:)`` where that is applied
     /// before this returns, and else in the order of submission, without blocking a thread.
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
     @inlinable
     @inline(__always)
-    public func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    public func submitWrite<Result: Sendable>(
         several stripes: [Int],
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
+        let observer = NoObserver().here(fileID, line)
+        try submitWrite(several: stripes, observer: observer, body, completion: completion)
+    }
+
+    /// The same with an observer, which hears of one access for each stripe.
+    @inlinable
+    @inline(__always)
+    package func submitWrite<Observer: EntryObserver, Result: Sendable>(
+        several stripes: [Int],
+        observer: Observer,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let site = observer.place(CallSite(fileID, line))
+        let request = AccessRequest(.write, at: site, isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = CallSite(fileID, line)
         let (_, guarded) = several(stripes)
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, .submitWriteSeveral, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite(several:)") {}
         }
         let body = { @Sendable (values: inout [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, .submitWriteSeveral, caller) {
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite(several:)") {
                 body(&values)
             }
         }
         #endif
-        let observer = observer.here(fileID, line)
         if ChosenStrategy.traits.writesInPlaceAtOnce && stripes.count <= StripeCount.nestedMax {
-            completion(try writeNested(stripes, observer, body))
+            completion(try writeNested(stripes, request, observer, body))
             return
         }
         let (strategies, values) = several(stripes)
-        try ChosenStrategy.submitWriteAll(
+        try ChosenStrategy.submitAll(
+            request,
             strategies,
-            values,
             observers: Array(repeating: observer, count: values.count),
-            body,
+            { ChosenStrategy.writingAll(strategies, values, body) },
             completion: completion
         )
     }
@@ -235,10 +268,5 @@ extension Striped {
     func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
         checkOrder(stripes)
         return (stripes.map { strategies[$0] }, stripes.map { guarded[$0] })
-    }
-
-    @inlinable
-    func oneEach<Observer>(_ observer: Observer) -> [Observer] {
-        Array(repeating: observer, count: count)
     }
 }

@@ -12,39 +12,37 @@ extension Striped {
 }
 
 extension Striped where ChosenStrategy: BlockingStrategy {
-    /// As ``Synchronized/read(observer:fileID:line:_:)`` of the key's stripe.
+    /// As ``Synchronized/read(fileID:line:_:)`` of the key's stripe.
     ///
     /// ```swift
     /// let score = scores.read(key: "ada") { $0["ada"] }
     /// ```
     @inlinable
-    public func read<Observer: EntryObserver, Result, Failure: Error>(
+    public func read<Result, Failure: Error>(
         key: some Hashable,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try with(index(of: key)) { (stripe) throws(Failure) -> Result in
-            try stripe.read(as: .readKey, CallSite(fileID, line), observer, body)
+            try stripe.read(AccessRequest(.read, at: CallSite(fileID, line)), "read(key:)", body)
         }
     }
 
-    /// As ``Synchronized/write(observer:fileID:line:_:)`` of the key's stripe.
+    /// As ``Synchronized/write(fileID:line:_:)`` of the key's stripe.
     ///
     /// ```swift
     /// scores.write(key: "ada") { $0["ada", default: 0] += 1 }
     /// ```
     @inlinable
-    public func write<Observer: EntryObserver, Result, Failure: Error>(
+    public func write<Result, Failure: Error>(
         key: some Hashable,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try with(index(of: key)) { (stripe) throws(Failure) -> Result in
-            try stripe.write(as: .writeKey, CallSite(fileID, line), observer, body)
+            try stripe.write(CallSite(fileID, line), "write(key:)", body)
         }
     }
 
@@ -52,20 +50,18 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///
     /// Takes each stripe once, in ascending order, and holds them all: keys in any order, from any
     /// thread, never wait for each other in a circle. Blocks until it has them. No write to any of
-    /// them takes effect meanwhile. The observer hears one read per stripe.
+    /// them takes effect meanwhile. 
     ///
     /// - Parameters:
     ///   - keys: At least one, in any order; equal ones count once.
-    ///   - observer: Hears of these accesses.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the values, to find by key. Must not enter a stripe.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     @inlinable
-    public func read<Key: Hashable, Observer: EntryObserver, Result, Failure: Error>(
+    public func read<Key: Hashable, Result, Failure: Error>(
         keys: some Sequence<Key>,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (ValuesByKey<Key, Value>) throws(Failure) -> Result
@@ -73,14 +69,10 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         let (stripes, places) = places(of: keys)
         let strategies = stripes.map { self.strategies[$0] }
         let guarded = stripes.map { self.guarded[$0] }
-        let caller = CallSite(fileID, line)
-        let observers = Array(repeating: observer.at(caller), count: guarded.count)
-        return try Reentry.checking(ChosenStrategy.self, guarded, .readKeys, caller) {
-            () throws(Failure) -> Result in
-            try ChosenStrategy.readAll(strategies, guarded, observers: observers) {
-                (values) throws(Failure) -> Result in
-                try body(ValuesByKey(values, places))
-            }
+        let request = AccessRequest(.read, at: CallSite(fileID, line), keepsWritersOut: true)
+        return try read(strategies, guarded, request, "read(keys:)") {
+            (values) throws(Failure) -> Result in
+            try body(ValuesByKey(values, places))
         }
     }
 
@@ -94,30 +86,27 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// }
     /// ```
     ///
-    /// Enters as ``read(keys:observer:fileID:line:_:)``. Two keys can have one stripe, and then
-    /// find one value. The observer hears one write per stripe.
+    /// Enters as ``read(keys:fileID:line:_:)``. Two keys can have one stripe, and then
+    /// find one value.
     ///
     /// - Parameters:
     ///   - keys: At least one, in any order; equal ones count once.
-    ///   - observer: Hears of these accesses.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the values, to find by key; not copied except under `snapshot`. Must not
     ///     enter a stripe.
     /// - Returns: What `body` returns.
     /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
     ///   which then publishes nothing.
     @inlinable
-    public func write<Key: Hashable, Observer: EntryObserver, Result, Failure: Error>(
+    public func write<Key: Hashable, Result, Failure: Error>(
         keys: some Sequence<Key>,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout ValuesByKey<Key, Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let (stripes, places) = places(of: keys)
-        let caller = CallSite(fileID, line)
-        return try write(several: stripes, as: .writeKeys, caller, observer) {
+        return try write(several: stripes, CallSite(fileID, line), "write(keys:)") {
             (values) throws(Failure) -> Result in
             // Moved out and back: a copy of the array would make each change of a value copy it.
             var byKey = ValuesByKey<Key, Value>([], places)

@@ -27,13 +27,14 @@ extension Striped {
     @inline(never)
     func writeNested<Observer: EntryObserver, Result: Sendable>(
         _ stripes: [Int],
+        _ request: AccessRequest,
         _ observer: Observer,
         _ body: @escaping @Sendable (inout [Value]) -> Result
     ) throws(BacklogFull) -> Result {
         checkOrder(stripes)
         var values: [Value] = []
         values.reserveCapacity(stripes.count)
-        return try unsafe nest(stripes, 0, observer, &values, body)
+        return try unsafe nest(stripes, 0, request, observer, &values, body)
     }
 
     /// Enters the stripes from `index` on and runs `body` inside.
@@ -41,6 +42,7 @@ extension Striped {
     /// - Parameters:
     ///   - stripes: In ascending order.
     ///   - index: The first one to enter.
+    ///   - request: What is asked of each.
     ///   - observer: Hears of each access.
     ///   - values: The values of the stripes before, which are moved out for the time of the call.
     ///   - body: Given all values.
@@ -50,6 +52,7 @@ extension Striped {
     func nest<Observer: EntryObserver, Result: Sendable>(
         _ stripes: [Int],
         _ index: Int,
+        _ request: AccessRequest,
         _ observer: Observer,
         _ values: UnsafeMutablePointer<[Value]>,
         _ body: @escaping @Sendable (inout [Value]) -> Result
@@ -64,20 +67,30 @@ extension Striped {
         // SAFETY: only the thread that is inside all stripes before uses the list.
         nonisolated(unsafe) let values = unsafe values
         try with(stripes[index]) { (stripe) throws(BacklogFull) -> Void in
-            try stripe.strategy.submitWrite(
-                stripe.guarded,
+            let (strategy, guarded) = (stripe.strategy, stripe.guarded)
+            try strategy.submit(
+                request,
                 observer: observer,
-                { [self] value in
-                    unsafe withUnsafeMutablePointer(to: &value) { place in
-                        // SAFETY: the place is filled again before anybody else uses it.
-                        unsafe values.pointee.append(place.move())
-                        defer { unsafe place.initialize(to: values.pointee.removeLast()) }
-                        do throws(BacklogFull) {
-                            return .success(
-                                try unsafe nest(stripes, index + 1, observer, values, body)
-                            )
-                        } catch {
-                            return .failure(error)
+                { [self] in
+                    strategy.writing(guarded) { value in
+                        unsafe withUnsafeMutablePointer(to: &value) { place in
+                            // SAFETY: the place is filled again before anybody else uses it.
+                            unsafe values.pointee.append(place.move())
+                            defer { unsafe place.initialize(to: values.pointee.removeLast()) }
+                            do throws(BacklogFull) {
+                                return .success(
+                                    try unsafe nest(
+                                        stripes,
+                                        index + 1,
+                                        request,
+                                        observer,
+                                        values,
+                                        body
+                                    )
+                                )
+                            } catch {
+                                return .failure(error)
+                            }
                         }
                     }
                 },

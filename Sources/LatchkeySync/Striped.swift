@@ -10,8 +10,8 @@
 /// ```
 ///
 /// The access functions are those of ``Synchronized``, with the key or the stripe in front. A body
-/// must not enter another stripe: ``readAll(observer:fileID:line:_:)``,
-/// ``write(keys:observer:fileID:line:_:)`` and ``write(several:observer:fileID:line:_:)`` take
+/// must not enter another stripe: ``readAll(fileID:line:_:)``,
+/// ``write(keys:fileID:line:_:)`` and ``write(several:fileID:line:_:)`` take
 /// several, and always in ascending order.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because the class alone allocates and frees `stripes`,
@@ -57,6 +57,16 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
         value: (_ stripe: Int) -> Value
     ) where ChosenStrategy: MakeableStrategy {
         self.init(count) { Synchronized(value($0)) }
+    }
+
+    /// The same values, whose accesses through what this returns an observer hears of, too: each
+    /// access to several of them as one for each stripe.
+    public func observed<Observer: EntryObserver>(
+        by observer: Observer
+    ) -> Striped<Value, ObservedStrategy<ChosenStrategy, Observer>> {
+        Striped<Value, ObservedStrategy<ChosenStrategy, Observer>>(count) { stripe in
+            self[stripe].observed(by: observer)
+        }
     }
 
     @inlinable

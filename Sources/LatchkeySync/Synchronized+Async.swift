@@ -20,31 +20,6 @@ public enum WhenFull: Hashable, Sendable {
     case refuse
 }
 
-/// How a strategy lets tasks in.
-///
-/// A strategy that blocks runs the body on the task's thread, one that is a queue with a backlog
-/// runs it on the queue while the task is suspended, and an actor is awaited.
-///
-/// - Both functions run `body` before they return, exactly once, or throw and never run it.
-/// - A task that is cancelled before `body` begins does not enter.
-public protocol AwaitableStrategy: Sendable {
-    /// Runs `body` with shared access.
-    nonisolated(nonsending) func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        whenFull: WhenFull,
-        _ body: @Sendable (Value) -> Result
-    ) async throws(AccessRefused) -> Result
-
-    /// Runs `body` with exclusive access.
-    nonisolated(nonsending) func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        whenFull: WhenFull,
-        _ body: @Sendable (inout Value) -> Result
-    ) async throws(AccessRefused) -> Result
-}
-
 extension Synchronized where Value: Sendable {
     /// Runs `body` with shared access to the value and returns its result to the calling task.
     ///
@@ -66,150 +41,68 @@ extension Synchronized where Value: Sendable {
     /// - Parameters:
     ///   - whenFull: What to do if as many reads wait as the strategy accepts. A strategy without
     ///     a backlog has no use for it.
-    ///   - observer: Hears of this access once it is accepted.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the value. Must not enter the value again. It does not throw: return a
     ///     `Result` from a body that can fail.
     /// - Returns: What `body` returns.
     /// - Throws: ``AccessRefused`` if the access did not take place.
     @inlinable
-    nonisolated(nonsending)
-        public func asyncRead<Observer: EntryObserver, Result: Sendable>(
-            whenFull: WhenFull = .wait,
-            observer: Observer = NoObserver(),
-            fileID: StaticString = #fileID,
-            line: UInt = #line,
-            _ body: @Sendable (Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        let caller = CallSite(fileID, line)
-        checkBeforeBlocking(.asyncRead, caller)
-        let observer = observer.at(caller)
-        return try await strategy.asyncRead(guarded, observer: observer, whenFull: whenFull) {
-            value in
-            Reentry.checking(ChosenStrategy.self, guarded, .asyncRead, caller) { body(value) }
+    nonisolated(nonsending) public func asyncRead<Result: Sendable>(
+        whenFull: WhenFull = .wait,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @Sendable (Value) -> Result
+    ) async throws(AccessRefused) -> Result {
+        let request = AccessRequest(.read, at: CallSite(fileID, line), isSubmitted: true)
+        checkBeforeBlocking(request, "asyncRead")
+        return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
+            strategy.reading(guarded) { value in
+                Reentry.checking(ChosenStrategy.self, guarded, request, "asyncRead") {
+                    body(value)
+                }
+            }
         }
     }
 
     /// Runs `body` with exclusive access to the value and returns its result to the calling task.
     ///
     /// Returns after the write has been applied: readers see it. Threads, cancellation and order
-    /// are those of ``asyncRead(whenFull:observer:fileID:line:_:)``.
+    /// are those of ``asyncRead(whenFull:fileID:line:_:)``.
     ///
     /// - Parameters:
     ///   - whenFull: What to do if as many writes wait as the strategy accepts. A strategy without
     ///     a backlog has no use for it.
-    ///   - observer: Hears of this access once it is accepted.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the value to change. Must not enter the value again. It does not throw:
     ///     return a `Result` from a body that can fail.
     /// - Returns: What `body` returns.
     /// - Throws: ``AccessRefused`` if the access did not take place.
     @inlinable
-    nonisolated(nonsending)
-        public func asyncWrite<Observer: EntryObserver, Result: Sendable>(
-            whenFull: WhenFull = .wait,
-            observer: Observer = NoObserver(),
-            fileID: StaticString = #fileID,
-            line: UInt = #line,
-            _ body: @Sendable (inout Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        let caller = CallSite(fileID, line)
-        checkBeforeBlocking(.asyncWrite, caller)
-        let observer = observer.at(caller)
-        return try await strategy.asyncWrite(guarded, observer: observer, whenFull: whenFull) {
-            value in
-            Reentry.checking(ChosenStrategy.self, guarded, .asyncWrite, caller) { body(&value) }
+    nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
+        whenFull: WhenFull = .wait,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: @Sendable (inout Value) -> Result
+    ) async throws(AccessRefused) -> Result {
+        let request = AccessRequest(.write, at: CallSite(fileID, line), isSubmitted: true)
+        checkBeforeBlocking(request, "asyncWrite")
+        return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
+            strategy.writing(guarded) { value in
+                Reentry.checking(ChosenStrategy.self, guarded, request, "asyncWrite") {
+                    body(&value)
+                }
+            }
         }
     }
 
     /// Stops a thread that is inside and would wait for itself.
     @inlinable
     @inline(__always)
-    func checkBeforeBlocking(_ access: Reentry.Access, _ caller: CallSite) {
+    func checkBeforeBlocking(_ request: AccessRequest, _ name: StaticString) {
         if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, access, caller) {}
+            Reentry.checking(ChosenStrategy.self, guarded, request, name) {}
         }
-    }
-}
-
-extension BlockingStrategy {
-    /// Runs `access` for a task whose thread it blocks.
-    ///
-    /// The task may be cancelled before, or while the thread was blocked: then the body, which asks
-    /// again, returns nil.
-    @inlinable
-    func blocking<Result>(_ access: () -> Result?) throws(AccessRefused) -> Result {
-        guard !Task.isCancelled, let result = access() else {
-            throw .cancelled
-        }
-        return result
-    }
-}
-
-extension BlockingStrategy {
-    /// Reads on the calling thread, which blocks while it must wait.
-    @_disfavoredOverload
-    @inlinable
-    nonisolated(nonsending)
-        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
-            _ guarded: GuardedValue<Value>,
-            observer: Observer,
-            whenFull: WhenFull,
-            _ body: @Sendable (Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        try blocking {
-            read(guarded, observer: observer) { Task.isCancelled ? nil : body($0) }
-        }
-    }
-
-    /// Writes on the calling thread, which blocks while it must wait.
-    @_disfavoredOverload
-    @inlinable
-    nonisolated(nonsending)
-        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
-            _ guarded: GuardedValue<Value>,
-            observer: Observer,
-            whenFull: WhenFull,
-            _ body: @Sendable (inout Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        try blocking {
-            write(guarded, observer: observer) { Task.isCancelled ? nil : body(&$0) }
-        }
-    }
-}
-
-extension WrappingStrategy {
-    /// Forwards to the base.
-    @inlinable
-    nonisolated(nonsending)
-        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
-            _ guarded: GuardedValue<Value>,
-            observer: Observer,
-            whenFull: WhenFull,
-            _ body: @Sendable (Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        let observer = BothObservers(ownSubmissionObserver, observer)
-        return try await base.asyncRead(guarded, observer: observer, whenFull: whenFull, body)
-    }
-
-    /// Forwards to the base.
-    @inlinable
-    nonisolated(nonsending)
-        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
-            _ guarded: GuardedValue<Value>,
-            observer: Observer,
-            whenFull: WhenFull,
-            _ body: @Sendable (inout Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        let observer = BothObservers(ownSubmissionObserver, observer)
-        return try await base.asyncWrite(guarded, observer: observer, whenFull: whenFull, body)
     }
 }

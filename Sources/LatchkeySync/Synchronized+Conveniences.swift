@@ -4,25 +4,15 @@
 extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// A copy of the whole value.
     ///
-    /// One read, which blocks as ``read(observer:fileID:line:_:)``. There is no setter: `value +=
+    /// One read, which blocks as ``read(fileID:line:_:)``. There is no setter: `value +=
     /// 1` would be a read and a write with a gap in between. Change the value in one `write`.
     @inlinable public var value: Value {
-        read(as: .value, .unknown, NoObserver()) { $0 }
-    }
-
-    /// A copy of one member of the value, as in `settings.timeout`.
-    ///
-    /// One read, which blocks as ``read(observer:fileID:line:_:)``. Members that are read one after
-    /// the other can belong to different states; to read several of one state, use one `read`,
-    /// which is also faster.
-    @inlinable
-    public subscript<Member>(dynamicMember member: KeyPath<Value, Member>) -> Member {
-        read(as: .dynamicMember, .unknown, NoObserver()) { $0[keyPath: member] }
+        read(AccessRequest(.read), "value") { $0 }
     }
 
     /// Replaces the value.
     ///
-    /// One write, which blocks as ``write(observer:fileID:line:_:)``. The old value is destroyed
+    /// One write, which blocks as ``write(fileID:line:_:)``. The old value is destroyed
     /// after the lock is released.
     @inlinable
     public func write(
@@ -31,12 +21,12 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         line: UInt = #line
     ) {
         var value = newValue
-        write(as: .writeNewValue, CallSite(fileID, line), NoObserver()) { swap(&$0, &value) }
+        write(CallSite(fileID, line), "write(_ newValue:)") { swap(&$0, &value) }
     }
 
     /// Replaces the value and returns the one before.
     ///
-    /// One write, which blocks as ``write(observer:fileID:line:_:)``: of two threads that exchange
+    /// One write, which blocks as ``write(fileID:line:_:)``: of two threads that exchange
     /// at once, one gets what the other one has put in.
     @inlinable
     public func exchange(
@@ -45,7 +35,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         line: UInt = #line
     ) -> Value {
         var value = newValue
-        write(as: .exchange, CallSite(fileID, line), NoObserver()) { swap(&$0, &value) }
+        write(CallSite(fileID, line), "exchange") { swap(&$0, &value) }
         return value
     }
 }

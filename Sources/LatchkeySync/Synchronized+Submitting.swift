@@ -5,12 +5,11 @@ extension Synchronized where Value: Sendable {
     ///
     /// Under `actor` both run later, on other threads. Under every other strategy both run before
     /// this returns, on the calling thread, which blocks meanwhile as in
-    /// ``read(observer:fileID:line:_:)``.
+    /// ``read(fileID:line:_:)``.
     ///
     /// - Parameters:
-    ///   - observer: Hears of this access.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the value. Must not enter the value again, except to submit a write to an
     ///     asynchronous strategy.
     ///   - completion: Called exactly once, outside the guarded section: it may enter the value.
@@ -20,41 +19,25 @@ extension Synchronized where Value: Sendable {
     ///   called.
     @inlinable
     @inline(__always)
-    public func submitRead<Observer: EntryObserver, Result: Sendable>(
-        observer: Observer = NoObserver(),
+    public func submitRead<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        #if DEBUG || LATCHKEY_CHECKED
-        let caller = CallSite(fileID, line)
-        if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, .submitRead, caller) {}
-        }
-        let body = { @Sendable [guarded] (value: Value) in
-            Reentry.checking(ChosenStrategy.self, guarded, .submitRead, caller) { body(value) }
-        }
-        #endif
-        try strategy.submitRead(
-            guarded,
-            observer: observer.here(fileID, line),
-            body,
-            completion: completion
-        )
+        try submitRead(CallSite(fileID, line), NoObserver(), body, completion)
     }
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
     ///
     /// Where ``StrategyTraits/appliesWritesAsynchronously`` says so, this returns at once and both
     /// run later, on other threads; else both run before it returns, and the calling thread blocks
-    /// meanwhile as in ``write(observer:fileID:line:_:)``. What one thread submits is applied in
+    /// meanwhile as in ``write(fileID:line:_:)``. What one thread submits is applied in
     /// the order of submission.
     ///
     /// - Parameters:
-    ///   - observer: Hears of this access.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the value to change. Must not enter the value again, except to submit a
     ///     write to an asynchronous strategy.
     ///   - completion: Called exactly once, outside the guarded section: it may enter the value.
@@ -63,26 +46,63 @@ extension Synchronized where Value: Sendable {
     ///   line. Nothing was submitted then, and neither closure is called.
     @inlinable
     @inline(__always)
-    public func submitWrite<Observer: EntryObserver, Result: Sendable>(
-        observer: Observer = NoObserver(),
+    public func submitWrite<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
+        try submitWrite(CallSite(fileID, line), NoObserver(), body, completion)
+    }
+
+    // Always inlined: else the closures of each request are allocated.
+
+    @inlinable
+    @inline(__always)
+    func submitRead<Observer: EntryObserver, Result: Sendable>(
+        _ site: CallSite,
+        _ observer: Observer,
+        _ body: @escaping @Sendable (Value) -> Result,
+        _ completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let request = AccessRequest(.read, at: site, isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
-        let caller = CallSite(fileID, line)
-        if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, .submitWrite, caller) {}
+        if ChosenStrategy.traits.blocksCaller {
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitRead") {}
         }
-        let body = { @Sendable [guarded] (value: inout Value) in
-            Reentry.checking(ChosenStrategy.self, guarded, .submitWrite, caller) { body(&value) }
+        let body = { @Sendable [guarded] (value: Value) in
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitRead") { body(value) }
         }
         #endif
-        try strategy.submitWrite(
-            guarded,
-            observer: observer.here(fileID, line),
-            body,
+        try strategy.submit(
+            request,
+            observer: observer,
+            { [strategy, guarded] in strategy.reading(guarded, body) },
+            completion: completion
+        )
+    }
+
+    @inlinable
+    @inline(__always)
+    func submitWrite<Observer: EntryObserver, Result: Sendable>(
+        _ site: CallSite,
+        _ observer: Observer,
+        _ body: @escaping @Sendable (inout Value) -> Result,
+        _ completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let request = AccessRequest(.write, at: site, isSubmitted: true)
+        #if DEBUG || LATCHKEY_CHECKED
+        if !ChosenStrategy.traits.appliesWritesAsynchronously {
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite") {}
+        }
+        let body = { @Sendable [guarded] (value: inout Value) in
+            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite") { body(&value) }
+        }
+        #endif
+        try strategy.submit(
+            request,
+            observer: observer,
+            { [strategy, guarded] in strategy.writing(guarded, body) },
             completion: completion
         )
     }

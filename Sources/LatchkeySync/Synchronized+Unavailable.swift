@@ -10,7 +10,17 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message: "this strategy cannot be tried: it is no TryingStrategy, as 'adaptive' is"
+        message: "this strategy cannot be tried: it is no LockingStrategy, as 'adaptive' is"
+    )
+    public func tryRead<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available where the primitive cannot be tried.
+    @available(
+        *,
+        unavailable,
+        message: "this strategy cannot be tried: it is no LockingStrategy, as 'adaptive' is"
     )
     public func tryWrite<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
@@ -21,7 +31,7 @@ extension Synchronized where Value: Sendable {
         *,
         unavailable,
         message:
-            "this strategy cannot wait with a deadline: it is no TimedStrategy as 'adaptive' is"
+            "this strategy cannot wait with a deadline: its lock is no TimedLock as that of 'adaptive'"
     )
     public func read<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
@@ -33,7 +43,7 @@ extension Synchronized where Value: Sendable {
         *,
         unavailable,
         message:
-            "this strategy cannot wait with a deadline: it is no TimedStrategy as 'adaptive' is"
+            "this strategy cannot wait with a deadline: its lock is no TimedLock as that of 'adaptive'"
     )
     public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
@@ -44,7 +54,7 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message: "this strategy cannot wait for a condition: only 'adaptive' is a ConditionStrategy"
+        message: "this strategy cannot wait for a condition: its lock is no ConditionLock as that of 'adaptive'"
     )
     public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
@@ -56,7 +66,7 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message: "this strategy cannot wait for a condition: only 'adaptive' is a ConditionStrategy"
+        message: "this strategy cannot wait for a condition: its lock is no ConditionLock as that of 'adaptive'"
     )
     public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,

@@ -1,31 +1,106 @@
-// Access functions that give up at a deadline. They exist where the primitive can: the compiler
+// Access functions that do not wait without end. They exist where the primitive can: the compiler
 // says so elsewhere.
 //
 // A deadline is an instant of `ContinuousClock`, so that calls one after the other can share it:
 // `.now + .seconds(1)`. It bounds the wait, not the body. A free lock is entered even if the
 // deadline has passed. Cancelling a task does not end the wait.
 
-extension Synchronized where Value: Sendable, ChosenStrategy: TimedStrategy {
-    /// Runs `body` with shared access to the value, unless that takes longer than the deadline.
+extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
+    /// Runs `body` with shared access to the value, unless the caller would have to wait.
     ///
-    /// Blocks as ``read(observer:fileID:line:_:)``, but not beyond the deadline.
+    /// As ``tryWrite(fileID:line:_:)``. Never refused under `snapshot`.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
     @inlinable
-    public func read<Observer: EntryObserver, Result, Failure: Error>(
-        deadline: ContinuousClock.Instant,
-        observer: Observer = NoObserver(),
+    public func tryRead<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let caller = CallSite(fileID, line)
-        return try Reentry.checking(ChosenStrategy.self, guarded, .readDeadline, caller) {
+        let request = AccessRequest(.read, at: CallSite(fileID, line))
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, "tryRead") {
             () throws(Failure) -> Result? in
-            try strategy.read(
-                guarded,
-                before: deadline,
-                observer: observer.at(caller),
+            try strategy.tryAccess(request, observer: NoObserver()) {
+                () throws(Failure) -> Result in
+                try strategy.reading(guarded, body)
+            }
+        }
+    }
+
+    /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
+    ///
+    /// Never blocks before `body` runs. A failed try is not an access: an observer does not hear of
+    /// it. It also fails while another thread's failed try holds the lock for a moment, so do not
+    /// wait for it in a loop.
+    ///
+    /// - Returns: What `body` returns, or nil if it did not run.
+    @inlinable
+    public func tryWrite<Result, Failure: Error>(
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        let request = AccessRequest(.write, at: CallSite(fileID, line))
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, "tryWrite") {
+            () throws(Failure) -> Result? in
+            try strategy.tryAccess(request, observer: NoObserver()) {
+                () throws(Failure) -> Result in
+                try strategy.writing(guarded, body)
+            }
+        }
+    }
+
+    /// Reads in the name of an access function, once `wait` has taken the lock.
+    @inlinable
+    func read<Result, Failure: Error>(
+        _ request: AccessRequest,
+        waiting wait: (ChosenStrategy.Lock, _ isBlocked: () -> Void) -> AccessMode?,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try strategy.access(request, observer: NoObserver(), waiting: wait) {
+            () throws(Failure) -> Result in
+            try strategy.reading(guarded, body)
+        }
+    }
+
+    /// Writes in the name of an access function, once `wait` has taken the lock.
+    @inlinable
+    func write<Result, Failure: Error>(
+        _ request: AccessRequest,
+        _ name: StaticString,
+        waiting wait: (ChosenStrategy.Lock, _ isBlocked: () -> Void) -> AccessMode?,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+            () throws(Failure) -> Result? in
+            try strategy.access(request, observer: NoObserver(), waiting: wait) {
+                () throws(Failure) -> Result in
+                try strategy.writing(guarded, body)
+            }
+        }
+    }
+}
+
+extension Synchronized
+where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: TimedLock {
+    /// Runs `body` with shared access to the value, unless that takes longer than the deadline.
+    ///
+    /// Blocks as ``read(fileID:line:_:)``, but not beyond the deadline.
+    ///
+    /// - Returns: What `body` returns, or nil if it did not run.
+    @inlinable
+    public func read<Result, Failure: Error>(
+        deadline: ContinuousClock.Instant,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        let request = AccessRequest(.read, at: CallSite(fileID, line))
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, "read(deadline:)") {
+            () throws(Failure) -> Result? in
+            try read(
+                request,
+                waiting: { $0.take(to: .read, before: deadline, isBlocked: $1) },
                 body
             )
         }
@@ -33,7 +108,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: TimedStrategy {
 
     /// Runs `body` with exclusive access to the value, unless that takes longer than the deadline.
     ///
-    /// Blocks as ``write(observer:fileID:line:_:)``, but not beyond the deadline.
+    /// Blocks as ``write(fileID:line:_:)``, but not beyond the deadline.
     ///
     /// ```swift
     /// let isStored = cache.write(deadline: .now + .milliseconds(5)) { $0[key] = page } != nil
@@ -41,22 +116,17 @@ extension Synchronized where Value: Sendable, ChosenStrategy: TimedStrategy {
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
     @inlinable
-    public func write<Observer: EntryObserver, Result, Failure: Error>(
+    public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let caller = CallSite(fileID, line)
-        return try Reentry.checking(ChosenStrategy.self, guarded, .writeDeadline, caller) {
-            () throws(Failure) -> Result? in
-            try strategy.write(
-                guarded,
-                before: deadline,
-                observer: observer.at(caller),
-                body
-            )
-        }
+        try write(
+            AccessRequest(.write, at: CallSite(fileID, line)),
+            "write(deadline:)",
+            waiting: { $0.take(to: .write, before: deadline, isBlocked: $1) },
+            body
+        )
     }
 }

@@ -9,12 +9,12 @@
 /// The access functions here are the only way to the value. Their bodies are synchronous, and
 /// nothing of the value outlives a body unless the body returns a copy.
 ///
-/// There are three kinds of access function. ``read(observer:fileID:line:_:)`` and
-/// ``write(observer:fileID:line:_:)`` block, and exist for every strategy but `actor`.
-/// ``submitRead(observer:fileID:line:_:completion:)`` and
-/// ``submitWrite(observer:fileID:line:_:completion:)`` exist for every strategy and may complete
-/// later. ``asyncRead(whenFull:observer:fileID:line:_:)`` and
-/// ``asyncWrite(whenFull:observer:fileID:line:_:)`` are the same for tasks.
+/// There are three kinds of access function. ``read(fileID:line:_:)`` and
+/// ``write(fileID:line:_:)`` block, and exist for every strategy but `actor`.
+/// ``submitRead(fileID:line:_:completion:)`` and
+/// ``submitWrite(fileID:line:_:completion:)`` exist for every strategy and may complete
+/// later. ``asyncRead(whenFull:fileID:line:_:)`` and
+/// ``asyncWrite(whenFull:fileID:line:_:)`` are the same for tasks.
 ///
 /// **Re-entrancy.** A thread that is inside may read inside a read where
 /// ``StrategyTraits/isReentrant`` says so. It must not enter in any other way: a write inside a
@@ -23,7 +23,6 @@
 /// the strategy, both access functions and both places. Other builds do what the primitive does,
 /// which is written at each strategy; where that is to wait for itself, a try is refused, and a
 /// wait with a deadline gives up.
-@dynamicMemberLookup
 public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable {
     @usableFromInline let strategy: ChosenStrategy
     @usableFromInline let guarded: GuardedValue<Value>
@@ -37,39 +36,30 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
 
     /// The number of writes that were accepted and are not yet applied.
     @inlinable public var backlogCount: Int { strategy.backlogCount }
-}
 
-extension Synchronized where Value: Sendable {
-    /// - Parameters:
-    ///   - value: The value to begin with.
-    ///   - strategy: Guards this value and no other.
-    @_disfavoredOverload
+    /// The same value, whose accesses through what this returns an observer hears of, too.
     @inlinable
-    public init(_ value: consuming Value, strategy: ChosenStrategy) {
-        self.init(GuardedValue(value), strategy)
-        strategy.begin(guarded)
-    }
-
-    /// A value with a strategy of its own.
-    @_disfavoredOverload
-    @inlinable
-    public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
-        let guarded = GuardedValue(value)
-        self.init(guarded, ChosenStrategy(in: guarded))
-        strategy.begin(guarded)
+    public func observed<Observer: EntryObserver>(
+        by observer: Observer
+    ) -> Synchronized<Value, ObservedStrategy<ChosenStrategy, Observer>> {
+        Synchronized<Value, ObservedStrategy<ChosenStrategy, Observer>>(
+            guarded,
+            ObservedStrategy(strategy, by: observer)
+        )
     }
 }
 
-// Preferred to those above wherever both fit: the compiler chooses without a look at `Sendable`, so
-// that a value that is not would never get here.
-
-extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
+extension Synchronized where Value: ~Copyable {
+    /// Under `snapshot` and `actor` a value has access functions only if it is copyable and
+    /// `Sendable`.
+    ///
     /// - Parameters:
     ///   - value: The value to begin with, which no other code may use any more.
     ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
         self.init(GuardedValue(value), strategy)
+        strategy.begin(guarded)
     }
 
     /// A value with a strategy of its own.
@@ -77,6 +67,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     public init(_ value: consuming sending Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
         self.init(guarded, ChosenStrategy(in: guarded))
+        strategy.begin(guarded)
     }
 }
 
@@ -96,21 +87,19 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// body sees the writes of every access that ended before this one began.
     ///
     /// - Parameters:
-    ///   - observer: Hears of this access.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the value, which is not copied for it. Must not enter the value again,
     ///     except to read it where the strategy is re-entrant.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
     @inlinable
-    public func read<Observer: EntryObserver, Result, Failure: Error>(
-        observer: Observer = NoObserver(),
+    public func read<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try read(as: .read, CallSite(fileID, line), observer, body)
+        try read(AccessRequest(.read, at: CallSite(fileID, line)), "read", body)
     }
 
     /// Runs `body` with exclusive access to the value and returns its result.
@@ -127,99 +116,66 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// Under an asynchronous strategy it waits behind the writes that were submitted before.
     ///
     /// - Parameters:
-    ///   - observer: Hears of this access.
-    ///   - fileID: Named in the message of the re-entry check.
-    ///   - line: Named in the message of the re-entry check.
+    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
+    ///   - line: The same.
     ///   - body: Given the value to change. Must not enter the value again.
     /// - Returns: What `body` returns.
     /// - Throws: The error of `body`. Its changes to the value stay, except under `snapshot`, which
     ///   then publishes nothing.
     @inlinable
-    public func write<Observer: EntryObserver, Result, Failure: Error>(
-        observer: Observer = NoObserver(),
+    public func write<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try write(as: .write, CallSite(fileID, line), observer, body)
+        try write(CallSite(fileID, line), "write", body)
     }
 
     /// Runs `body` with shared access to the value while no write takes effect.
     ///
-    /// Differs from ``read(observer:fileID:line:_:)`` only under `snapshot`, whose readers do not
-    /// delay writers. To read several values consistently, hold all of them, always in the same
-    /// order.
+    /// Differs from ``read(fileID:line:_:)`` only under `snapshot`, whose readers do not delay
+    /// writers. To read several values consistently, hold all of them, always in the same order.
     @inlinable
-    public func readHoldingWriters<Observer: EntryObserver, Result, Failure: Error>(
-        observer: Observer = NoObserver(),
+    public func readHoldingWriters<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(
-            ChosenStrategy.self,
-            guarded,
-            .readHoldingWriters,
-            CallSite(fileID, line)
-        ) {
-            () throws(Failure) -> Result in
-            try strategy.readHoldingWriters(
-                guarded,
-                observer: observer.here(fileID, line),
-                body
-            )
-        }
+        let site = CallSite(fileID, line)
+        let request = AccessRequest(.read, at: site, keepsWritersOut: true)
+        return try read(request, "readHoldingWriters", body)
     }
 
-    /// Reads in the name of another access function.
+    /// Reads in the name of an access function.
     @inlinable
     @inline(__always)
-    func read<Observer: EntryObserver, Result, Failure: Error>(
-        as access: Reentry.Access,
-        _ caller: CallSite,
-        _ observer: Observer,
+    func read<Result, Failure: Error>(
+        _ request: AccessRequest,
+        _ name: StaticString,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
+        try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
             () throws(Failure) -> Result in
-            try strategy.read(guarded, observer: observer.at(caller), body)
+            try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
+                try strategy.reading(guarded, body)
+            }
         }
     }
 
-    /// Writes in the name of another access function.
+    /// Writes in the name of an access function.
     @inlinable
     @inline(__always)
-    func write<Observer: EntryObserver, Result, Failure: Error>(
-        as access: Reentry.Access,
-        _ caller: CallSite,
-        _ observer: Observer,
+    func write<Result, Failure: Error>(
+        _ site: CallSite,
+        _ name: StaticString,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, access, caller) {
+        let request = AccessRequest(.write, at: site)
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
             () throws(Failure) -> Result in
-            try strategy.write(guarded, observer: observer.at(caller), body)
-        }
-    }
-}
-
-extension Synchronized where Value: Sendable, ChosenStrategy: TryingStrategy {
-    /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
-    ///
-    /// Never blocks before `body` runs. A failed try is not an access: the observer does not hear
-    /// of it. It also fails while another thread's failed try holds the lock for a moment, so do
-    /// not wait for it in a loop.
-    ///
-    /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func tryWrite<Observer: EntryObserver, Result, Failure: Error>(
-        observer: Observer = NoObserver(),
-        fileID: StaticString = #fileID,
-        line: UInt = #line,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        try Reentry.checking(ChosenStrategy.self, guarded, .tryWrite, CallSite(fileID, line)) {
-            () throws(Failure) -> Result? in
-            try strategy.tryWrite(guarded, observer: observer.here(fileID, line), body)
+            try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
+                try strategy.writing(guarded, body)
+            }
         }
     }
 }
@@ -229,28 +185,30 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     ///
     /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
     /// of it, or puts into it, must not be used elsewhere (`sending`), which the compiler checks.
-    /// Blocks and nests as ``write(observer:fileID:line:_:)``.
+    /// Blocks and nests as ``write(fileID:line:_:)``.
     @inlinable
     public func withLock<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, .withLock, CallSite(fileID, line)) {
+        let request = AccessRequest(.write, at: CallSite(fileID, line))
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, "withLock") {
             () throws(Failure) -> Disconnected<Result> in
-            try strategy.access(.write, observer: NoObserver().here(fileID, line)) {
+            try strategy.access(request, observer: NoObserver()) {
                 () throws(Failure) -> Disconnected<Result> in
-                Disconnected(try guarded.write(body))
+                Disconnected(try unsafe guarded.write(body))
             }
         }.taken()
     }
 }
 
-extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & TryingStrategy {
+extension Synchronized
+where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
     /// Runs `body` with exclusive access to the value, unless the caller would have to wait.
     ///
     /// As `Mutex.withLockIfAvailable`, for the values of ``withLock(fileID:line:_:)``. Never blocks
-    /// before `body` runs. Fails as ``tryWrite(observer:fileID:line:_:)`` does.
+    /// before `body` runs. Fails as ``tryWrite(fileID:line:_:)`` does.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
     @inlinable
@@ -259,15 +217,16 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy &
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
+        let request = AccessRequest(.write, at: CallSite(fileID, line))
         let result = try Reentry.checking(
             ChosenStrategy.self,
             guarded,
-            .withLockIfAvailable,
-            CallSite(fileID, line)
+            request,
+            "withLockIfAvailable"
         ) { () throws(Failure) -> Disconnected<Result>? in
-            try strategy.tryAccess(observer: NoObserver().here(fileID, line)) {
+            try strategy.tryAccess(request, observer: NoObserver()) {
                 () throws(Failure) -> Disconnected<Result> in
-                Disconnected(try guarded.write(body))
+                Disconnected(try unsafe guarded.write(body))
             }
         }
         return switch consume result {

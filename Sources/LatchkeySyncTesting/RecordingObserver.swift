@@ -29,9 +29,9 @@ public final class RecordingObserver: EntryObserver {
     public var accesses: [[Call]] { calls.with { $0 } }
 
     /// Adds to ``accesses``.
-    public func asks(_ mode: AccessMode) -> Entry {
+    public func asks(_ request: AccessRequest) -> Entry {
         calls.with {
-            $0.append([.asks(mode)])
+            $0.append([.asks(request.mode)])
             return Entry(access: $0.count - 1)
         }
     }

@@ -201,11 +201,9 @@ extension StrategyLaws {
             AccessFunction(name: name, adds: adds, tries: tries) { (make() as? Kind).map(call) }
         }
         typealias Blocking = any BlockingStrategy
-        typealias Trying = any TryingStrategy
-        typealias InPlaceTrying = any InPlaceStrategy & TryingStrategy
-        typealias Timed = any TimedStrategy
-        typealias Condition = any ConditionStrategy
-        return [
+        typealias Trying = any LockingStrategy
+        typealias InPlaceTrying = any InPlaceStrategy & LockingStrategy
+        let functions = [
             function("read", adds: false, of: Blocking.self) { read($0) },
             function("write", adds: true, of: Blocking.self) { write($0) },
             function("readHoldingWriters", adds: false, of: Blocking.self) { hold($0) },
@@ -215,11 +213,41 @@ extension StrategyLaws {
             function("withLockIfAvailable", adds: true, tries: true, of: InPlaceTrying.self) {
                 withLockIfAvailable($0)
             },
+            function("tryRead", adds: false, tries: true, of: Trying.self) { tryRead($0) },
             function("tryWrite", adds: true, tries: true, of: Trying.self) { tryWrite($0) },
-            function("read(deadline:)", adds: false, of: Timed.self) { readBefore($0) },
-            function("write(deadline:)", adds: true, of: Timed.self) { writeBefore($0) },
-            function("read(when:)", adds: false, of: Condition.self) { readWhen($0) },
-            function("write(when:)", adds: true, of: Condition.self) { writeWhen($0) },
+        ]
+        let lock = lock(of: ChosenStrategy.self)
+        return functions + ((lock as? any TimedLock.Type).map { timed($0, make) } ?? [])
+            + ((lock as? any ConditionLock.Type).map { conditional($0, make) } ?? [])
+    }
+
+    private static func timed<Lock: TimedLock>(
+        _ lock: Lock.Type,
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        @Sendable func strategy() -> (any LockingStrategy<Lock>)? {
+            make() as? any LockingStrategy<Lock>
+        }
+        return [
+            AccessFunction(name: "read(deadline:)", adds: false) {
+                strategy().map { readBefore($0) }
+            },
+            AccessFunction(name: "write(deadline:)", adds: true) {
+                strategy().map { writeBefore($0) }
+            },
+        ]
+    }
+
+    private static func conditional<Lock: ConditionLock>(
+        _ lock: Lock.Type,
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        @Sendable func strategy() -> (any LockingStrategy<Lock>)? {
+            make() as? any LockingStrategy<Lock>
+        }
+        return [
+            AccessFunction(name: "read(when:)", adds: false) { strategy().map { readWhen($0) } },
+            AccessFunction(name: "write(when:)", adds: true) { strategy().map { writeWhen($0) } },
         ]
     }
 }
@@ -256,34 +284,47 @@ private func withLock<ChosenStrategy: InPlaceStrategy>(
     return { value.withLock { add(&$0) } }
 }
 
-private func withLockIfAvailable<ChosenStrategy: InPlaceStrategy & TryingStrategy>(
+private func withLockIfAvailable<ChosenStrategy: InPlaceStrategy & LockingStrategy>(
     _ strategy: ChosenStrategy
 ) -> AccessFunction.Call {
     let value = Synchronized<Int, ChosenStrategy>(0, strategy: strategy)
     return { value.withLockIfAvailable { add(&$0) } }
 }
 
-private func tryWrite(_ strategy: some TryingStrategy) -> AccessFunction.Call {
+private func tryRead(_ strategy: some LockingStrategy) -> AccessFunction.Call {
+    let value = Synchronized(0, strategy: strategy)
+    return { value.tryRead(look) }
+}
+
+private func tryWrite(_ strategy: some LockingStrategy) -> AccessFunction.Call {
     let value = Synchronized(0, strategy: strategy)
     return { value.tryWrite(add) }
 }
 
-private func readBefore(_ strategy: some TimedStrategy) -> AccessFunction.Call {
+private func readBefore<Timed: LockingStrategy>(
+    _ strategy: Timed
+) -> AccessFunction.Call where Timed.Lock: TimedLock {
     let value = Synchronized(0, strategy: strategy)
     return { value.read(deadline: .now + .seconds(60), look) }
 }
 
-private func writeBefore(_ strategy: some TimedStrategy) -> AccessFunction.Call {
+private func writeBefore<Timed: LockingStrategy>(
+    _ strategy: Timed
+) -> AccessFunction.Call where Timed.Lock: TimedLock {
     let value = Synchronized(0, strategy: strategy)
     return { value.write(deadline: .now + .seconds(60), add) }
 }
 
-private func readWhen(_ strategy: some ConditionStrategy) -> AccessFunction.Call {
+private func readWhen<Waiting: LockingStrategy>(
+    _ strategy: Waiting
+) -> AccessFunction.Call where Waiting.Lock: ConditionLock {
     let value = Synchronized(0, strategy: strategy)
     return { value.read(when: { $0 >= 0 }, look) }
 }
 
-private func writeWhen(_ strategy: some ConditionStrategy) -> AccessFunction.Call {
+private func writeWhen<Waiting: LockingStrategy>(
+    _ strategy: Waiting
+) -> AccessFunction.Call where Waiting.Lock: ConditionLock {
     let value = Synchronized(0, strategy: strategy)
     return { value.write(when: { $0 >= 0 }, add) }
 }

@@ -8,7 +8,9 @@ import LatchkeySync
 
 extension StrategyLaws {
     /// Threads that wait for different conditions are all let in, by one write or by each other.
-    static func oneWriteLetsAllIn<Waiting: ConditionStrategy>(_ strategy: Waiting) -> [Violation] {
+    static func oneWriteLetsAllIn<Waiting: LockingStrategy>(
+        _ strategy: Waiting
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
         let laws = StrategyLaws(blocking: { strategy })
         let value = Synchronized<Int, Waiting>(0, strategy: strategy)
         let threads = 12
@@ -57,9 +59,9 @@ extension StrategyLaws {
     ///                                                 waits
     ///     adds one ─────▶ is asked, too late: gives up
     ///                                       ────────▶ takes it
-    static func whoGivesUpPassesItOn<Waiting: ConditionStrategy>(
+    static func whoGivesUpPassesItOn<Waiting: LockingStrategy>(
         _ strategy: Waiting
-    ) -> [Violation] {
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
         let laws = StrategyLaws(blocking: { strategy })
         let items = Synchronized<Int, Waiting>(0, strategy: strategy)
         return laws.violations { note in
@@ -100,9 +102,9 @@ extension StrategyLaws {
     ///
     /// The value is 1 for a moment, which the first thread waits for, and then 2, which the second
     /// one waits for. That one makes it 1 again.
-    static func whoIsWokenInVainPassesItOn<Waiting: ConditionStrategy>(
+    static func whoIsWokenInVainPassesItOn<Waiting: LockingStrategy>(
         _ strategy: Waiting
-    ) -> [Violation] {
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
         let laws = StrategyLaws(blocking: { strategy })
         let value = Synchronized<Int, Waiting>(0, strategy: strategy)
         return laws.violations { note in
@@ -135,7 +137,9 @@ extension StrategyLaws {
     ///
     /// There are consumers of every kind: patient ones, those who throw, those who give up,
     /// thieves, and readers.
-    static func noItemIsLeft<Waiting: ConditionStrategy>(_ strategy: Waiting) -> [Violation] {
+    static func noItemIsLeft<Waiting: LockingStrategy>(
+        _ strategy: Waiting
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
         let laws = StrategyLaws(blocking: { strategy })
         let shop = Shop(items: Synchronized<ShopItems, Waiting>(ShopItems(), strategy: strategy))
         let (rounds, consumers) = (200, 3)
@@ -168,9 +172,15 @@ private struct ShopItems: Sendable {
 }
 
 /// What producers and consumers do, each step late now and then.
-private struct Shop<Waiting: ConditionStrategy>: Sendable {
+private struct Shop<Waiting: LockingStrategy>: Sendable where Waiting.Lock: ConditionLock {
     let items: Synchronized<ShopItems, Waiting>
+    let lateItems: Synchronized<ShopItems, ObservedStrategy<Waiting, DelayingObserver>>
     let late = DelayingObserver()
+
+    init(items: Synchronized<ShopItems, Waiting>) {
+        self.items = items
+        lateItems = items.observed(by: late)
+    }
 
     private struct Refusal: Error {}
 
@@ -180,7 +190,7 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
     }
 
     func produce(_ round: Int) {
-        items.write(observer: late) { items in
+        lateItems.write { items in
             items.count += 1
             items.producedCount += 1
         }
@@ -190,9 +200,9 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
     func consume(_ round: Int) {
         if round.isMultiple(of: 5) {
             func refuse(_ items: inout ShopItems) throws(Refusal) { throw Refusal() }
-            try? items.write(when: isThere, observer: late, refuse)
+            try? lateItems.write(when: isThere, refuse)
         }
-        items.write(when: isThere, observer: late) { items in
+        lateItems.write(when: isThere) { items in
             items.count -= 1
             items.takenCount += 1
         }
@@ -200,7 +210,7 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
 
     func read(_ count: Int) {
         func isReached(_ items: ShopItems) -> Bool { items.producedCount >= count }
-        items.read(when: isReached, observer: late) { _ in }
+        lateItems.read(when: isReached) { _ in }
     }
 
     /// Takes all items without waiting, and brings them back.
@@ -209,16 +219,16 @@ private struct Shop<Waiting: ConditionStrategy>: Sendable {
             defer { items.count = 0 }
             return items.count
         }
-        items.write(observer: late) { $0.count += count }
+        lateItems.write { $0.count += count }
     }
 
     /// Waits for a moment, and brings back what it took.
     func giveUp(_ round: Int) {
         let deadline = ContinuousClock.now + .microseconds(round % 7 * 20)
         func take(_ items: inout ShopItems) { items.count -= 1 }
-        let taken: Void? = items.write(when: isThere, deadline: deadline, observer: late, take)
+        let taken: Void? = lateItems.write(when: isThere, deadline: deadline, take)
         if taken != nil {
-            items.write(observer: late) { $0.count += 1 }
+            lateItems.write { $0.count += 1 }
         }
     }
 }
@@ -241,9 +251,9 @@ private final class DelayingObserver: EntryObserver {
         }
     }
 
-    func asks(_ mode: AccessMode) -> Entry {
+    func asks(_ request: AccessRequest) -> Entry {
         delay()
-        return NoObserver().asks(mode)
+        return NoObserver().asks(request)
     }
 
     func isBlocked(_ entry: inout Entry) { delay() }

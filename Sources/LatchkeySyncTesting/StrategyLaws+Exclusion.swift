@@ -40,7 +40,7 @@ extension StrategyLaws {
 
     /// A try is refused at once while another thread is inside, and let in when none is.
     ///
-    /// Nothing is tried if the strategy is no ``TryingStrategy``.
+    /// Nothing is tried if the strategy is no ``LockingStrategy``.
     ///
     /// - Parameters:
     ///   - make: Makes a strategy for one value.
@@ -50,13 +50,13 @@ extension StrategyLaws {
         _ make: () -> ChosenStrategy,
         seconds: Double = 20
     ) -> [Violation] {
-        guard let strategy = make() as? any TryingStrategy else {
+        guard let strategy = make() as? any LockingStrategy else {
             return []
         }
         return triesAreRefused(by: strategy, seconds)
     }
 
-    private static func triesAreRefused<Tried: TryingStrategy>(
+    private static func triesAreRefused<Tried: LockingStrategy>(
         by strategy: Tried,
         _ seconds: Double
     ) -> [Violation] {

@@ -189,11 +189,11 @@ extension StrategyLaws {
     ) -> [(Subject, RecordingObserver)] {
         let synchronized = Synchronized(LawState(), strategy: strategy)
         let (submitting, awaiting) = (RecordingObserver(), RecordingObserver())
-        let submits = (Subject(submitting: synchronized, observer: submitting), submitting)
+        let submits = (Subject(submitting: synchronized.observed(by: submitting)), submitting)
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
             return [submits]
         }
-        return [submits, (Subject(awaiting: synchronized, observer: awaiting), awaiting)]
+        return [submits, (Subject(awaiting: synchronized.observed(by: awaiting)), awaiting)]
     }
 
     /// The observer hears isBlocked, between asks and enters, of an access that has to wait.
@@ -248,16 +248,17 @@ extension StrategyLaws {
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let observer = RecordingObserver()
+        let observed = synchronized.observed(by: observer)
         var violations: [Violation] = []
         do throws(Refusal) {
-            try synchronized.write(observer: observer) { state throws(Refusal) in
+            try observed.write { state throws(Refusal) in
                 state.count = 1
                 throw Refusal()
             }
             violations.append("\(ChosenStrategy.name): the error of a writer was lost")
         } catch {}
         do throws(Refusal) {
-            try synchronized.read(observer: observer) { _ throws(Refusal) in throw Refusal() }
+            try observed.read { _ throws(Refusal) in throw Refusal() }
             violations.append("\(ChosenStrategy.name): the error of a reader was lost")
         } catch {}
         let next = TestThread { synchronized.write { $0.copy = 1 } }

@@ -10,7 +10,7 @@ extension StrategyLaws {
 
     /// A wait ends at its deadline and not before, and leaves nothing behind.
     ///
-    /// Nothing is tried if the strategy is no ``TimedStrategy``.
+    /// Nothing is tried if the strategy has no ``TimedLock``.
     ///
     ///     holder                 waiter
     ///     ------                 ------
@@ -21,26 +21,42 @@ extension StrategyLaws {
     public static func deadlinesEndWaits<ChosenStrategy: Strategy>(
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {
+        (lock(of: ChosenStrategy.self) as? any TimedLock.Type).map { deadlines($0, make) } ?? []
+    }
+
+    private static func deadlines<Lock: TimedLock>(
+        _ lock: Lock.Type,
+        _ make: () -> any Strategy
+    ) -> [Violation] {
         // A strategy guards one value, so each part has its own.
-        func part(_ law: (any TimedStrategy) -> [Violation]) -> [Violation] {
-            (make() as? any TimedStrategy).map(law) ?? []
+        func part(_ law: (any LockingStrategy<Lock>) -> [Violation]) -> [Violation] {
+            (make() as? any LockingStrategy<Lock>).map(law) ?? []
         }
         return part { deadlineEndsWait($0, .read) } + part { deadlineEndsWait($0, .write) }
             + part { timedWritersCount($0) }
     }
 
-    private static func deadlineEndsWait<Timed: TimedStrategy>(
+    /// The lock that lets callers in, if a lock does.
+    static func lock(of strategy: any Strategy.Type) -> (any RawLock.Type)? {
+        func lock<Locking: LockingStrategy>(_ strategy: Locking.Type) -> any RawLock.Type {
+            Locking.Lock.self
+        }
+        return (strategy as? any LockingStrategy.Type).map { lock($0) }
+    }
+
+    private static func deadlineEndsWait<Timed: LockingStrategy>(
         _ strategy: Timed,
         _ mode: AccessMode
-    ) -> [Violation] {
+    ) -> [Violation] where Timed.Lock: TimedLock {
         let laws = StrategyLaws(blocking: { strategy })
         let value = Synchronized<Int, Timed>(0, strategy: strategy)
         let observer = RecordingObserver()
+        let observed = value.observed(by: observer)
         let waits = mode == .write || !Timed.traits.readsDuringWrites
         @Sendable func enter(_ deadline: ContinuousClock.Instant) -> Bool {
             switch mode {
-            case .read: value.read(deadline: deadline, observer: observer) { _ in true } == true
-            case .write: value.write(deadline: deadline, observer: observer) { _ in true } == true
+            case .read: observed.read(deadline: deadline) { _ in true } == true
+            case .write: observed.write(deadline: deadline) { _ in true } == true
             }
         }
         return laws.violations { note in
@@ -78,7 +94,9 @@ extension StrategyLaws {
 
     /// Writers that give up and writers that do not: what was counted is what went in, and everyone
     /// ends.
-    private static func timedWritersCount<Timed: TimedStrategy>(_ strategy: Timed) -> [Violation] {
+    private static func timedWritersCount<Timed: LockingStrategy>(
+        _ strategy: Timed
+    ) -> [Violation] where Timed.Lock: TimedLock {
         let laws = StrategyLaws(blocking: { strategy })
         let value = Synchronized<Int, Timed>(0, strategy: strategy)
         return laws.violations { note in
@@ -111,13 +129,19 @@ extension StrategyLaws {
 
     /// Who waits for a condition is woken by the write that fulfils it.
     ///
-    /// Nothing is tried if the strategy is no ``ConditionStrategy``.
+    /// Nothing is tried if the strategy has no ``ConditionLock``.
     public static func conditionsAreWaitedFor<ChosenStrategy: Strategy>(
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {
-        // A strategy guards one value, so each part has its own.
-        func part(_ law: (any ConditionStrategy) -> [Violation]) -> [Violation] {
-            (make() as? any ConditionStrategy).map(law) ?? []
+        (lock(of: ChosenStrategy.self) as? any ConditionLock.Type).map { conditions($0, make) } ?? []
+    }
+
+    private static func conditions<Lock: ConditionLock>(
+        _ lock: Lock.Type,
+        _ make: () -> any Strategy
+    ) -> [Violation] {
+        func part(_ law: (any LockingStrategy<Lock>) -> [Violation]) -> [Violation] {
+            (make() as? any LockingStrategy<Lock>).map(law) ?? []
         }
         return part { everyTurnIsTaken($0) } + part { deadlineEndsCondition($0, .read) }
             + part { deadlineEndsCondition($0, .write) } + part { oneWriteLetsAllIn($0) }
@@ -129,9 +153,9 @@ extension StrategyLaws {
     ///
     /// Each turn is a wake-up of one of the waiting threads, and a lost one would stop them all.
     /// Readers and writers that change nothing come in between.
-    private static func everyTurnIsTaken<Waiting: ConditionStrategy>(
+    private static func everyTurnIsTaken<Waiting: LockingStrategy>(
         _ strategy: Waiting
-    ) -> [Violation] {
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
         let laws = StrategyLaws(blocking: { strategy })
         let turn = Synchronized<Int, Waiting>(0, strategy: strategy)
         let (threads, rounds) = (4, 300)
@@ -159,22 +183,21 @@ extension StrategyLaws {
         }
     }
 
-    private static func deadlineEndsCondition<Waiting: ConditionStrategy>(
+    private static func deadlineEndsCondition<Waiting: LockingStrategy>(
         _ strategy: Waiting,
         _ mode: AccessMode
-    ) -> [Violation] {
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
         let laws = StrategyLaws(blocking: { strategy })
         let value = Synchronized<Int, Waiting>(0, strategy: strategy)
         let observer = RecordingObserver()
+        let observed = value.observed(by: observer)
         @Sendable func enter(
             when condition: (Int) -> Bool,
             _ deadline: ContinuousClock.Instant
         ) -> Int? {
             switch mode {
-            case .read:
-                value.read(when: condition, deadline: deadline, observer: observer) { $0 }
-            case .write:
-                value.write(when: condition, deadline: deadline, observer: observer) { $0 }
+            case .read: observed.read(when: condition, deadline: deadline) { $0 }
+            case .write: observed.write(when: condition, deadline: deadline) { $0 }
             }
         }
         func added() -> Int {

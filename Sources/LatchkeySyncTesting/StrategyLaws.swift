@@ -299,7 +299,7 @@ extension StrategyLaws {
         found += completionsRunOutside(make)
         found += poolThreadsSeeTheirWrites(make)
         found += observerHearsInOrder(make)
-        if ChosenStrategy.tellsOfWaiting {
+        if ChosenStrategy.traits.tellsOfWaiting {
             found += observerHearsOfWaiting(.write, make)
         }
         found += throwingBodiesRelease(make)

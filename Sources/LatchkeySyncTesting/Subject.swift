@@ -64,22 +64,20 @@ public struct Subject: Sendable {
 
     /// Through the blocking access functions.
     public init<ChosenStrategy: BlockingStrategy>(
-        blocking synchronized: Synchronized<LawState, ChosenStrategy>,
-        observer: some EntryObserver = NoObserver()
+        blocking synchronized: Synchronized<LawState, ChosenStrategy>
     ) {
-        read = { synchronized.read(observer: observer, $0) }
-        write = { synchronized.write(observer: observer, $0) }
+        read = { synchronized.read($0) }
+        write = { synchronized.write($0) }
     }
 
     /// Through the submitting access functions, waiting for the completion.
     public init<ChosenStrategy: Strategy>(
-        submitting synchronized: Synchronized<LawState, ChosenStrategy>,
-        observer: some EntryObserver = NoObserver()
+        submitting synchronized: Synchronized<LawState, ChosenStrategy>
     ) {
         read = { body in
             let completed = Gate()
             do throws(BacklogFull) {
-                try synchronized.submitRead(observer: observer, body) { completed.open() }
+                try synchronized.submitRead(body) { completed.open() }
                 completed.pass()
             } catch {
                 preconditionFailure("The laws do not fill the backlog.")
@@ -88,7 +86,7 @@ public struct Subject: Sendable {
         write = { body in
             let completed = Gate()
             do throws(BacklogFull) {
-                try synchronized.submitWrite(observer: observer, body) { completed.open() }
+                try synchronized.submitWrite(body) { completed.open() }
                 completed.pass()
             } catch {
                 preconditionFailure("The laws do not fill the backlog.")
@@ -100,13 +98,12 @@ public struct Subject: Sendable {
     /// is suspended.
     @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     public init<ChosenStrategy: Strategy>(
-        awaiting synchronized: Synchronized<LawState, ChosenStrategy>,
-        observer: some EntryObserver = NoObserver()
+        awaiting synchronized: Synchronized<LawState, ChosenStrategy>
     ) {
         read = { body in
             let ended = Gate()
             Task.immediate {
-                try? await synchronized.asyncRead(observer: observer, body)
+                try? await synchronized.asyncRead(body)
                 ended.open()
             }
             ended.pass()
@@ -114,7 +111,7 @@ public struct Subject: Sendable {
         write = { body in
             let ended = Gate()
             Task.immediate {
-                try? await synchronized.asyncWrite(observer: observer, body)
+                try? await synchronized.asyncWrite(body)
                 ended.open()
             }
             ended.pass()

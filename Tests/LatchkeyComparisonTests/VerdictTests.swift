@@ -93,14 +93,10 @@ struct VerdictTests {
 }
 
 /// Lets no thread in until a test that is over opens the gate, so that no thread stays behind.
-private struct HangingStrategy: LockingStrategy, TryingStrategy {
-    static let name = "hanging"
-    static let traits = StrategyTraits()
-
-    let rawLock = HangingLock()
-}
+private typealias HangingStrategy = RawLockStrategy<HangingLock>
 
 private struct HangingLock: RawLock {
+    static let name = "hanging"
     static let gate = DispatchSemaphore(value: 0)
 
     func lock() {

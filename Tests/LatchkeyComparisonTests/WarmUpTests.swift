@@ -63,13 +63,7 @@ extension WarmUpTests {
 }
 
 /// Quick for the first thousands of acquisitions, and so slow afterwards that there are few.
-private struct QuickAtFirstStrategy: LockingStrategy, NamedStrategy, TryingStrategy {
-    static let kind = StrategyKind.lock
-    static let summary = "Slows down after some thousands of acquisitions."
-    static let traits = StrategyTraits()
-
-    let rawLock = QuickAtFirstLock()
-}
+private typealias QuickAtFirstStrategy = RawLockStrategy<QuickAtFirstLock>
 
 /// For one thread at a time only, which is what the test has.
 private struct QuickAtFirstLock: RawLock {

@@ -47,8 +47,8 @@ import Testing
             let meter = ContentionMeter(SpinStrategy.self, level: .sampled)
             let metered = meter.metered(SpinStrategy())
             let cell = GuardedValue(0)
-            metered.write(cell, observer: NoObserver()) { _ in
-                metered.write(cell, observer: NoObserver()) { $0 += 1 }
+            metered.write(cell) { _ in
+                metered.write(cell) { $0 += 1 }
             }
         }
         let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
@@ -60,8 +60,13 @@ import Testing
             let meter = ContentionMeter(SemaphoreStrategy.self, level: .counts)
             let metered = meter.metered(SemaphoreStrategy())
             let cell = GuardedValue(0)
-            metered.write(cell, observer: NoObserver()) { _ in
-                try? metered.submitRead(cell, observer: NoObserver(), { $0 }, completion: { _ in })
+            metered.write(cell) { _ in
+                try? metered.submit(
+                    AccessRequest(.read, isSubmitted: true),
+                    observer: NoObserver(),
+                    { metered.reading(cell) { $0 } },
+                    completion: { _ in }
+                )
             }
         }
     }
@@ -90,8 +95,12 @@ import Testing
         Self.expectJudgedByHolder(
             ContentionMeter(RawLockStrategy<UntriedLock>.self, level: .counts)
         )
-        Self.expectJudgedByHolder(ContentionMeter(UntriedStrategy.self, level: .counts))
-        Self.expectJudgedByHolder(ContentionMeter(Around<UntriedStrategy>.self, level: .counts))
+        Self.expectJudgedByHolder(
+            ContentionMeter(
+                ObservedStrategy<RawLockStrategy<UntriedLock>, NoObserver>.self,
+                level: .counts
+            )
+        )
         #expect(
             ContentionMeter(RawLockStrategy<AdaptiveLock>.self, level: .counts)
                 .countsContendedExactly
@@ -101,16 +110,16 @@ import Testing
     private static func expectJudgedByHolder(_ meter: ContentionMeter) {
         #expect(!meter.countsContendedExactly)
         let probe = ContentionProbe(meter, traits: meter.traits)
-        var inside = probe.asks(.write)
+        var inside = probe.asks(AccessRequest(.write))
         probe.enters(&inside)
-        var outside = probe.asks(.write)
+        var outside = probe.asks(AccessRequest(.write))
         #expect(meter.reading.write.contended == 1)
         #expect(meter.reading.waiters == 1)
         probe.leaves(inside)
         probe.enters(&outside)
         probe.leaves(outside)
         #expect(meter.reading.waiters == 0)
-        let last = probe.asks(.write)
+        let last = probe.asks(AccessRequest(.write))
         #expect(!last.timing.isBlocked)
         #expect(meter.reading.write.contended == 1)
     }
@@ -118,7 +127,7 @@ import Testing
     @Test func `that are not there yet show by the wait under mutex`() {
         let meter = ContentionMeter(MutexStrategy.self, level: .full)
         let probe = ContentionProbe(meter, traits: meter.traits)
-        var entry = probe.asks(.write)
+        var entry = probe.asks(AccessRequest(.write))
         #expect(!entry.timing.isBlocked)
         let start = latchkey_system_nanoseconds()
         while latchkey_system_nanoseconds() < start + 10_000 {
@@ -168,7 +177,7 @@ import Testing
 
 /// Submits a write from inside a write of the same guard; false if either does not complete.
 private struct SubmitsFromInside: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         let meter = ContentionMeter(strategy, level: .full)
         let synchronized = Synchronized(0, strategy: meter.metered(ChosenStrategy()))
         let done = Gate()
@@ -189,17 +198,4 @@ private final class UntriedLock: RawLock {
     func lock() { base.lock() }
     func tryLock() -> Bool { base.tryLock() }
     func unlock() { base.unlock() }
-}
-
-/// One whose strategy does not mention that.
-private struct UntriedStrategy: LockingStrategy {
-    static let name = "untried"
-    static let traits = StrategyTraits()
-
-    let rawLock = UntriedLock()
-}
-
-/// Nothing but a strategy around another one.
-private struct Around<Base: Strategy>: WrappingStrategy {
-    let base: Base
 }

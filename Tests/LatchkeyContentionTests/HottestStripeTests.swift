@@ -51,7 +51,7 @@ struct HottestStripeTests {
     }
 
     @Test func `rows stand by role, and then by their total wait`() {
-        let strategies: [any NamedStrategy.Type] = [
+        let strategies: [any MakeableStrategy.Type] = [
             LockStrategy.self, SpinStrategy.self, TicketStrategy.self,
         ]
         let rows = strategies.enumerated().map { index, strategy in

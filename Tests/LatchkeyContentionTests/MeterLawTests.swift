@@ -76,13 +76,13 @@ struct Traffic: StrategyVisitor {
     var level: MeteringLevel
     var samplingMean = 4
 
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> ContentionReading {
         drive(strategy) { submit(2, to: $0) }
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> ContentionReading {
         drive(strategy) { synchronized in
@@ -91,7 +91,7 @@ struct Traffic: StrategyVisitor {
         }
     }
 
-    private func drive<ChosenStrategy: NamedStrategy>(
+    private func drive<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type,
         _ round: @escaping @Sendable (Synchronized<Int, Metered<ChosenStrategy>>) -> Void
     ) -> ContentionReading {

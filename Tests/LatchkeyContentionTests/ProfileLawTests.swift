@@ -34,13 +34,13 @@ import Testing
 
 /// Four threads write to one value, and all contended accesses are recorded.
 private struct Contends: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> (contended: UInt64, recorded: UInt64, lost: UInt64) {
         preconditionFailure("\(strategy.name) has no blocking access functions.")
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> (contended: UInt64, recorded: UInt64, lost: UInt64) {
         let profile = ContentionProfile(oneIn: 1)
@@ -69,13 +69,13 @@ private struct Contends: StrategyVisitor {
 private struct OneIsSlow: StrategyVisitor {
     static let slowSite = "Shop/Slow.swift:1"
 
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [ContentionSite] {
         preconditionFailure("\(strategy.name) has no blocking access functions.")
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [ContentionSite] {
         let profile = ContentionProfile(oneIn: 1)

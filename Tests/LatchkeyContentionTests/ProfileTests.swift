@@ -13,10 +13,10 @@ import Testing
         holder: CallSite = CallSite("Shop/Holder.swift", 1),
         waiter: CallSite = CallSite("Shop/Waiter.swift", 2)
     ) {
-        var inside = probe.asks(.write, at: holder)
+        var inside = probe.asks(AccessRequest(.write, at: holder))
         probe.enters(&inside)
-        var waiting = probe.asks(.write, at: waiter)
-        probe.isBlockedAsSubmitted(&waiting)
+        var waiting = probe.asks(AccessRequest(.write, at: waiter, isSubmitted: true))
+        probe.isBlocked(&waiting)
         probe.leaves(inside)
         probe.enters(&waiting)
         probe.leaves(waiting)
@@ -76,7 +76,7 @@ import Testing
         let probe = Self.probe(profile)
         let count = 40_000
         for _ in 0..<count {
-            var waiting = probe.asks(.write, at: CallSite())
+            var waiting = probe.asks(AccessRequest(.write, at: CallSite()))
             probe.isBlocked(&waiting)
             probe.enters(&waiting)
             probe.leaves(waiting)
@@ -123,7 +123,7 @@ import Testing
         let profile = ContentionProfile(oneIn: 1)
         let probe = Self.probe(profile)
         var entries = (0...ProfileWaits.countMax).map { _ in
-            var entry = probe.asks(.write, at: CallSite())
+            var entry = probe.asks(AccessRequest(.write, at: CallSite()))
             probe.isBlocked(&entry)
             return entry
         }
@@ -153,12 +153,10 @@ import Testing
         let meter = ContentionMeter(ReadWriteLockStrategy.self, level: .counts, profile: profile)
         let probe = ContentionProbe(meter, traits: traits)
         for mode in AccessMode.allCases {
-            var inside = probe.asks(.read, at: CallSite("Shop/Reader.swift", 1))
+            var inside = probe.asks(AccessRequest(.read, at: CallSite("Shop/Reader.swift", 1)))
             probe.enters(&inside)
-            var waiting = probe.asks(
-                mode,
-                at: mode == .read ? CallSite("Shop/R", 2) : CallSite("Shop/W", 2)
-            )
+            let site = mode == .read ? CallSite("Shop/R", 2) : CallSite("Shop/W", 2)
+            var waiting = probe.asks(AccessRequest(mode, at: site))
             probe.isBlocked(&waiting)
             probe.leaves(inside)
             probe.enters(&waiting)
@@ -171,7 +169,7 @@ import Testing
     @Test func `that is not wanted costs no word of a slot`() {
         let meter = ContentionMeter(LockStrategy.self, level: .counts)
         let probe = ContentionProbe(meter, traits: LockStrategy.traits)
-        var waiting = probe.asks(.write)
+        var waiting = probe.asks(AccessRequest(.write))
         probe.isBlocked(&waiting)
         #expect(waiting.timing.profiledWait == nil)
         probe.enters(&waiting)

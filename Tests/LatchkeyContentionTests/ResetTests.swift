@@ -9,7 +9,7 @@ import Testing
     /// Counts an invented acquisition: a wait of so many nanoseconds and a hold of 10.
     static func record(_ nanoseconds: UInt64, in meter: ContentionMeter) {
         let probe = ContentionProbe(meter, traits: meter.traits)
-        _ = probe.asks(.write)
+        _ = probe.asks(AccessRequest(.write))
         let now = latchkey_system_nanoseconds()
         let mode = MeterLayout.Mode(true)
         probe.record(from: now - nanoseconds, to: now, weight: 1, in: mode.wait)

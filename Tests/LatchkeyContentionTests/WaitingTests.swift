@@ -113,9 +113,9 @@ private struct OneWaits: StrategyVisitor {
 
     var level: MeteringLevel
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Found? { nil }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Found? { nil }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Found? {
         let meter = ContentionMeter(strategy, level: level, samplingMean: 1)

@@ -46,7 +46,7 @@ struct LabStrategyTests {
     }
 
     @Test func `contention of a lock that is never tried is not counted, issue 19`() async throws {
-        let lab = Lab().strategy("untried") { UntriedStrategy() }
+        let lab = Lab().strategy("untried") { RawLockStrategy<UntriedLock>() }
         let report = try await report(of: lab, strategies: ["untried", "lock"])
         #expect(report.cases.map { $0.repeats[0].contended != nil } == [false, true])
     }

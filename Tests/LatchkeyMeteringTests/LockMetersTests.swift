@@ -167,7 +167,7 @@ private func knownLoad() -> LockMeters {
 private struct OneWrite: StrategyVisitor {
     let locks: LockMeters
 
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Task<Void, any Error> {
         let value = locks.metered("value", 0, strategy: ChosenStrategy())

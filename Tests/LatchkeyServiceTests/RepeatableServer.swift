@@ -158,7 +158,7 @@ struct Aside: Sendable {
 private struct RouteMaker: StrategyVisitor {
     let hook: CommitHook
 
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> (inout RouteTable) -> Void {
         let store = HookedStore(

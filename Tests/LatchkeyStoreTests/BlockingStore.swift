@@ -102,13 +102,13 @@ extension BlockingStore {
         )
     }
 
-    convenience init<ChosenStrategy: NamedStrategy>(
+    convenience init<ChosenStrategy: MakeableStrategy>(
         stripeCount: Int
     ) where Store == PropertyStore<ChosenStrategy> {
         self.init(stripeCount: stripeCount) { ChosenStrategy() }
     }
 
-    convenience init<ChosenStrategy: NamedStrategy>(
+    convenience init<ChosenStrategy: MakeableStrategy>(
         stripeCount: Int,
         hook: CommitHook
     ) where Store == HookedStore<ChosenStrategy> {

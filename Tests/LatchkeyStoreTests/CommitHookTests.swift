@@ -48,7 +48,7 @@ struct CommitHookTests {
 private struct ReleasingLate: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let commits = Arrivals()
         let hook = CommitHook { _ in commits.arrive() }
         let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
@@ -99,7 +99,7 @@ private struct ReleasingLate: StrategyVisitor {
 private struct ReleasingSeveral: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
         let commits = Arrivals()
         let hook = CommitHook { commit in
@@ -201,7 +201,7 @@ private final class Answers<ChosenStrategy: Strategy>: Sendable {
 private struct ReadingReleased: StrategyVisitor {
     private static let (writerCount, stepCount, nameCount) = (3, 100, 5)
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Revision], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }
         let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 8, hook: hook)
@@ -248,7 +248,7 @@ private struct Evicting: StrategyVisitor {
         }
     }
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit) } }
         hook.release(through: 10)

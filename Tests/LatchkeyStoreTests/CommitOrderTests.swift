@@ -41,7 +41,7 @@ enum Witness: CaseIterable {
 private struct LateWriter: StrategyVisitor {
     let witness: Witness
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let (taken, letGo) = (Gate(), Gate())
         let isHeld = Synchronized<Bool, LockStrategy>(false)
         let store = BlockingStore(stripeCount: 2) {
@@ -117,7 +117,7 @@ private struct ReadingAcross: StrategyVisitor {
         let seen: Revision
     }
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore(stripeCount: 8) {
             Paused(ChosenStrategy()) {
                 for _ in 0..<10 {
@@ -159,7 +159,7 @@ private struct ReadingAcross: StrategyVisitor {
 }
 
 /// A strategy whose writers do something after their body has run and before readers see it.
-private struct Paused<Base: Strategy>: WrappingStrategy {
+private struct Paused<Base: Strategy>: Strategy {
     let base: Base
     let pause: @Sendable () -> Void
 
@@ -172,42 +172,52 @@ private struct Paused<Base: Strategy>: WrappingStrategy {
     static var traits: StrategyTraits { Base.traits }
     var backlogCount: Int { base.backlogCount }
 
-    func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
+    func submit<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         observer: Observer,
-        _ body: @escaping @Sendable (Value) -> Result,
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try base.submitRead(guarded, observer: observer, body, completion: completion)
+        try base.submit(request, observer: observer, body, completion: completion)
     }
 
-    func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: @escaping @Sendable (inout Value) -> Result,
+    static func submitAll<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        _ strategies: [Self],
+        observers: [Observer],
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let paused = { @Sendable [pause] (value: inout Value) in
-            let result = body(&value)
+        let bases = strategies.map(\.base)
+        try Base.submitAll(request, bases, observers: observers, body, completion: completion)
+    }
+
+    nonisolated(nonsending) func awaiting<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        whenFull: WhenFull,
+        _ body: @Sendable () -> Result
+    ) async throws(AccessRefused) -> Result {
+        try await base.awaiting(request, observer: observer, whenFull: whenFull, body)
+    }
+
+    func begin(_ value: LockMemory) { base.begin(value) }
+
+    func reading<Value, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.reading(guarded, body)
+    }
+
+    func writing<Value, Result, Failure: Error>(
+        _ guarded: GuardedValue<Value>,
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.writing(guarded) { value throws(Failure) in
+            let result = try body(&value)
             pause()
             return result
         }
-        try base.submitWrite(guarded, observer: observer, paused, completion: completion)
-    }
-
-    static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: @escaping @Sendable ([Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) {
-        Base.submitReadAll(
-            strategies.map(\.base),
-            guarded,
-            observers: observers,
-            body,
-            completion: completion
-        )
     }
 }

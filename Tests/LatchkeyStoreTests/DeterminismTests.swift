@@ -53,7 +53,7 @@ private struct Execution: StrategyVisitor {
     let seed: UInt64
     let stripeCount: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Result {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Result {
         let limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
         let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }

@@ -121,7 +121,7 @@ struct EvictorTests {
 }
 
 private struct UsingInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>(limits: .evicting(properties: 4))
         for name in ["a", "b", "c", "d"] {
             bench.put(name)
@@ -148,7 +148,7 @@ private struct UsingInOrder: StrategyVisitor {
 
 /// Threads put properties of different lengths, while another one watches the bounds.
 private struct WritingAtTheBound: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let limits = StoreLimits.evicting(properties: 20, bytes: 300)
         let bench = JournaledBench<ChosenStrategy>(limits: limits)
         let writers = Arrivals()

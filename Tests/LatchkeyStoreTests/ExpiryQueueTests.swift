@@ -136,7 +136,7 @@ private struct RefusingBench {
 }
 
 private struct Expiring: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>()
         bench.put("a", ttl: 5)
         bench.put("b", "2", ttl: 8)

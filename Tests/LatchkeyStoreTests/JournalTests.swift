@@ -136,7 +136,7 @@ struct JournalTests {
 
 /// Three writers change the same few names, alone and together.
 private struct Following: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>()
         let ended = TestThread.run(3) { thread in
             for step in 0..<100 {

@@ -28,7 +28,7 @@ final class ManualClock: Sendable {
 ///
 /// A timer that waits for the clock looks at it again after as many real milliseconds as are left
 /// on it: so tests use short times to live.
-struct JournaledBench<ChosenStrategy: NamedStrategy>: Sendable {
+struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
     let clock = ManualClock()
     let journal: Journal
     let expiries: ExpiryQueue

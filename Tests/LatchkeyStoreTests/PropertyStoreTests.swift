@@ -26,7 +26,7 @@ struct PropertyStoreTests {
 
 /// Four threads count on seven names; one of them is everybody's.
 private struct CountingConcurrently: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) throws {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) throws {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 8)
         let threadCount = 4
         let stepCount = 500
@@ -54,7 +54,7 @@ private struct CountingConcurrently: StrategyVisitor {
 ///
 /// At any one moment `a` is equal to `b` or one ahead.
 private struct ListingWhileWriting: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) throws {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) throws {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 16)
         let names = (0..<8).map { "p\($0)" }
         let isDone = Arrivals()
@@ -91,7 +91,7 @@ private struct ListingWhileWriting: StrategyVisitor {
 }
 
 private struct Paging: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) throws {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) throws {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 4)
         var names = (0..<250).map { "a/\($0)" } + ["a", "a/", "b", "é", "日本"]
         for name in names.shuffled() {

@@ -45,7 +45,7 @@ struct RoomOrderTests {
 private struct ChangingAtTheBound: StrategyVisitor {
     private static let limits = StoreLimits(propertyCountMax: 3, byteCountMax: 40)
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore(
             PropertyStore(
                 limits: Self.limits,

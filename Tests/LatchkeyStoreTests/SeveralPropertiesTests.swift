@@ -49,7 +49,7 @@ struct SeveralPropertiesTests {
 private struct ReadingBoth: StrategyVisitor {
     private static let names = (0..<40).map { "n\($0)" }
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 64)
         // Stripes are published in ascending order.
         let names = Self.names.sorted { store.stripe(of: $0) < store.stripe(of: $1) }
@@ -101,7 +101,7 @@ private struct ReadingBoth: StrategyVisitor {
 private struct Transferring: StrategyVisitor {
     private static let accountCount = 8
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 8)
         let accounts = (0..<Self.accountCount).map { "account\($0)" }
         _ = store.commit(accounts.map { .put($0, "100") })
@@ -141,7 +141,7 @@ private struct Transferring: StrategyVisitor {
 private struct Refusing: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let limits = StoreLimits(propertyCountMax: 10, byteCountMax: 100)
         let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         let names = (0..<8).map { "n\($0)" }
@@ -182,7 +182,7 @@ private struct Refusing: StrategyVisitor {
 private struct Committing: StrategyVisitor {
     let stripeCount: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: stripeCount)
         store.increment("old")
         store.increment("gone")
@@ -215,7 +215,7 @@ private struct Committing: StrategyVisitor {
 
 /// Each commit names all properties, in an order of its thread's.
 private struct CommittingConcurrently: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 128)
         let names = (0..<Change.stepCountMax).map { "n\($0)" }
         let commits = Synchronized<[Commit], LockStrategy>([])

@@ -28,7 +28,7 @@ struct StartRevisionTests {
 private struct BeginningLater: StrategyVisitor {
     private static let start: Revision = 1 << 50
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let start = Self.start
         let passed = Synchronized<[Revision], LockStrategy>([])
         let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }

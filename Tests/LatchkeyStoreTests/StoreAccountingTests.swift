@@ -17,7 +17,7 @@ struct StoreAccountingTests {
 private struct ComparingWithModel: StrategyVisitor {
     let seed: UInt64
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         var random = SeededGenerator(seed: seed)
         let eviction: EvictionPolicy = seed % 3 == 0 ? .refuse : .lru
         var limits = StoreLimits(propertyCountMax: 8, byteCountMax: 90)

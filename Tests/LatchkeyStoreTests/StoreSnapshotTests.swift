@@ -47,7 +47,7 @@ struct StoreSnapshotTests {
 private struct TakingWhileWriting: StrategyVisitor {
     private static let names = (0..<24).map { "n\($0)" }
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>()
         let writers = Arrivals()
         let torn = Arrivals()
@@ -78,7 +78,7 @@ private struct TakingWhileWriting: StrategyVisitor {
 }
 
 private struct WritingAfterwards: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>()
         // More than the 512 references that a write copies.
         let names = (1000..<1700).map { "n\($0)" }
@@ -140,7 +140,7 @@ private final class HoldObserver: EntryObserver {
         DispatchTime.now().uptimeNanoseconds
     }
 
-    func asks(_ mode: AccessMode) -> UInt64 { 0 }
+    func asks(_ request: AccessRequest) -> UInt64 { 0 }
     func isBlocked(_ entry: inout UInt64) {}
     func givesUp(_ entry: UInt64) {}
     func enters(_ entry: inout UInt64) { entry = Self.clock() }

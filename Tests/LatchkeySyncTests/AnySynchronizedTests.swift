@@ -27,8 +27,8 @@ struct AnySynchronizedTests {
     }
 
     @Test func `a visit says whether a strategy is one lock, can block, or only submits`() {
-        #expect(StrategyKind.lock.accept(VisitName()) == "locking")
-        #expect(StrategyKind.mutex.accept(VisitName()) == "locking")
+        #expect(StrategyKind.lock.accept(VisitName()) == "lock")
+        #expect(StrategyKind.mutex.accept(VisitName()) == "lock")
         #expect(StrategyKind.snapshot.accept(VisitName()) == "blocking")
         #expect(StrategyKind.serialQueueAsync.accept(VisitName()) == "blocking")
         for kind in StrategyKind.allCases {
@@ -55,13 +55,11 @@ struct AnySynchronizedTests {
 
 /// The function of the visitor that a strategy calls.
 private struct VisitName: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String { "any" }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String { "any" }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> String { "blocking" }
 
-    func visitLocking<ChosenStrategy: NamedStrategy & LockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> String { "locking" }
+    func visitLock<Lock: NamedLock>(_ strategy: RawLockStrategy<Lock>.Type) -> String { "lock" }
 }

@@ -113,7 +113,7 @@ extension StrategyLawTests {
 private let asynchronousKinds = StrategyKind.allCases.filter(\.traits.appliesWritesAsynchronously)
 
 private struct WaitingTasksLoseNoUpdate: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         [1, 4, 5000].flatMap {
             StrategyLaws.waitingTasksLoseNoUpdate({ ChosenStrategy(backlogMax: $0) }, bound: $0)
         }
@@ -121,13 +121,13 @@ private struct WaitingTasksLoseNoUpdate: StrategyVisitor {
 }
 
 private struct CancelledTasksDoNotEnter: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.cancelledTasksDoNotEnter { ChosenStrategy() }
     }
 }
 
 private struct TasksSeeTheirWrites: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.tasksSeeTheirWrites { ChosenStrategy() }
     }
 }
@@ -135,25 +135,25 @@ private struct TasksSeeTheirWrites: StrategyVisitor {
 private struct TasksAreRefused: StrategyVisitor {
     let bound: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.tasksAreRefused({ ChosenStrategy(backlogMax: $0) }, bound: bound)
     }
 }
 
 private struct WaitingTasksEnterInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.waitingTasksEnterInOrder { ChosenStrategy(backlogMax: $0) }
     }
 }
 
 private struct WaitingTasksAreCancelled: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.waitingTasksAreCancelled { ChosenStrategy(backlogMax: $0) }
     }
 }
 
 private struct AcceptedTasksAreCancelled: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.acceptedTasksAreCancelled(
             { ChosenStrategy() },
             atOnce: ChosenStrategy.traits.blocksCaller

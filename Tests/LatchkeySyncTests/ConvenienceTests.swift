@@ -60,25 +60,25 @@ private struct Text: Sendable {
 }
 
 private struct CopyReplaceExchange: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [Int] {
         let text = Synchronized<Text, ChosenStrategy>(Text(characters: "a"))
         var counts = [text.value.count]
         text.write { $0.characters = "abcd" }
-        counts += [text.value.count, text.count]
+        counts += [text.value.count, text.read(\.count)]
         text.write(Text(characters: "ab"))
-        counts += [text.characters.count, text.exchange(Text(characters: "abcdefg")).count]
+        counts += [text.value.characters.count, text.exchange(Text(characters: "abcdefg")).count]
         return counts + [text.value.count, text.read(\.count)]
     }
 }
 
 private struct ExchangedOnce: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [Int] {
         let value = Synchronized<Int, ChosenStrategy>(0)
@@ -95,12 +95,12 @@ private struct ExchangedOnce: StrategyVisitor {
 }
 
 private struct TakenIfAvailable: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        (ChosenStrategy.self as? any (InPlaceStrategy & TryingStrategy & MakeableStrategy).Type)
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+        (ChosenStrategy.self as? any (InPlaceStrategy & LockingStrategy & MakeableStrategy).Type)
             .map { tried($0) } ?? ["cannot be tried"]
     }
 
-    private func tried<Tried: InPlaceStrategy & TryingStrategy & MakeableStrategy>(
+    private func tried<Tried: InPlaceStrategy & LockingStrategy & MakeableStrategy>(
         _ strategy: Tried.Type
     ) -> [String] {
         let count = Synchronized<Count, Tried>(Count())

@@ -23,7 +23,7 @@ private struct OverlappingWrites: StrategyVisitor {
         return (0..<stripeCount).filter { bits >> $0 & 1 == 1 }
     }
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         let values = Striped<Int, ChosenStrategy>(count: Self.stripeCount) { _ in 0 }
         let ended = Arrivals()
         let refused = Arrivals()

@@ -14,7 +14,7 @@ struct ReentryNameTests {
             let value = Synchronized<Record, AdaptiveStrategy>(Record())
             value.write { _ in Function(rawValue: name)?.call(value) {} }
         }
-        let place = function.isProperty ? "" : Self.place
+        let place = function == .value ? "" : Self.place
         #expect(Self.matches(function.rawValue, place, "write", Self.place, result))
     }
 
@@ -119,8 +119,8 @@ enum Function: String, CaseIterable {
     case readDeadline = "read(deadline:)"
     case readWhen = "read(when:)"
     case submitRead
+    case tryRead
     case value
-    case dynamicMember = "dynamic member look-up"
     case readHoldingWriters
     case writeNewValue = "write(_ newValue:)"
     case writeDeadline = "write(deadline:)"
@@ -133,9 +133,7 @@ enum Function: String, CaseIterable {
 
     private static func always(_ record: Record) -> Bool { true }
 
-    var isProperty: Bool { self == .value || self == .dynamicMember }
-
-    var hasBody: Bool { !isProperty && self != .exchange && self != .writeNewValue }
+    var hasBody: Bool { self != .value && self != .exchange && self != .writeNewValue }
 
     func call(
         _ value: Synchronized<Record, AdaptiveStrategy>,
@@ -147,12 +145,12 @@ enum Function: String, CaseIterable {
         case .readWhen: value.read(when: Self.always) { _ in body() }
         case .submitRead: try? value.submitRead({ _ in body() }, completion: {})
         case .value: _ = value.value
-        case .dynamicMember: _ = value.count
         case .readHoldingWriters: value.readHoldingWriters { _ in body() }
         case .writeNewValue: value.write(Record())
         case .writeDeadline: _ = value.write(deadline: .now) { _ in body() }
         case .writeWhen: value.write(when: Self.always) { _ in body() }
         case .submitWrite: try? value.submitWrite({ _ in body() }, completion: {})
+        case .tryRead: _ = value.tryRead { _ in body() }
         case .tryWrite: _ = value.tryWrite { _ in body() }
         case .exchange: _ = value.exchange(Record())
         case .withLock: value.withLock { _ in body() }
@@ -188,8 +186,8 @@ enum StripedFunction: String, CaseIterable {
 }
 
 private struct CanBeTried: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
-        ChosenStrategy.self is any TryingStrategy.Type
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+        ChosenStrategy.self is any LockingStrategy.Type
     }
 }
 
@@ -198,13 +196,13 @@ private struct Tried: StrategyVisitor {
     let outer: String
     let inner: String
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {
-        if let strategy = ChosenStrategy.self as? any (TryingStrategy & MakeableStrategy).Type {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+        if let strategy = ChosenStrategy.self as? any (LockingStrategy & MakeableStrategy).Type {
             nest(strategy)
         }
     }
 
-    private func nest<Tried: TryingStrategy & MakeableStrategy>(_ strategy: Tried.Type) {
+    private func nest<Tried: LockingStrategy & MakeableStrategy>(_ strategy: Tried.Type) {
         let value = Synchronized<Int, Tried>(0)
         func enter(_ name: String, _ body: () -> Void) {
             switch name {
@@ -218,9 +216,9 @@ private struct Tried: StrategyVisitor {
 }
 
 private struct Holding: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) {}
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {}
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) {
         let value = Synchronized<Int, ChosenStrategy>(0)

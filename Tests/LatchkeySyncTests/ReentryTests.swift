@@ -162,7 +162,7 @@ struct UncheckedReentryTests {
         let strategy = RecursiveLockStrategy()
         nest(strategy, .read, .read)
         let guarded = GuardedValue(0)
-        let count = strategy.write(guarded, observer: NoObserver()) { value in
+        let count = strategy.write(guarded) { value in
             value += 1
             return value
         }
@@ -173,10 +173,10 @@ struct UncheckedReentryTests {
         let strategy = SnapshotStrategy()
         let guarded = GuardedValue(1)
         strategy.begin(guarded)
-        strategy.read(guarded, observer: NoObserver()) { old in
-            strategy.write(guarded, observer: NoObserver()) { $0 = 2 }
+        strategy.read(guarded) { old in
+            strategy.write(guarded) { $0 = 2 }
             #expect(old == 1)
-            strategy.read(guarded, observer: NoObserver()) { #expect($0 == 2) }
+            strategy.read(guarded) { #expect($0 == 2) }
         }
     }
 
@@ -196,8 +196,8 @@ private func nest<ChosenStrategy: BlockingStrategy>(
     strategy.begin(guarded)
     func enter(_ access: UncheckedReentryTests.Access, _ body: () -> Void) {
         switch access {
-        case .read: strategy.read(guarded, observer: NoObserver()) { _ in body() }
-        case .write: strategy.write(guarded, observer: NoObserver()) { _ in body() }
+        case .read: strategy.read(guarded) { _ in body() }
+        case .write: strategy.write(guarded) { _ in body() }
         }
     }
     enter(outer) {
@@ -238,11 +238,11 @@ private struct Nested: StrategyVisitor {
         self.inner = inner
     }
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         false
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Bool {
         let value = Synchronized<Int, ChosenStrategy>(7)
@@ -258,11 +258,11 @@ private struct Nested: StrategyVisitor {
 }
 
 private struct NestedInAnother: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         false
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Bool {
         let first = Synchronized<Int, ChosenStrategy>(1)
@@ -272,7 +272,7 @@ private struct NestedInAnother: StrategyVisitor {
 }
 
 private struct SubmitFromInside: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         let value = Synchronized<Int, ChosenStrategy>(0)
         let applied = Gate()
         try? value.submitWrite(

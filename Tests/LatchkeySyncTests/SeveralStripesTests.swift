@@ -33,7 +33,7 @@ struct SeveralStripesTests {
     @Test func `the observer hears of a write to each stripe`() {
         let observer = RecordingObserver()
         let values = Striped<Int, LockStrategy>(count: 4) { $0 }
-        values.write(several: [1, 3], observer: observer) { $0[0] += $0[1] }
+        values.observed(by: observer).write(several: [1, 3]) { $0[0] += $0[1] }
         #expect(values.readAll { $0 } == [0, 4, 2, 3])
         #expect(observer.accesses == Array(repeating: [.asks(.write), .enters, .leaves], count: 2))
     }
@@ -100,7 +100,7 @@ struct SeveralStripesTests {
 }
 
 private struct OrderOfSubmission: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] {
         let values = Striped<[Int], ChosenStrategy>(count: 4) { _ in [] }
         let completed = Arrivals()
         for number in 0..<300 {
@@ -135,7 +135,7 @@ private struct OrderOfSubmission: StrategyVisitor {
 private struct FewAndMany: StrategyVisitor {
     let count: Int
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         let observer = RecordingObserver()
         let values = Striped<Int, ChosenStrategy>(count: 8) { $0 }
         let completed = Gate()
@@ -169,7 +169,7 @@ private struct FewAndMany: StrategyVisitor {
 }
 
 private struct SeveralFromInside: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
         let values = Striped<Int, ChosenStrategy>(count: 4) { $0 }
         let applied = Gate()
         try? values.submitWrite(
@@ -188,7 +188,7 @@ private struct SeveralFromInside: StrategyVisitor {
 }
 
 private struct RefusedByOne: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         let values = Striped<Int, ChosenStrategy>(
             count: 2,
             strategy: { ChosenStrategy(backlogMax: 1) },
@@ -227,9 +227,9 @@ private struct RefusedByOne: StrategyVisitor {
 }
 
 private struct ThrowsInside: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [Int] { [] }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [Int] {
         let values = Striped<Int, ChosenStrategy>(count: 4) { $0 }

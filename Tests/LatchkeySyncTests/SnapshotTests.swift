@@ -79,10 +79,10 @@ struct SnapshotTests {
         let strategy = SnapshotStrategy(epochs: Epochs())
         let guarded = GuardedValue(Tracked(freed))
         strategy.begin(guarded)
-        strategy.read(guarded, observer: NoObserver()) { _ in
-            strategy.read(guarded, observer: NoObserver()) { _ in }
-            strategy.write(guarded, observer: NoObserver()) { $0 = Tracked(freed) }
-            strategy.read(guarded, observer: NoObserver()) { _ in }
+        strategy.read(guarded) { _ in
+            strategy.read(guarded) { _ in }
+            strategy.write(guarded) { $0 = Tracked(freed) }
+            strategy.read(guarded) { _ in }
             #expect(freed.value == 0)
         }
         #expect(freed.value == 1)
@@ -107,13 +107,13 @@ struct SnapshotTests {
         let strategy = SnapshotStrategy(epochs: Epochs())
         let guarded = GuardedValue<AtEnd?>(nil)
         strategy.begin(guarded)
-        strategy.write(guarded, observer: NoObserver()) { value in
+        strategy.write(guarded) { value in
             value = AtEnd {
-                strategy.write(guarded, observer: NoObserver()) { _ in }
+                strategy.write(guarded) { _ in }
                 ended.arrive()
             }
         }
-        strategy.write(guarded, observer: NoObserver()) { $0 = nil }
+        strategy.write(guarded) { $0 = nil }
         #expect(ended.value == 1)
     }
 

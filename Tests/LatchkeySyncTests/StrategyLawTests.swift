@@ -158,14 +158,14 @@ extension StrategyKind {
 }
 
 private struct LawsVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws] {
         [
             StrategyLaws(submitting: { ChosenStrategy() }),
             StrategyLaws(awaiting: { ChosenStrategy() }),
         ]
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [StrategyLaws] {
         [
@@ -177,9 +177,9 @@ private struct LawsVisitor: StrategyVisitor {
 }
 
 private struct ReadsFreeFewValues: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
         StrategyLaws.readsFreeFewValues { ChosenStrategy() }
@@ -187,9 +187,9 @@ private struct ReadsFreeFewValues: StrategyVisitor {
 }
 
 private struct ReadsTakeNoTime: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
         StrategyLaws.readsTakeNoTime { ChosenStrategy() }
@@ -197,65 +197,65 @@ private struct ReadsTakeNoTime: StrategyVisitor {
 }
 
 private struct FunctionsWorkAlone: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.functionsWorkAlone { ChosenStrategy() }
     }
 }
 
 private struct TasksEnterInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.tasksOfAnyPriorityEnterInOrder { ChosenStrategy() }
     }
 }
 
 private struct WritesApplyInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.writesApplyInOrder { ChosenStrategy() }
     }
 }
 
 private struct CompletionsRunOutside: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.completionsRunOutside { ChosenStrategy() }
     }
 }
 
 private struct TriesAreRefused: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.triesAreRefused { ChosenStrategy() }
     }
 }
 
 private struct DeadlinesEndWaits: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.deadlinesEndWaits { ChosenStrategy() }
     }
 }
 
 private struct ConditionsAreWaitedFor: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.conditionsAreWaitedFor { ChosenStrategy() }
     }
 }
 
 private struct SeveralWritesAreWhole: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.severalWritesAreWhole { ChosenStrategy() }
     }
 }
 
 private struct SeveralValuesAreHeld: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.severalValuesAreHeld { ChosenStrategy() }
     }
 }
 
 private struct PoolThreadsSeeTheirWrites: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         ["\(ChosenStrategy.name) has no blocking access functions"]
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
         StrategyLaws.poolThreadsSeeTheirWrites { ChosenStrategy() }
@@ -263,7 +263,7 @@ private struct PoolThreadsSeeTheirWrites: StrategyVisitor {
 }
 
 private struct ObserverHearsInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.observerHearsInOrder { ChosenStrategy() }
     }
 }
@@ -271,17 +271,17 @@ private struct ObserverHearsInOrder: StrategyVisitor {
 private struct ObserverHearsOfWaiting: StrategyVisitor {
     let mode: AccessMode
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.observerHearsOfWaiting(mode) { ChosenStrategy() }
     }
 }
 
 private struct ThrowingBodiesRelease: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         ["\(ChosenStrategy.name) has no blocking access functions"]
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
         StrategyLaws.throwingBodiesRelease { ChosenStrategy() }

@@ -33,11 +33,12 @@ struct StripedKeyTests {
     @Test func `each stripe is entered once, whatever the keys`() {
         let observer = RecordingObserver()
         let values = Striped<[Int: Int], AdaptiveStrategy>(count: 1) { _ in [:] }
-        values.write(keys: [3, 1, 3, 2], observer: observer) {
+        let observed = values.observed(by: observer)
+        observed.write(keys: [3, 1, 3, 2]) {
             $0[3][3] = 30
             $0[1][1] = 10
         }
-        #expect(values.read(keys: [1, 3], observer: observer) { $0[1][1]! + $0[3][3]! } == 40)
+        #expect(observed.read(keys: [1, 3]) { $0[1][1]! + $0[3][3]! } == 40)
         #expect(
             observer.accesses == [
                 [.asks(.write), .enters, .leaves], [.asks(.read), .enters, .leaves],
@@ -88,9 +89,9 @@ struct StripedKeyTests {
 }
 
 private struct CountsByKey: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Int { 0 }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Int { 0 }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Int {
         let counts = Striped<[Int: Int], ChosenStrategy>(count: 4) { _ in [:] }
@@ -106,9 +107,9 @@ private struct CountsByKey: StrategyVisitor {
 }
 
 private struct TransfersByKey: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
         let accounts = Striped<[Int: Int], ChosenStrategy>(count: 8) { _ in [:] }

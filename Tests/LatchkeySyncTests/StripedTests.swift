@@ -75,7 +75,7 @@ struct StripedTests {
     @Test func `the observer hears of each stripe`() {
         let observer = RecordingObserver()
         let values = Striped<Int, LockStrategy>(count: 4) { $0 }
-        values.readAll(observer: observer) { _ in }
+        values.observed(by: observer).readAll { _ in }
         #expect(observer.accesses == Array(repeating: [.asks(.read), .enters, .leaves], count: 4))
     }
 
@@ -92,9 +92,9 @@ struct StripedTests {
 
 /// Adds up what as many stripes as there can be hold, and writes to one before and after.
 private struct SumOfAll: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Int { 0 }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Int { 0 }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Int {
         let values = Striped<Int, ChosenStrategy>(count: StripeCount.max) { _ in 1 }
@@ -107,7 +107,7 @@ private struct SumOfAll: StrategyVisitor {
 
 /// Counts the cuts that no moment of the writer explains.
 private struct ConsistentCut: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Int {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Int {
         let values = Striped<Int, ChosenStrategy>(count: 8) { _ in 0 }
         let (torn, written) = (Arrivals(), Arrivals())
         let ended = TestThread.run(3) { index in

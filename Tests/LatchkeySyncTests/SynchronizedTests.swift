@@ -30,11 +30,12 @@ struct SynchronizedTests {
             }
         }
         inside.pass()
-        #expect(value.tryWrite(observer: observer) { $0 += 1 } == nil)
+        let observed = value.observed(by: observer)
+        #expect(observed.tryWrite { $0 += 1 } == nil)
         #expect(observer.accesses == [])
         leave.open()
         #expect(holder.join())
-        #expect(value.tryWrite(observer: observer) { $0 + 1 } == 2)
+        #expect(observed.tryWrite { $0 + 1 } == 2)
         #expect(observer.accesses == [[.asks(.write), .enters, .leaves]])
     }
 
@@ -55,13 +56,13 @@ struct SynchronizedTests {
 }
 
 private struct NameVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String {
         ChosenStrategy.name
     }
 }
 
 private struct AsyncAccess: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> @Sendable () async throws -> Int {
         {

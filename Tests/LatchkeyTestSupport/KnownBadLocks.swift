@@ -236,100 +236,116 @@ public final class HastyLock: TimedLock {
 }
 
 /// Waits neither for a change nor until a deadline.
-public final class CarelessConditionStrategy: LockingStrategy, ConditionStrategy {
+public typealias CarelessConditionStrategy = RawLockStrategy<CarelessLock>
+
+/// Lets in whoever waits for a condition, whatever it says.
+public final class CarelessLock: ConditionLock {
     /// The strategy's name in messages.
     public static let name = "careless"
 
-    /// Nothing beyond what every strategy promises.
-    public static let traits = StrategyTraits()
+    private let base = SpinLock()
 
-    /// The lock.
-    public let rawLock = SpinLock()
-
-    /// Makes a strategy for one value.
+    /// Makes a lock that is free.
     public init() {}
 
-    /// Does not ask.
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        when condition: (Value) -> Bool,
-        before deadline: ContinuousClock.Instant?,
-        observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        _ = guarded.read(condition)
-        return try read(guarded, observer: observer, body)
+    /// Waits until the lock is free.
+    public func lock() { base.lock() }
+
+    /// Takes the lock if it is free.
+    public func tryLock() -> Bool { base.tryLock() }
+
+    /// Releases the lock.
+    public func unlock() { base.unlock() }
+
+    /// Waits beyond the deadline.
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        lock()
+        return true
     }
 
-    /// Does not ask.
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        when condition: (Value) -> Bool,
-        before deadline: ContinuousClock.Instant?,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        _ = guarded.read(condition)
-        return try write(guarded, observer: observer, body)
+    /// Does not wait.
+    public func wait(
+        to mode: AccessMode,
+        until condition: () -> Bool,
+        before deadline: ContinuousClock.Instant?
+    ) -> Bool {
+        true
     }
 }
 
 /// Applies submitted writes later, which its traits do not say.
-public struct TardyStrategy: LockingStrategy {
+public struct TardyStrategy: InPlaceStrategy {
     /// The strategy's name in messages.
     public static let name = "tardy"
 
     /// Nothing beyond what every strategy promises.
     public static let traits = StrategyTraits()
 
-    /// The lock.
-    public let rawLock = FoundationLock()
-
+    private let base = RawLockStrategy<FoundationLock>()
     private let queue = DispatchQueue(label: "tardy")
 
     /// Makes a strategy for one value.
     public init() {}
 
-    /// Has the queue write.
-    public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
+    /// Enters the lock.
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
         observer: Observer,
-        _ body: @escaping @Sendable (inout Value) -> Result,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.access(request, observer: observer, body)
+    }
+
+    /// Keeps the lock.
+    public func hold<Observer: EntryObserver>(
+        _ request: AccessRequest,
+        observer: Observer
+    ) -> Release {
+        base.hold(request, observer: observer)
+    }
+
+    /// Has the queue write.
+    public func submit<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        queue.async { completion(write(guarded, observer: observer, body)) }
+        if request.mode == .read {
+            completion(access(request, observer: observer, body))
+        } else {
+            queue.async { completion(access(request, observer: observer, body)) }
+        }
     }
 }
 
 /// Its form for several values does nothing.
-public struct HoldlessStrategy: LockingStrategy {
+public struct HoldlessStrategy: InPlaceStrategy {
     /// The strategy's name in messages.
     public static let name = "holdless"
 
     /// Nothing beyond what every strategy promises.
     public static let traits = StrategyTraits()
 
-    /// The lock.
-    public let rawLock = FoundationLock()
+    private let base = RawLockStrategy<FoundationLock>()
 
     /// Makes a strategy for one value.
     public init() {}
 
-    /// Does not enter.
-    public func hold<Observer: EntryObserver>(
-        _ mode: AccessMode,
-        observer: Observer
-    ) -> Release {
-        {}
+    /// Enters the lock.
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try base.access(request, observer: observer, body)
     }
 
     /// Does not enter.
-    public static func holding<Observer: EntryObserver, Result, Failure: Error>(
-        _ mode: AccessMode,
-        _ strategies: [Self],
-        observers: [Observer],
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try body()
+    public func hold<Observer: EntryObserver>(
+        _ request: AccessRequest,
+        observer: Observer
+    ) -> Release {
+        {}
     }
 }

@@ -17,45 +17,30 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
     /// Makes a strategy for one value.
     public init() {}
 
-    /// Reads.
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
+    /// Runs `body` on the queue.
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
         observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var outcome: Swift.Result<Result, Failure>?
-        queue.sync {
-            outcome = Swift.Result { () throws(Failure) in
-                try guarded.read(body)
+        queue.sync(flags: request.mode == .write ? .barrier : []) {
+            do throws(Failure) {
+                outcome = .success(try body())
+            } catch {
+                outcome = .failure(error)
             }
         }
-        guard let outcome else {
-            preconditionFailure("DispatchQueue.sync returned before its body ran.")
+        switch outcome.take() {
+        case .success(let result): return result
+        case .failure(let error): throw error
+        case nil: preconditionFailure("DispatchQueue.sync returned before its body ran.")
         }
-        return try outcome.get()
-    }
-
-    /// Writes.
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var outcome: Swift.Result<Result, Failure>?
-        queue.sync(flags: .barrier) {
-            outcome = Swift.Result { () throws(Failure) in
-                try guarded.write(body)
-            }
-        }
-        guard let outcome else {
-            preconditionFailure("DispatchQueue.sync returned before its body ran.")
-        }
-        return try outcome.get()
     }
 
     /// Enters and stays inside.
     public func hold<Observer: EntryObserver>(
-        _ mode: AccessMode,
+        _ request: AccessRequest,
         observer: Observer
     ) -> Release {
         preconditionFailure("A global queue cannot be held.")
@@ -63,22 +48,16 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
 }
 
 /// A spin lock whose test and set are two steps, with room for another thread in between.
-public struct TornSpinStrategy: LockingStrategy, TryingStrategy {
+public typealias TornSpinStrategy = RawLockStrategy<TornSpinLock>
+
+/// Its test and its set are two steps.
+public final class TornSpinLock: RawLock {
     /// How the strategy is called in messages.
     public static let name = "torn-spin"
 
     /// What the strategy promises.
     public static let traits = StrategyTraits(spins: true)
 
-    /// The lock.
-    public let rawLock = TornSpinLock()
-
-    /// Makes a strategy for one value.
-    public init() {}
-}
-
-/// Its test and its set are two steps.
-public final class TornSpinLock: RawLock {
     private let isHeld = Atomic<Bool>(false)
 
     /// Makes a strategy for one value.

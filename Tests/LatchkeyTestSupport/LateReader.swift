@@ -3,21 +3,7 @@ public import LatchkeyStrategies
 import Synchronization
 
 /// Readers see the value from before a write, but not at once: some wait for writers, for a while.
-public struct LateReader<Base: Strategy>: WrappingStrategy {
-    /// Has the old values.
-    public let base: Base
-
-    /// Keeps readers waiting.
-    public let ownObserver: LateObserver
-
-    /// Makes a strategy for one value.
-    public init(_ base: Base, waiting patience: LateObserver.Patience) {
-        self.base = base
-        ownObserver = LateObserver(patience)
-    }
-}
-
-extension LateReader: BlockingStrategy where Base: BlockingStrategy {}
+public typealias LateReader<Base: Strategy> = ObservedStrategy<Base, LateObserver>
 
 /// Keeps readers waiting before they enter.
 ///
@@ -43,17 +29,18 @@ public final class LateObserver: EntryObserver {
     private let entered = Atomic(0)
     private let left = Atomic(0)
 
-    init(_ patience: Patience) {
+    /// Keeps readers waiting in this way.
+    public init(_ patience: Patience) {
         self.patience = patience
     }
 
     /// Waits, if it is a reader that asks.
-    public func asks(_ mode: AccessMode) -> Entry {
+    public func asks(_ request: AccessRequest) -> Entry {
         var looks = 0
-        while mode == .read, looks < 40, isToWait() {
+        while request.mode == .read, looks < 40, isToWait() {
             looks += 1
         }
-        return Entry(writes: mode == .write)
+        return Entry(writes: request.mode == .write)
     }
 
     private func isToWait() -> Bool {

@@ -29,29 +29,34 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     /// Makes a strategy for one value.
     public init() {}
 
-    /// Publishes the first version.
-    public func begin<Value>(_ guarded: GuardedValue<Value>) {
-        current = Version(guarded.read { $0 })
+    /// Lets readers in at once, and writers one at a time.
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        if request.mode == .read {
+            state.lock()
+            readerCount += 1
+            state.unlock()
+            defer { leave() }
+            return try body()
+        }
+        writers.lock()
+        defer { writers.unlock() }
+        return try body()
     }
 
-    /// Reads.
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
+    /// Lends the version of this moment, which is kept while a reader is inside.
+    public func reading<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        defer { leave() }
-        return try enter(Value.self).read(body)
-    }
-
-    private func enter<Value>(_ value: Value.Type) -> Version<Value> {
         state.lock()
-        defer { state.unlock() }
-        readerCount += 1
-        guard let version = current as? Version<Value> else {
-            preconditionFailure("A value was read before it began.")
-        }
-        return version
+        let version = unsafe current as? Version<Value> ?? Version(guarded.read { $0 })
+        current = version
+        state.unlock()
+        return try version.read(body)
     }
 
     private func leave() {
@@ -74,16 +79,15 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
         state.lock()
     }
 
-    /// Writes.
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+    /// Lends the value and publishes a copy.
+    public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        writers.lock()
-        defer { writers.unlock() }
-        let result = try guarded.write(body)
-        let version = Version(guarded.read { $0 })
+        // From here on, readers look at versions only.
+        reading(guarded) { _ in }
+        let result = try unsafe guarded.write(body)
+        let version = unsafe Version(guarded.read { $0 })
         state.lock()
         if readerCount > 0 || isCleaning, let current {
             replaced.append(current)
@@ -95,7 +99,7 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
 
     /// Not for the laws that it is made for.
     public func hold<Observer: EntryObserver>(
-        _ mode: AccessMode,
+        _ request: AccessRequest,
         observer: Observer
     ) -> Release {
         preconditionFailure("This strategy cannot be held.")

@@ -12,7 +12,7 @@ func withoutBody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
     n.read(5)  // error: 'read' takes a body
     n.write("five")  // error: cannot convert value of type 'String'
     m.read(n)  // error: cannot convert value of type 'Guarded<Int>'
-    n.wriet { $0 += 1 }  // error: has no dynamic member 'wriet'
+    n.wriet { $0 += 1 }  // error: has no member 'wriet'
     n.exchange("five")  // error: cannot convert value of type 'String'
 }
 
@@ -44,7 +44,7 @@ func snapshots() {
 }
 
 func values() {
-    _ = Synchronized<Moved, ActorStrategy>(Moved())  // error: conform to 'InPlaceStrategy'
+    Synchronized<Moved, ActorStrategy>(Moved()).withLock { _ in }  // error: to 'InPlaceStrategy'
     _ = Guarded<Moved>(Moved()).value  // error: that 'Moved' conform to 'Copyable'
 }
 

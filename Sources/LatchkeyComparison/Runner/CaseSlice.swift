@@ -102,14 +102,14 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
     }
 
     @inlinable
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) throws(MeasurementFailure) -> CaseSlice.Output {
         try submitting(ChosenStrategy.name) { ChosenStrategy() }
     }
 
     @inlinable
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) throws(MeasurementFailure) -> CaseSlice.Output {
         try blocking(ChosenStrategy.name) { ChosenStrategy() }

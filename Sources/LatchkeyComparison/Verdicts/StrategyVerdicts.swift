@@ -209,13 +209,13 @@ private struct VerdictVisitor: StrategyVisitor {
     let seed: UInt64
     let bound: BoundedWait
 
-    func visit<ChosenStrategy: NamedStrategy>(
+    func visit<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [ComparisonReport.Verdict] {
         StrategyVerdicts.check(submitting: ChosenStrategy(), seed: seed, bound: bound)
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [ComparisonReport.Verdict] {
         ChosenStrategy.traits.appliesWritesAsynchronously

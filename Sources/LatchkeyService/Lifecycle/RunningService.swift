@@ -137,11 +137,11 @@ private struct StoreRouteMaker: StrategyVisitor {
         table: RouteTable, usage: @Sendable () -> StoreUsage, operations: Operations
     )
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
         make(strategy, overhead: nil)
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Output {
         let level = configuration.metering
@@ -149,7 +149,7 @@ private struct StoreRouteMaker: StrategyVisitor {
         return make(strategy, overhead: overhead)
     }
 
-    private func make<ChosenStrategy: NamedStrategy>(
+    private func make<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type,
         overhead: MeteringOverhead?
     ) -> Output {

@@ -35,7 +35,7 @@ struct TimingObserver: EntryObserver {
 
     static var isActive: Bool { false }
 
-    func asks(_ mode: AccessMode) -> TimedEntry {
+    func asks(_ request: AccessRequest) -> TimedEntry {
         TimedEntry(nanoseconds: timing == nil ? 0 : latchkey_system_nanoseconds())
     }
 

@@ -8,11 +8,11 @@ struct ShadowMaker: StrategyVisitor {
     let meters: ContentionMeters
     let servingUsage: @Sendable () -> StoreUsage
 
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> AnyShadowStore {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> AnyShadowStore {
         make(strategy, overhead: nil)
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> AnyShadowStore {
         make(
@@ -21,7 +21,7 @@ struct ShadowMaker: StrategyVisitor {
         )
     }
 
-    private func make<ChosenStrategy: NamedStrategy>(
+    private func make<ChosenStrategy: MakeableStrategy>(
         _ strategy: ChosenStrategy.Type,
         overhead: MeteringOverhead?
     ) -> AnyShadowStore {

@@ -25,6 +25,9 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     /// That of the lock below.
     public static var name: String { Base.name }
 
+    /// That of the lock below.
+    public static var summary: String { Base.summary }
+
     /// Those of the lock below, and the owner may read again.
     @inlinable public static var traits: StrategyTraits {
         var traits = Base.traits
@@ -84,7 +87,7 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     func beginRead() {
         let inside = memory.first.load(ordering: .relaxed)
         if inside == Self.writing {
-            Reentry.stop(.read, inside: .write, Self.name)
+            Reentry.stop("read", inside: "write", Self.name)
         }
         memory.first.store(inside &+ 1, ordering: .relaxed)
     }
@@ -93,7 +96,7 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     func beginWrite() {
         let inside = memory.first.load(ordering: .relaxed)
         if inside != 0 {
-            Reentry.stop(.write, inside: inside == Self.writing ? .write : .read, Self.name)
+            Reentry.stop("write", inside: inside == Self.writing ? "write" : "read", Self.name)
         }
         memory.first.store(Self.writing, ordering: .relaxed)
     }
@@ -102,9 +105,6 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
 extension NestedReadLock: NamedLock where Base: NamedLock {
     /// That of the lock below.
     public static var kind: StrategyKind { Base.kind }
-
-    /// That of the lock below.
-    public static var summary: String { Base.summary }
 }
 
 extension NestedReadLock: TimedLock where Base: TimedLock {

@@ -85,7 +85,7 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
 
 extension ReadWriteLock {
     @inlinable
-    func check(_ code: CInt, _ call: StaticString, _ access: Reentry.Access = .write) {
+    func check(_ code: CInt, _ call: StaticString, _ access: AccessMode = .write) {
         if code != 0 {
             stop(code, call, access)
         }
@@ -102,9 +102,9 @@ extension ReadWriteLock {
 
     /// `EDEADLK` says that the calling thread is inside and writes.
     @usableFromInline
-    func stop(_ code: CInt, _ call: StaticString, _ access: Reentry.Access = .write) -> Never {
+    func stop(_ code: CInt, _ call: StaticString, _ access: AccessMode = .write) -> Never {
         if code == EDEADLK {
-            Reentry.stop(access, inside: .write, Self.name)
+            Reentry.stop(access.rawValue, inside: "write", Self.name)
         }
         fatalError("Latchkey: \(call) failed with code \(code).")
     }
@@ -131,7 +131,7 @@ extension ReadWriteLock: TimedLock {
     private func wait(
         before deadline: ContinuousClock.Instant,
         _ call: StaticString,
-        _ access: Reentry.Access,
+        _ access: AccessMode,
         _ lock: (_ nanoseconds: Int64) -> CInt
     ) -> Bool {
         deadline.bounding { nanoseconds in

@@ -23,9 +23,9 @@
 /// latchkey compare --strategies actor,lock --threads 1
 /// ```
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
-public struct ActorStrategy: NamedStrategy {
-    /// The strategy's case.
-    public static let kind = StrategyKind.actor
+public struct ActorStrategy: MakeableStrategy {
+    /// `actor`.
+    public static let name = StrategyKind.actor.rawValue
 
     /// The strategy in one sentence.
     public static let summary = "A Swift actor; nothing blocks, every access is submitted."
@@ -54,92 +54,53 @@ public struct ActorStrategy: NamedStrategy {
     /// How many accepted writes are not applied yet.
     @inlinable public var backlogCount: Int { queue.isolation.backlog.writeCount }
 
-    /// Awaits the actor and reads.
+    /// Awaits the actor.
     @inlinable
-    nonisolated(nonsending)
-        public func asyncRead<Value, Observer: EntryObserver, Result: Sendable>(
-            _ guarded: GuardedValue<Value>,
-            observer: Observer,
-            whenFull: WhenFull,
-            _ body: @Sendable (Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        try await queue.access(.read, observer, whenFull) { guarded.read(body) }
-    }
-
-    /// Awaits the actor and writes.
-    @inlinable
-    nonisolated(nonsending)
-        public func asyncWrite<Value, Observer: EntryObserver, Result: Sendable>(
-            _ guarded: GuardedValue<Value>,
-            observer: Observer,
-            whenFull: WhenFull,
-            _ body: @Sendable (inout Value) -> Result
-        ) async throws(AccessRefused) -> Result
-    {
-        try await queue.access(.write, observer, whenFull) { guarded.write(body) }
-    }
-
-    /// Submits a read.
-    @inlinable
-    public func submitRead<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
+    nonisolated(nonsending) public func awaiting<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         observer: Observer,
-        _ body: @escaping @Sendable (Value) -> Result,
+        whenFull: WhenFull,
+        _ body: @Sendable () -> Result
+    ) async throws(AccessRefused) -> Result {
+        try await queue.access(request, observer, whenFull, body)
+    }
+
+    /// Submits a task.
+    @inlinable
+    public func submit<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try queue.submit(observer, .read, completion) { guarded.read(body) }
+        try queue.submit(request, observer, body, completion)
     }
 
-    /// Submits a write.
+    /// Enters all actors in one step.
     @inlinable
-    public func submitWrite<Value, Observer: EntryObserver, Result: Sendable>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: @escaping @Sendable (inout Value) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        try queue.submit(observer, .write, completion) { guarded.write(body) }
-    }
-
-    /// Reads several values, whose actors are all entered in one step.
-    @inlinable
-    public static func submitReadAll<Value, Observer: EntryObserver, Result: Sendable>(
+    public static func submitAll<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
         observers: [Observer],
-        _ body: @escaping @Sendable ([Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) {
-        let queues = strategies.map(\.queue)
-        for queue in queues {
-            queue.isolation.backlog.enterBeyondBound(.read)
-        }
-        let several = SeveralQueues(queues, observers, .read)
-        several.enter { entries in
-            let result = several.run(entries) { SeveralValues.read(guarded, body) }
-            Task { completion(result) }
-        }
-    }
-
-    /// Writes several values, whose actors are all entered in one step.
-    @inlinable
-    public static func submitWriteAll<Value, Observer: EntryObserver, Result: Sendable>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: @escaping @Sendable (inout [Value]) -> Result,
+        _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
         let queues = strategies.map(\.queue)
-        try Backlog.enterAll(queues.count) { (index) throws(BacklogFull) in
-            try queues[index].isolation.backlog.enter(.write)
-        } leave: { index in
-            queues[index].isolation.backlog.leave(.write)
+        switch request.mode {
+        case .read:
+            for queue in queues {
+                queue.isolation.backlog.enterBeyondBound(.read)
+            }
+        case .write:
+            try Backlog.enterAll(queues.count) { (index) throws(BacklogFull) in
+                try queues[index].isolation.backlog.enter(.write)
+            } leave: { index in
+                queues[index].isolation.backlog.leave(.write)
+            }
         }
-        let several = SeveralQueues(queues, observers, .write)
+        let several = SeveralQueues(queues, observers, request)
         several.enter { entries in
-            let result = several.run(entries) { SeveralValues.write(guarded, body) }
+            let result = several.run(entries, body)
             Task { completion(result) }
         }
     }

@@ -12,9 +12,12 @@
 /// ```sh
 /// latchkey compare --preset cache --strategies barrier-queue-async,lock,snapshot --threads 2
 /// ```
-public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
-    /// The strategy's case.
-    public static let kind = StrategyKind.barrierQueueAsync
+public typealias BarrierQueueAsyncStrategy = QueueStrategy<BarrierQueueAsync>
+
+/// What ``BarrierQueueAsyncStrategy`` is.
+public enum BarrierQueueAsync: QueueStyle {
+    /// `barrier-queue-async`.
+    public static let name = StrategyKind.barrierQueueAsync.rawValue
 
     /// The strategy in one sentence.
     public static let summary =
@@ -28,16 +31,5 @@ public struct BarrierQueueAsyncStrategy: NamedStrategy, QueueStrategy {
             handsOffFairly: true,
             comesWithPlatform: true
         )
-    }
-
-    /// The queue.
-    public let queue: AccessQueue
-
-    /// Makes a strategy for one value.
-    public init() { self.init(backlogMax: BacklogBound.standard) }
-
-    /// - Parameter backlogMax: How many accepted writes may wait to be applied.
-    public init(backlogMax: Int) {
-        queue = AccessQueue(label: Self.name, isConcurrent: true, backlogMax: backlogMax)
     }
 }

@@ -16,9 +16,12 @@
 /// ```sh
 /// latchkey compare --strategies barrier-queue,lock --threads 1,2 --read-ratio 1
 /// ```
-public struct BarrierQueueStrategy: NamedStrategy, QueueStrategy {
-    /// The strategy's case.
-    public static let kind = StrategyKind.barrierQueue
+public typealias BarrierQueueStrategy = QueueStrategy<BarrierQueue>
+
+/// What ``BarrierQueueStrategy`` is.
+public enum BarrierQueue: QueueStyle {
+    /// `barrier-queue`.
+    public static let name = StrategyKind.barrierQueue.rawValue
 
     /// The strategy in one sentence.
     public static let summary =
@@ -32,10 +35,4 @@ public struct BarrierQueueStrategy: NamedStrategy, QueueStrategy {
             comesWithPlatform: true
         )
     }
-
-    /// The queue.
-    public let queue: AccessQueue
-
-    /// Makes a strategy for one value.
-    public init() { queue = AccessQueue(label: Self.name, isConcurrent: true) }
 }

@@ -17,9 +17,12 @@
 /// ```sh
 /// latchkey compare --strategies serial-queue-async,serial-queue,lock --threads 1
 /// ```
-public struct SerialQueueAsyncStrategy: NamedStrategy, QueueStrategy {
-    /// The strategy's case.
-    public static let kind = StrategyKind.serialQueueAsync
+public typealias SerialQueueAsyncStrategy = QueueStrategy<SerialQueueAsync>
+
+/// What ``SerialQueueAsyncStrategy`` is.
+public enum SerialQueueAsync: QueueStyle {
+    /// `serial-queue-async`.
+    public static let name = StrategyKind.serialQueueAsync.rawValue
 
     /// The strategy in one sentence.
     public static let summary =
@@ -32,16 +35,5 @@ public struct SerialQueueAsyncStrategy: NamedStrategy, QueueStrategy {
             handsOffFairly: true,
             comesWithPlatform: true
         )
-    }
-
-    /// The queue.
-    public let queue: AccessQueue
-
-    /// Makes a strategy for one value.
-    public init() { self.init(backlogMax: BacklogBound.standard) }
-
-    /// - Parameter backlogMax: How many accepted writes may wait to be applied.
-    public init(backlogMax: Int) {
-        queue = AccessQueue(label: Self.name, isConcurrent: false, backlogMax: backlogMax)
     }
 }

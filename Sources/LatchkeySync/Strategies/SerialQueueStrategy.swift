@@ -12,9 +12,12 @@
 /// ```sh
 /// latchkey compare --strategies serial-queue,lock --threads 1,2
 /// ```
-public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
-    /// The strategy's case.
-    public static let kind = StrategyKind.serialQueue
+public typealias SerialQueueStrategy = QueueStrategy<SerialQueue>
+
+/// What ``SerialQueueStrategy`` is.
+public enum SerialQueue: QueueStyle {
+    /// `serial-queue`.
+    public static let name = StrategyKind.serialQueue.rawValue
 
     /// The strategy in one sentence.
     public static let summary = "A private serial dispatch queue with synchronous reads and writes."
@@ -23,10 +26,4 @@ public struct SerialQueueStrategy: NamedStrategy, QueueStrategy {
     @inlinable public static var traits: StrategyTraits {
         StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
     }
-
-    /// The queue.
-    public let queue: AccessQueue
-
-    /// Makes a strategy for one value.
-    public init() { queue = AccessQueue(label: Self.name, isConcurrent: false) }
 }

@@ -30,6 +30,15 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy == SnapshotStrateg
             readers use the value. Choose another strategy.
             """
     )
-    @_disfavoredOverload
     public init(_ value: consuming sending Value) { fatalError() }
+}
+
+extension Synchronized where Value: Sendable, ChosenStrategy == SnapshotStrategy {
+    /// A value with a strategy of its own.
+    @inlinable
+    public init(_ value: consuming sending Value) {
+        let guarded = GuardedValue(value)
+        self.init(guarded, SnapshotStrategy(in: guarded))
+        strategy.begin(guarded)
+    }
 }

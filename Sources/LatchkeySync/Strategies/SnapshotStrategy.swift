@@ -26,9 +26,12 @@
 /// ```sh
 /// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
 /// ```
-public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
-    /// The strategy's case.
-    public static let kind = StrategyKind.snapshot
+public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
+    /// What admits one writer at a time.
+    public typealias Lock = AdaptiveLock
+
+    /// `snapshot`.
+    public static let name = StrategyKind.snapshot.rawValue
 
     /// The strategy in one sentence.
     public static let summary =
@@ -44,7 +47,7 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
     }
 
     /// Admits one writer at a time.
-    @usableFromInline let writers: RawLockStrategy<AdaptiveLock>
+    @usableFromInline let writers: RawLockStrategy<Lock>
 
     /// What readers find.
     @usableFromInline let published: PublishedValue
@@ -61,20 +64,94 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
         published = PublishedValue(epochs)
     }
 
-    /// Publishes the first version.
+    /// Stops the process at a second value, whose versions this one would take for its own.
+    public func begin(_ value: LockMemory) { published.begin() }
+
+    /// Enters at once to read; waits for other writers to write, and to read while no write takes
+    /// effect.
     @inlinable
-    public func begin<Value>(_ guarded: GuardedValue<Value>) {
-        published.begin(guarded.read { $0 })
+    @inline(__always)
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
+        observer: Observer,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        if Self.entersAtOnce(request) {
+            return try enter(request, observer, body)
+        }
+        var replaced: Replaced?
+        defer { discard(replaced) }
+        return try writers.access(request, observer: observer) { () throws(Failure) -> Result in
+            defer { replaced = published.takeReplaced() }
+            return try body()
+        }
     }
 
-    /// Reads.
+    /// Enters at once to read; to write if no other writer is inside.
     @inlinable
-    public func read<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
+    public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
         observer: Observer,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        if Self.entersAtOnce(request) {
+            return try enter(request, observer, body)
+        }
+        var replaced: Replaced?
+        defer { discard(replaced) }
+        return try writers.tryAccess(request, observer: observer) { () throws(Failure) -> Result in
+            defer { replaced = published.takeReplaced() }
+            return try body()
+        }
+    }
+
+    /// Enters at once to read; waits for other writers to write.
+    @inlinable
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
+        observer: Observer,
+        waiting wait: (Lock, _ isBlocked: () -> Void) -> AccessMode?,
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
+        if Self.entersAtOnce(request) {
+            return try enter(request, observer, body)
+        }
+        var replaced: Replaced?
+        defer { discard(replaced) }
+        return try writers.access(request, observer: observer, waiting: wait) {
+            () throws(Failure) -> Result in
+            defer { replaced = published.takeReplaced() }
+            return try body()
+        }
+    }
+
+    /// Keeps writers out.
+    @inlinable
+    public func hold<Observer: EntryObserver>(
+        _ request: AccessRequest,
+        observer: Observer
+    ) -> Release {
+        let release = writers.hold(request, observer: observer)
+        return {
+            let replaced = published.takeReplaced()
+            release()
+            discard(replaced)
+        }
+    }
+
+    @inlinable
+    static func entersAtOnce(_ request: AccessRequest) -> Bool {
+        request.mode == .read && !request.keepsWritersOut
+    }
+
+    @inlinable
+    @inline(__always)
+    func enter<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
+        _ observer: Observer,
+        _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var entry = observer.asks(.read)
+        var entry = observer.asks(request)
         let reading = published.epochs.enter()
         observer.enters(&entry)
         defer {
@@ -82,138 +159,64 @@ public struct SnapshotStrategy: NamedStrategy, TryingStrategy {
             published.epochs.leave(reading)
             observer.leaves(entry)
         }
-        return try unsafe published.version(of: Value.self).pointee.read(body)
+        return try body()
     }
 
-    /// Reads what the next writer would change.
+    /// Lends the version that is published.
+    ///
+    /// Nothing frees it: the caller has entered the epochs, or keeps writers out.
     @inlinable
-    public func readHoldingWriters<Value, Observer: EntryObserver, Result, Failure: Error>(
+    @inline(__always)
+    public func reading<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        observer: Observer,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try writers.read(guarded, observer: observer, body)
+        try unsafe published.version(of: guarded).pointee.read(body)
     }
 
-    /// Writes.
+    /// Lends a copy and publishes it.
     @inlinable
-    public func write<Value, Observer: EntryObserver, Result, Failure: Error>(
+    public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        observer: Observer,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try replace(guarded, observer, writers.enter(observer, .write), body)
-    }
-
-    /// Keeps writers out, unless the caller would have to wait.
-    @inlinable
-    public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
-        observer: Observer,
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        try writers.tryAccess(observer: observer, body)
-    }
-
-    /// Writes if the caller need not wait.
-    @inlinable
-    public func tryWrite<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        observer: Observer,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        guard let entry = writers.tryEnter(observer) else {
-            return nil
-        }
-        return try replace(guarded, observer, entry, body)
-    }
-
-    /// Keeps writers out.
-    @inlinable
-    public func hold<Observer: EntryObserver>(
-        _ mode: AccessMode,
-        observer: Observer
-    ) -> Release {
-        writers.hold(mode, observer: observer)
-    }
-
-    /// Publishes all values before it lets writers in.
-    @inlinable
-    public static func writeAll<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        observers: [Observer],
-        _ body: (inout [Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var replaced: [ReplacedVersions<Value>] = []
-        defer {
-            for (strategy, replaced) in zip(strategies, replaced) {
-                strategy.discard(replaced)
-            }
-        }
-        return try holding(.write, strategies, observers: observers) {
-            () throws(Failure) -> Result in
-            var values = guarded.map { $0.read { $0 } }
-            let result = try body(&values)
-            SeveralValues.expect(values.count, of: guarded.count)
-            for (index, guarded) in guarded.enumerated() {
-                replaced.append(strategies[index].publish(values[index], in: guarded))
-            }
-            return result
-        }
-    }
-
-    /// Changes a copy, publishes it, and leaves the section that the calling thread has entered.
-    ///
-    /// What was replaced is disposed of after the lock is released.
-    @inlinable
-    func replace<Value, Observer: EntryObserver, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        _ observer: Observer,
-        _ entry: Observer.Entry,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var replaced: ReplacedVersions<Value>?
-        defer {
-            writers.leave(observer, .write, entry)
-            if let replaced {
-                discard(replaced)
-            }
-        }
-        var copy = guarded.read { $0 }
+        var copy = reading(guarded) { $0 }
         let result = try body(&copy)
-        replaced = publish(copy, in: guarded)
+        publish(copy, in: guarded)
         return result
     }
 
-    /// Makes the value the one that readers and the next writer find; returns the ones before.
+    /// Lends copies and publishes all of them.
     @inlinable
-    func publish<Value>(_ value: Value, in guarded: GuardedValue<Value>) -> ReplacedVersions<Value>
-    {
-        let forReaders = published.replace(by: value)
-        let forWriters = guarded.write { (current: inout Value) in
-            let old = current
-            current = value
-            return old
+    public static func writingAll<Value, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var values = zip(strategies, guarded).map { $0.reading($1) { $0 } }
+        let result = try body(&values)
+        SeveralValues.expect(values.count, of: guarded.count)
+        for (index, guarded) in guarded.enumerated() {
+            strategies[index].publish(values[index], in: guarded)
         }
-        return ReplacedVersions(forReaders: forReaders, forWriters: forWriters)
+        return result
+    }
+
+    /// Makes the value the one that readers and the next writer find.
+    ///
+    /// The caller holds the writers' lock. What readers had until now is freed after the lock is
+    /// released: a value's `deinit` is somebody else's code. What the writer copied is released
+    /// here. It is a copy of that, so that nothing ends by it.
+    @inlinable
+    func publish<Value>(_ value: Value, in guarded: GuardedValue<Value>) {
+        published.replace(by: value)
+        unsafe guarded.write { (current: inout Value) in current = value }
     }
 
     @inlinable
-    func discard<Value>(_ replaced: ReplacedVersions<Value>) {
-        published.epochs.discard(replaced.forReaders)
-    }
-}
-
-/// What a write has replaced: kept until the writers' lock is released, because a value's `deinit`
-/// is somebody else's code.
-@usableFromInline
-struct ReplacedVersions<Value> {
-    @usableFromInline let forReaders: Replaced
-    @usableFromInline let forWriters: Value
-
-    @inlinable
-    init(forReaders: Replaced, forWriters: Value) {
-        self.forReaders = forReaders
-        self.forWriters = forWriters
+    func discard(_ replaced: Replaced?) {
+        if let replaced {
+            published.epochs.discard(replaced)
+        }
     }
 }

@@ -31,11 +31,12 @@ public struct AccessQueue: Sendable {
     /// Submits `body` and waits for it.
     @inlinable
     func run<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+        _ request: AccessRequest,
         _ observer: Observer,
-        _ mode: AccessMode,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var entry = ask(observer, mode)
+        let mode = request.mode
+        var entry = ask(observer, request)
         // `sync` knows no typed errors, so the outcome leaves through a variable.
         var outcome: Swift.Result<Result, Failure>?
         sync(mode) {
@@ -74,11 +75,12 @@ public struct AccessQueue: Sendable {
     /// Submits `body` for writing and returns; `then` is called after it has left the section.
     @inlinable
     func submit<Observer: EntryObserver, Result>(
+        _ request: AccessRequest,
         _ observer: Observer,
         _ body: @escaping @Sendable () -> Result,
         then: @escaping @Sendable (Result) -> Void
     ) {
-        let entry = ask(observer, .write)
+        let entry = ask(observer, request)
         let inside = { @Sendable [self] in
             var entry = entry
             observer.enters(&entry)
@@ -96,10 +98,10 @@ extension AccessQueue {
     @inline(__always)
     func ask<Observer: EntryObserver>(
         _ observer: Observer,
-        _ mode: AccessMode
+        _ request: AccessRequest
     ) -> Observer.Entry {
-        var entry = observer.asks(mode)
-        if Observer.isActive && !entrants.join(mode, isConcurrent: isConcurrent) {
+        var entry = observer.asks(request)
+        if Observer.isActive && !entrants.join(request.mode, isConcurrent: isConcurrent) {
             observer.isBlocked(&entry)
         }
         return entry
@@ -126,12 +128,13 @@ extension AccessQueue {
     /// The access is counted in the backlog.
     @usableFromInline
     nonisolated(nonsending) func runAwaited<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         _ observer: Observer,
-        _ mode: AccessMode,
         _ submissions: Submissions,
         _ body: @Sendable () -> Result
     ) async throws(AccessRefused) -> Result {
-        let entry = ask(observer, mode)
+        let mode = request.mode
+        let entry = ask(observer, request)
         let result = await withoutActuallyEscaping(body) { body in
             let queued = QueuedBody(body)
             return await withTaskCancellationHandler {

@@ -19,12 +19,13 @@ struct ActorQueue: HoldableQueue {
     /// Counts the access, and adds it to the queue.
     @inlinable
     func submit<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
         _ observer: Observer,
-        _ mode: AccessMode,
-        _ completion: @escaping @Sendable (Result) -> Void,
-        _ body: @escaping @Sendable () -> Result
+        _ body: @escaping @Sendable () -> Result,
+        _ completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let entry = tell(observer, mode, isAlone: try isolation.backlog.enter(mode))
+        let mode = request.mode
+        let entry = tell(observer, request, isAlone: try isolation.backlog.enter(mode))
         Task.immediate(priority: .medium) {
             // SAFETY: as in `access`.
             nonisolated(unsafe) var result: Result?
@@ -40,17 +41,18 @@ struct ActorQueue: HoldableQueue {
     @inlinable
     @inline(__always)
     nonisolated(nonsending) func access<Observer: EntryObserver, Result: Sendable>(
-        _ mode: AccessMode,
+        _ request: AccessRequest,
         _ observer: Observer,
         _ whenFull: WhenFull,
         _ body: @Sendable () -> Result
     ) async throws(AccessRefused) -> Result {
+        let mode = request.mode
         var admission = isolation.backlog.tryEnter(mode)
         if admission == .full {
             try await isolation.backlog.wait(mode, whenFull)
             admission = .behindOthers
         }
-        let entry = tell(observer, mode, isAlone: admission == .alone)
+        let entry = tell(observer, request, isAlone: admission == .alone)
         // SAFETY: the task is suspended while the actor runs the closure, which no other code has.
         nonisolated(unsafe) var result: Result?
         await isolation.run { unsafe result = inside(observer, mode, entry, body) }
@@ -83,10 +85,10 @@ struct ActorQueue: HoldableQueue {
     @inline(__always)
     func tell<Observer: EntryObserver>(
         _ observer: Observer,
-        _ mode: AccessMode,
+        _ request: AccessRequest,
         isAlone: Bool
     ) -> Observer.Entry {
-        var entry = observer.asks(mode)
+        var entry = observer.asks(request)
         if Observer.isActive && !isAlone {
             observer.isBlocked(&entry)
         }
@@ -95,9 +97,12 @@ struct ActorQueue: HoldableQueue {
 
     /// Of an access to several actors, which was counted already.
     @inlinable
-    func ask<Observer: EntryObserver>(_ observer: Observer, _ mode: AccessMode) -> Observer.Entry {
+    func ask<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ request: AccessRequest
+    ) -> Observer.Entry {
         let word = isolation.backlog.word.load(ordering: .relaxed)
-        return tell(observer, mode, isAlone: word == Backlog.one(mode))
+        return tell(observer, request, isAlone: word == Backlog.one(request.mode))
     }
 
     @inlinable

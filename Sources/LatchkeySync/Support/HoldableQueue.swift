@@ -10,7 +10,10 @@ public import Synchronization
 @usableFromInline
 protocol HoldableQueue: Sendable {
     /// Tells the observer that an access asks, and whether it has to wait.
-    func ask<Observer: EntryObserver>(_ observer: Observer, _ mode: AccessMode) -> Observer.Entry
+    func ask<Observer: EntryObserver>(
+        _ observer: Observer,
+        _ request: AccessRequest
+    ) -> Observer.Entry
 
     /// Tells the observer that the access leaves.
     func leave<Observer: EntryObserver>(
@@ -32,13 +35,13 @@ protocol HoldableQueue: Sendable {
 struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
     @usableFromInline let queues: [Queue]
     @usableFromInline let observers: [Observer]
-    @usableFromInline let mode: AccessMode
+    @usableFromInline let request: AccessRequest
 
     @inlinable
-    init(_ queues: [Queue], _ observers: [Observer], _ mode: AccessMode) {
+    init(_ queues: [Queue], _ observers: [Observer], _ request: AccessRequest) {
         self.queues = queues
         self.observers = observers
-        self.mode = mode
+        self.request = request
     }
 
     /// Enters all queues and calls `then`, inside all of them, on any thread.
@@ -46,7 +49,7 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
     /// `then` gets what the observers remember, for ``run(_:_:)``.
     @inlinable
     func enter(then: @escaping @Sendable ([Observer.Entry]) -> Void) {
-        let entries = zip(queues, observers).map { $0.ask($1, mode) }
+        let entries = zip(queues, observers).map { $0.ask($1, request) }
         // One more than there are queues: the last step must not happen under the lock.
         let missing = Countdown(queues.count + 1)
         let entered = { @Sendable in
@@ -56,7 +59,7 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
         }
         SeveralOrder.lock.lock()
         for queue in queues {
-            queue.enqueueHold(mode, entered)
+            queue.enqueueHold(request.mode, entered)
         }
         SeveralOrder.lock.unlock()
         entered()
@@ -74,7 +77,7 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
         }
         defer {
             for index in queues.indices.reversed() {
-                queues[index].leave(observers[index], mode, entries[index])
+                queues[index].leave(observers[index], request.mode, entries[index])
                 queues[index].release()
             }
         }

@@ -7,7 +7,8 @@ public import Synchronization
 /// the writers' lock. ``Epochs`` decides when an old one is freed.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because a version is freed by `Epochs` or by `deinit`,
-/// when no reader can have it, and `free` is written once, before the first access.
+/// when no reader can have it, `free` is written once, before the first version is published, and
+/// `hasBegun` before the first access.
 @safe
 @usableFromInline
 final class PublishedValue: @unchecked Sendable {
@@ -16,6 +17,13 @@ final class PublishedValue: @unchecked Sendable {
 
     /// Frees a version, whose type this object does not know.
     @usableFromInline var free: (@Sendable (UnsafeMutableRawPointer) -> Void)?
+
+    /// Held while the first version is made.
+    @usableFromInline let first = AdaptiveLock()
+    private var hasBegun = false
+
+    /// What the writer that is inside has replaced. Belongs to who holds the writers' lock.
+    @usableFromInline var replaced: Replaced?
 
     @usableFromInline
     init(_ epochs: Epochs) {
@@ -28,34 +36,50 @@ final class PublishedValue: @unchecked Sendable {
         }
     }
 
-    /// Publishes the first version, before the first access.
-    @inlinable
-    func begin<Value>(_ value: consuming Value) {
-        let first = unsafe UnsafeMutableRawPointer(Self.make(value))
-        guard unsafe address.exchange(first, ordering: .acquiringAndReleasing) == nil else {
-            fatalError("Latchkey: a 'snapshot' strategy guards one value and was given a second.")
-        }
-        unsafe free = Self.free(Value.self)
+    /// Stops the process at the second call.
+    @usableFromInline
+    func begin() {
+        precondition(!hasBegun, "A 'snapshot' strategy guards one value and was given a second.")
+        hasBegun = true
     }
 
     /// The version to read.
     ///
-    /// The caller has entered ``epochs``.
+    /// The caller has entered ``epochs``, or keeps writers out.
     @inlinable
     @inline(__always)
-    func version<Value>(of value: Value.Type) -> UnsafeMutablePointer<Storage<Value>> {
+    func version<Value>(of guarded: GuardedValue<Value>) -> UnsafeMutablePointer<Storage<Value>> {
         // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
         guard let version = unsafe address.load(ordering: .sequentiallyConsistent) else {
-            preconditionFailure("A snapshot was read before it began.")
+            return unsafe firstVersion(of: guarded)
         }
         return unsafe version.assumingMemoryBound(to: Storage<Value>.self)
     }
 
-    /// Makes the value the one that readers find; returns the one before.
+    /// Publishes the first version, unless another caller has.
+    ///
+    /// Writers do this before they change the guarded value, which is why it is read here.
+    @inlinable
+    @inline(never)
+    func firstVersion<Value>(
+        of guarded: GuardedValue<Value>
+    ) -> UnsafeMutablePointer<Storage<Value>> {
+        first.lock()
+        defer { first.unlock() }
+        if let version = unsafe address.load(ordering: .acquiring) {
+            return unsafe version.assumingMemoryBound(to: Storage<Value>.self)
+        }
+        let version = unsafe guarded.read { unsafe Self.make($0) }
+        unsafe free = Self.free(Value.self)
+        unsafe address.store(UnsafeMutableRawPointer(version), ordering: .sequentiallyConsistent)
+        return unsafe version
+    }
+
+    /// Makes the value the one that readers find, once in an access.
     ///
     /// The caller holds the writers' lock.
     @inlinable
-    func replace<Value>(by value: consuming Value) -> Replaced {
+    func replace<Value>(by value: consuming Value) {
         // Sequentially consistent: W1 in ``Epochs``. It also releases the value to readers.
         let old = unsafe address.exchange(
             UnsafeMutableRawPointer(Self.make(value)),
@@ -64,7 +88,17 @@ final class PublishedValue: @unchecked Sendable {
         guard let old = unsafe old else {
             preconditionFailure("A snapshot was written before it began.")
         }
-        return unsafe Replaced(old, stamp: epochs.replaced(), Self.free(Value.self))
+        replaced = unsafe Replaced(old, stamp: epochs.replaced(), Self.free(Value.self))
+    }
+
+    /// What to discard after the writers' lock is released.
+    @inlinable
+    func takeReplaced() -> Replaced? {
+        guard let replaced else {
+            return nil
+        }
+        self.replaced = nil
+        return replaced
     }
 
     @inlinable

@@ -13,71 +13,18 @@ internal import CLatchkeySystem
 /// elsewhere a nested access does what the primitive does, which each strategy's page says.
 @usableFromInline
 enum Reentry {
-    /// The access functions of ``Synchronized`` and ``Striped``, by name.
-    ///
-    /// A constant of one byte, so that it costs nothing where nothing is checked.
-    @usableFromInline
-    enum Access: String {
-        case read
-        case readDeadline = "read(deadline:)"
-        case readWhen = "read(when:)"
-        case readKey = "read(key:)"
-        case submitRead
-        case asyncRead
-        case value
-        case dynamicMember = "dynamic member look-up"
-        case readHoldingWriters
-        case readAll
-        case readKeys = "read(keys:)"
-        case submitReadAll
-        case write
-        case writeNewValue = "write(_ newValue:)"
-        case writeDeadline = "write(deadline:)"
-        case writeWhen = "write(when:)"
-        case writeKey = "write(key:)"
-        case writeKeys = "write(keys:)"
-        case writeSeveral = "write(several:)"
-        case submitWrite
-        case submitWriteSeveral = "submitWrite(several:)"
-        case asyncWrite
-        case tryWrite
-        case exchange
-        case withLock
-        case withLockIfAvailable
-
-        /// What the access keeps out.
-        fileprivate enum Kind {
-            case read
-            case readHoldingWriters
-            case write
-        }
-
-        fileprivate var kind: Kind {
-            switch self {
-            case .read, .readDeadline, .readKey, .submitRead, .asyncRead, .value, .dynamicMember:
-                .read
-            case .readHoldingWriters, .readAll, .readKeys, .submitReadAll: .readHoldingWriters
-            // Inside a read, a wait for a condition would have no end: no write could fulfil it.
-            case .readWhen, .write, .writeNewValue, .writeDeadline, .writeWhen, .writeKey,
-                .writeKeys, .writeSeveral, .submitWrite, .submitWriteSeveral, .asyncWrite,
-                .tryWrite, .exchange, .withLock, .withLockIfAvailable:
-                .write
-            }
-        }
-    }
-
-    /// Runs `enter`, which is an access to the value.
+    /// Runs `enter`, which is an access to the value by the function of that name.
     @inlinable
     @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ guarded: GuardedValue<Value>,
-        _ access: Access,
-        _ caller: CallSite,
+        _ request: AccessRequest,
+        _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holding(strategy, ObjectIdentifier(guarded), access, caller, enter)
+        return try holding(strategy, ObjectIdentifier(guarded), request, name, enter)
         #else
         return try enter()
         #endif
@@ -89,12 +36,12 @@ enum Reentry {
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
-        _ access: Access,
-        _ caller: CallSite,
+        _ request: AccessRequest,
+        _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holdingAll(strategy, guarded, access, caller, enter)
+        return try holdingAll(strategy, guarded, request, name, enter)
         #else
         return try enter()
         #endif
@@ -104,8 +51,8 @@ enum Reentry {
     static func holdingAll<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
-        _ access: Access,
-        _ caller: CallSite,
+        _ request: AccessRequest,
+        _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let head = unsafe latchkey_system_held_accesses()
@@ -119,7 +66,7 @@ enum Reentry {
         for (index, guarded) in guarded.enumerated() {
             let held = unsafe accesses + index
             unsafe held.initialize(
-                to: HeldAccess(strategy, ObjectIdentifier(guarded), access, caller)
+                to: HeldAccess(strategy, ObjectIdentifier(guarded), request, name)
             )
             unsafe latchkey_system_hold_accesses(held)
         }
@@ -131,11 +78,11 @@ enum Reentry {
     static func holding<Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
-        _ access: Access,
-        _ caller: CallSite,
+        _ request: AccessRequest,
+        _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var held = HeldAccess(strategy, value, access, caller)
+        var held = HeldAccess(strategy, value, request, name)
         return try unsafe withUnsafeMutablePointer(to: &held) {
             (held: UnsafeMutablePointer<HeldAccess>) throws(Failure) -> Result in
             // SAFETY: the access leaves the list before its memory ends.
@@ -145,20 +92,13 @@ enum Reentry {
         }
     }
 
+    /// Stops the process because of an access inside another one.
     @usableFromInline
-    static func stop(
-        _ access: Access,
-        inside outer: Access,
-        _ name: String,
-        _ caller: CallSite? = nil,
-        _ outerCaller: CallSite? = nil
-    ) -> Never {
-        let location = caller?.location ?? ""
-        let outerLocation = outerCaller?.location ?? ""
+    static func stop(_ access: String, inside outer: String, _ strategy: String) -> Never {
         fatalError(
             """
-            Latchkey: \(access.rawValue)\(location) inside \(outer.rawValue)\(outerLocation) of \
-            the same value, guarded by '\(name)'. Pass the value down instead of entering again.
+            Latchkey: \(access) inside \(outer) of the same value, guarded by '\(strategy)'. Pass \
+            the value down instead of entering again.
             """
         )
     }
@@ -170,25 +110,29 @@ enum Reentry {
 @safe
 private struct HeldAccess {
     let value: ObjectIdentifier
-    let access: Reentry.Access
-    let caller: CallSite
+    let request: AccessRequest
+    /// The access function.
+    let name: StaticString
     let outer: UnsafeMutableRawPointer?
 
     /// Stops if the thread must not enter the value now.
     init(
         _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
-        _ access: Reentry.Access,
-        _ caller: CallSite
+        _ request: AccessRequest,
+        _ name: StaticString
     ) {
         self.value = value
-        self.access = access
-        self.caller = caller
+        self.request = request
+        self.name = name
         unsafe outer = latchkey_system_held_accesses()
-        if let outer = enclosing(of: value),
-            !strategy.traits.allows(access, inside: outer.access)
+        if let outer = enclosing(of: value), !strategy.traits.allows(request, inside: outer.request)
         {
-            Reentry.stop(access, inside: outer.access, strategy.name, caller, outer.caller)
+            Reentry.stop(
+                "\(name)\(request.site.location)",
+                inside: "\(outer.name)\(outer.request.site.location)",
+                strategy.name
+            )
         }
     }
 
@@ -208,10 +152,8 @@ private struct HeldAccess {
 
 extension StrategyTraits {
     /// Whether a thread may make an access while it is inside by `outer`.
-    fileprivate func allows(_ access: Reentry.Access, inside outer: Reentry.Access) -> Bool {
-        guard isReentrant, access.kind != .write, outer.kind != .write else {
-            return false
-        }
-        return access.kind == .read || outer.kind == .read
+    fileprivate func allows(_ request: AccessRequest, inside outer: AccessRequest) -> Bool {
+        isReentrant && request.mode == .read && outer.mode == .read
+            && !(request.keepsWritersOut && outer.keepsWritersOut)
     }
 }

@@ -19,7 +19,7 @@ final class ContentionCounter: EntryObserver {
     private let waits = Atomic<Int>(0)
     private let nanosecondsWaited = Atomic<Int>(0)
 
-    func asks(_ mode: AccessMode) -> Entry {
+    func asks(_ request: AccessRequest) -> Entry {
         accesses.add(1, ordering: .relaxed)
         return Entry()
     }

@@ -10,19 +10,20 @@ let rounds = 20_000
 
 /// Counts words on several threads, with the strategy as a type: nothing is dispatched at run time.
 struct WordCount: StrategyVisitor {
-    func visit<ChosenStrategy: NamedStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String {
         "has no blocking access functions: use asyncRead and asyncWrite"
     }
 
-    func visitBlocking<ChosenStrategy: NamedStrategy & BlockingStrategy>(
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> String {
         let counts = Synchronized<[String: Int], ChosenStrategy>([:])
         let contention = ContentionCounter()
+        let observed = counts.observed(by: contention)
         DispatchQueue.concurrentPerform(iterations: threads) { thread in
             for round in 0..<rounds {
                 let word = words[(thread + round) % words.count]
-                counts.write(observer: contention) { $0[word, default: 0] += 1 }
+                observed.write { $0[word, default: 0] += 1 }
             }
         }
         let total = counts.read { $0.values.reduce(0, +) }

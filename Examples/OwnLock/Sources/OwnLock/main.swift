@@ -12,19 +12,19 @@ DispatchQueue.concurrentPerform(iterations: 4) { _ in
 }
 print("backoff: ada has \(scores.read { $0["ada", default: 0] })")
 
-let counting = CountingStrategy<RawLockStrategy<BackoffLock>>()
-let counted = Synchronized(0, strategy: counting)
+let counter = AccessCounter()
+let counted = Synchronized(0, strategy: ObservedStrategy(RawLockStrategy<BackoffLock>(), by: counter))
 for _ in 0..<10 {
     counted.write { $0 += 1 }
 }
-print("backoff: \(counting.ownObserver.count) accesses counted")
+print("backoff: \(counter.count) accesses counted")
 
 func report(_ name: String, _ violations: [String]) {
     print("\(name): " + (violations.isEmpty ? "keeps the laws" : "breaks a law"))
 }
 
 report("backoff", StrategyLaws.violations { RawLockStrategy<BackoffLock>() })
-report("counting", StrategyLaws.violations { CountingStrategy<RawLockStrategy<BackoffLock>>() })
+report("counting", StrategyLaws.violations { ObservedStrategy(RawLockStrategy<BackoffLock>(), by: AccessCounter()) })
 
 // A race needs two threads to meet, so it is looked for more than once.
 let broken = StrategyLaws(blocking: { RawLockStrategy<BrokenLock>() })

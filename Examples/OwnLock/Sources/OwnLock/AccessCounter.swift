@@ -11,7 +11,7 @@ final class AccessCounter: EntryObserver {
 
     var count: Int { accesses.load(ordering: .relaxed) }
 
-    func asks(_ mode: AccessMode) -> Entry {
+    func asks(_ request: AccessRequest) -> Entry {
         accesses.add(1, ordering: .relaxed)
         return Entry()
     }
@@ -21,12 +21,3 @@ final class AccessCounter: EntryObserver {
     func leaves(_ entry: Entry) {}
     func givesUp(_ entry: Entry) {}
 }
-
-/// A strategy around any other one, which counts what it does.
-struct CountingStrategy<Base: MakeableStrategy>: WrappingStrategy, MakeableStrategy {
-    let base = Base()
-    let ownObserver = AccessCounter()
-}
-
-extension CountingStrategy: BlockingStrategy where Base: BlockingStrategy {}
-extension CountingStrategy: TryingStrategy where Base: TryingStrategy {}

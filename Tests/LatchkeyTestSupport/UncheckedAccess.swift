@@ -1,0 +1,21 @@
+public import LatchkeyStrategies
+
+// The access functions without the check for re-entry.
+
+extension BlockingStrategy {
+    /// Reads.
+    public func read<Value, Result>(
+        _ guarded: GuardedValue<Value>,
+        _ body: (Value) -> Result
+    ) -> Result {
+        access(AccessRequest(.read), observer: NoObserver()) { reading(guarded, body) }
+    }
+
+    /// Writes.
+    public func write<Value, Result>(
+        _ guarded: GuardedValue<Value>,
+        _ body: (inout Value) -> Result
+    ) -> Result {
+        access(AccessRequest(.write), observer: NoObserver()) { writing(guarded, body) }
+    }
+}
