@@ -127,7 +127,9 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
 private struct BareLock: StrategyVisitor {
     let operations: Int
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender? { nil }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender? {
+        nil
+    }
 
     func visitLock<Lock: NamedLock>(_ strategy: RawLockStrategy<Lock>.Type) -> Contender? {
         bareLock(Lock(), operations)

@@ -50,7 +50,8 @@ private struct SummaryVisitor: StrategyVisitor {
 }
 
 private struct TraitsVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> StrategyTraits {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> StrategyTraits
+    {
         ChosenStrategy.traits
     }
 }

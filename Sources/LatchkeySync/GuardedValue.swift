@@ -31,6 +31,19 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
         // SAFETY: the strategy keeps everybody else out.
         try unsafe body(&storage.value)
     }
+
+    /// Lends the value to `body`, which need not be copyable.
+    ///
+    /// The strategy keeps writers out meanwhile.
+    @unsafe
+    @inlinable
+    @inline(__always)
+    func borrow<Result: ~Copyable, Failure: Error>(
+        _ body: (borrowing Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // SAFETY: the strategy keeps writers out.
+        try unsafe body(storage.value)
+    }
 }
 
 extension GuardedValue {

@@ -11,9 +11,9 @@
 /// guarded section; writes that one thread submits are applied in order.
 ///
 /// **Ways to write one.** A lock is a ``RawLock``, and ``RawLockStrategy`` is its strategy. A
-/// dispatch queue is a ``QueueStyle``, and ``QueueStrategy`` is its strategy. ``ObservedStrategy`` adds an
-/// observer to any strategy. A strategy of another kind conforms to ``BlockingStrategy`` and
-/// implements ``BlockingStrategy/access(_:observer:_:)`` and
+/// dispatch queue is a ``QueueStyle``, and ``QueueStrategy`` is its strategy. ``ObservedStrategy``
+/// adds an observer to any strategy. A strategy of another kind conforms to ``BlockingStrategy``
+/// and implements ``BlockingStrategy/access(_:observer:_:)`` and
 /// ``BlockingStrategy/hold(_:observer:)``, or to this protocol.
 public protocol Strategy: Sendable {
     /// The strategy's name in messages: ``StrategyKind/rawValue`` for a strategy that has a kind.

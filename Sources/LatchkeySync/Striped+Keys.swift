@@ -50,7 +50,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///
     /// Takes each stripe once, in ascending order, and holds them all: keys in any order, from any
     /// thread, never wait for each other in a circle. Blocks until it has them. No write to any of
-    /// them takes effect meanwhile. 
+    /// them takes effect meanwhile.
     ///
     /// - Parameters:
     ///   - keys: At least one, in any order; equal ones count once.

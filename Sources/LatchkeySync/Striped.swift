@@ -97,6 +97,12 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
         with(stripe) { $0 }
     }
 
+    /// The key's stripe, by the key's hash, for access functions that ``Striped`` does not have.
+    @inlinable
+    public subscript(key key: some Hashable) -> Synchronized<Value, ChosenStrategy> {
+        with(index(of: key)) { $0 }
+    }
+
     /// Lends a stripe to `body`, without touching its reference count.
     @inlinable
     @inline(__always)

@@ -31,7 +31,7 @@ extension Synchronized where Value: Sendable {
         *,
         unavailable,
         message:
-            "this strategy cannot wait with a deadline: its lock is no TimedLock as that of 'adaptive'"
+            "this strategy cannot wait with a deadline: it has no TimedLock, as 'adaptive' has"
     )
     public func read<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
@@ -43,7 +43,7 @@ extension Synchronized where Value: Sendable {
         *,
         unavailable,
         message:
-            "this strategy cannot wait with a deadline: its lock is no TimedLock as that of 'adaptive'"
+            "this strategy cannot wait with a deadline: it has no TimedLock, as 'adaptive' has"
     )
     public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
@@ -54,7 +54,8 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message: "this strategy cannot wait for a condition: its lock is no ConditionLock as that of 'adaptive'"
+        message:
+            "this strategy cannot wait for a condition: it has no ConditionLock, as 'adaptive' has"
     )
     public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
@@ -66,7 +67,8 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message: "this strategy cannot wait for a condition: its lock is no ConditionLock as that of 'adaptive'"
+        message:
+            "this strategy cannot wait for a condition: it has no ConditionLock, as 'adaptive' has"
     )
     public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,

@@ -180,6 +180,26 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     }
 }
 
+extension Synchronized where Value: Sendable & ~Copyable, ChosenStrategy: BlockingStrategy {
+    /// Runs `body` with shared access to a value that cannot be copied.
+    ///
+    /// As ``read(fileID:line:_:)`` of a copyable value.
+    @inlinable
+    public func read<Result: ~Copyable, Failure: Error>(
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        _ body: (borrowing Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let request = AccessRequest(.read, at: CallSite(fileID, line))
+        return try Reentry.checking(ChosenStrategy.self, guarded, request, "read") {
+            () throws(Failure) -> Result in
+            try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
+                try unsafe guarded.borrow(body)
+            }
+        }
+    }
+}
+
 extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// Runs `body` with exclusive access to the value and returns its result.
     ///

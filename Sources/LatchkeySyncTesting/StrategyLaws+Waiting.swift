@@ -133,7 +133,8 @@ extension StrategyLaws {
     public static func conditionsAreWaitedFor<ChosenStrategy: Strategy>(
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {
-        (lock(of: ChosenStrategy.self) as? any ConditionLock.Type).map { conditions($0, make) } ?? []
+        (lock(of: ChosenStrategy.self) as? any ConditionLock.Type).map { conditions($0, make) }
+            ?? []
     }
 
     private static func conditions<Lock: ConditionLock>(

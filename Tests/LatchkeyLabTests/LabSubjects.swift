@@ -59,7 +59,8 @@ struct UntriedLock: RawLock {
 }
 
 /// A strategy around another one.
-struct CountedStrategy<Base: BlockingStrategy & MakeableStrategy>: BlockingStrategy, MakeableStrategy
+struct CountedStrategy<Base: BlockingStrategy & MakeableStrategy>: BlockingStrategy,
+    MakeableStrategy
 {
     static var name: String { Base.name }
     static var traits: StrategyTraits { Base.traits }

@@ -55,7 +55,9 @@ struct AnySynchronizedTests {
 
 /// The function of the visitor that a strategy calls.
 private struct VisitName: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String { "any" }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String {
+        "any"
+    }
 
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type

@@ -108,7 +108,9 @@ struct KnownBadStrategyTests {
         finding: String
     ) async {
         let violations = await TestThread.result {
-            StrategyLaws.readsTakeNoTime { LateReader(SnapshotStrategy(), by: LateObserver(patience)) }
+            StrategyLaws.readsTakeNoTime {
+                LateReader(SnapshotStrategy(), by: LateObserver(patience))
+            }
         }
         #expect(violations.contains { $0.contains(finding) }, "\(violations)")
     }

@@ -158,7 +158,8 @@ extension StrategyKind {
 }
 
 private struct LawsVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws] {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws]
+    {
         [
             StrategyLaws(submitting: { ChosenStrategy() }),
             StrategyLaws(awaiting: { ChosenStrategy() }),

@@ -8,7 +8,8 @@ struct ShadowMaker: StrategyVisitor {
     let meters: ContentionMeters
     let servingUsage: @Sendable () -> StoreUsage
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> AnyShadowStore {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> AnyShadowStore
+    {
         make(strategy, overhead: nil)
     }
 

@@ -13,7 +13,10 @@ DispatchQueue.concurrentPerform(iterations: 4) { _ in
 print("backoff: ada has \(scores.read { $0["ada", default: 0] })")
 
 let counter = AccessCounter()
-let counted = Synchronized(0, strategy: ObservedStrategy(RawLockStrategy<BackoffLock>(), by: counter))
+let counted = Synchronized(
+    0,
+    strategy: ObservedStrategy(RawLockStrategy<BackoffLock>(), by: counter)
+)
 for _ in 0..<10 {
     counted.write { $0 += 1 }
 }
@@ -24,7 +27,12 @@ func report(_ name: String, _ violations: [String]) {
 }
 
 report("backoff", StrategyLaws.violations { RawLockStrategy<BackoffLock>() })
-report("counting", StrategyLaws.violations { ObservedStrategy(RawLockStrategy<BackoffLock>(), by: AccessCounter()) })
+report(
+    "counting",
+    StrategyLaws.violations {
+        ObservedStrategy(RawLockStrategy<BackoffLock>(), by: AccessCounter())
+    }
+)
 
 // A race needs two threads to meet, so it is looked for more than once.
 let broken = StrategyLaws(blocking: { RawLockStrategy<BrokenLock>() })
