@@ -28,6 +28,9 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     /// The base's traits.
     @inlinable public static var traits: StrategyTraits { Base.traits }
 
+    /// That of the base.
+    public var erased: any Strategy { base.erased }
+
     /// The base's backlog.
     @inlinable public var backlogCount: Int { base.backlogCount }
 

@@ -22,6 +22,11 @@ public protocol Strategy: Sendable {
     /// The promises of the strategy.
     static var traits: StrategyTraits { get }
 
+    /// This strategy, or the one that does the work for one that is chosen at run time.
+    ///
+    /// Its type has the name and the traits that messages and checks of re-entry go by.
+    var erased: any Strategy { get }
+
     /// The number of writes that were accepted and are not yet applied. 0 for a strategy that
     /// applies a write before the call returns.
     var backlogCount: Int { get }
@@ -107,6 +112,9 @@ public protocol Strategy: Sendable {
 // The value is in its place.
 
 extension Strategy {
+    /// This strategy.
+    public var erased: any Strategy { self }
+
     /// Does nothing.
     @inlinable public func begin(_ value: LockMemory) {}
 

@@ -58,7 +58,7 @@ extension Synchronized where Value: Sendable {
         checkBeforeBlocking(request, "asyncRead")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
             strategy.reading(guarded) { value in
-                Reentry.checking(ChosenStrategy.self, guarded, request, "asyncRead") {
+                Reentry.checking(strategy, guarded, request, "asyncRead") {
                     body(value)
                 }
             }
@@ -90,7 +90,7 @@ extension Synchronized where Value: Sendable {
         checkBeforeBlocking(request, "asyncWrite")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
             strategy.writing(guarded) { value in
-                Reentry.checking(ChosenStrategy.self, guarded, request, "asyncWrite") {
+                Reentry.checking(strategy, guarded, request, "asyncWrite") {
                     body(&value)
                 }
             }
@@ -101,8 +101,10 @@ extension Synchronized where Value: Sendable {
     @inlinable
     @inline(__always)
     func checkBeforeBlocking(_ request: AccessRequest, _ name: StaticString) {
-        if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, request, name) {}
+        #if DEBUG || LATCHKEY_CHECKED
+        if !strategy.erasedTraits.appliesWritesAsynchronously {
+            Reentry.checking(strategy, guarded, request, name) {}
         }
+        #endif
     }
 }

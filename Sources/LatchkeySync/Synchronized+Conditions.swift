@@ -110,7 +110,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         let write = AccessRequest(.write, at: site)
-        return try Reentry.checking(ChosenStrategy.self, guarded, write, "read(when:)") {
+        return try Reentry.checking(strategy, guarded, write, "read(when:)") {
             () throws(Failure) -> Result? in
             try read(
                 AccessRequest(.read, at: site, keepsWritersOut: true),

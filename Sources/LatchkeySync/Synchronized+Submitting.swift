@@ -67,11 +67,11 @@ extension Synchronized where Value: Sendable {
     ) throws(BacklogFull) {
         let request = AccessRequest(.read, at: site, isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
-        if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitRead") {}
+        if strategy.erasedTraits.blocksCaller {
+            Reentry.checking(strategy, guarded, request, "submitRead") {}
         }
-        let body = { @Sendable [guarded] (value: Value) in
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitRead") { body(value) }
+        let body = { @Sendable [strategy, guarded] (value: Value) in
+            Reentry.checking(strategy, guarded, request, "submitRead") { body(value) }
         }
         #endif
         try strategy.submit(
@@ -92,11 +92,11 @@ extension Synchronized where Value: Sendable {
     ) throws(BacklogFull) {
         let request = AccessRequest(.write, at: site, isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
-        if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite") {}
+        if !strategy.erasedTraits.appliesWritesAsynchronously {
+            Reentry.checking(strategy, guarded, request, "submitWrite") {}
         }
-        let body = { @Sendable [guarded] (value: inout Value) in
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite") { body(&value) }
+        let body = { @Sendable [strategy, guarded] (value: inout Value) in
+            Reentry.checking(strategy, guarded, request, "submitWrite") { body(&value) }
         }
         #endif
         try strategy.submit(

@@ -30,8 +30,7 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message:
-            "this strategy cannot wait with a deadline: it has no TimedLock, as 'adaptive' has"
+        message: "this strategy cannot wait with a deadline: it has no TimedLock, as 'adaptive' has"
     )
     public func read<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
@@ -42,8 +41,7 @@ extension Synchronized where Value: Sendable {
     @available(
         *,
         unavailable,
-        message:
-            "this strategy cannot wait with a deadline: it has no TimedLock, as 'adaptive' has"
+        message: "this strategy cannot wait with a deadline: it has no TimedLock, as 'adaptive' has"
     )
     public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,

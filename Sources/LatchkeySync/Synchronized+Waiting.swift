@@ -18,7 +18,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         let request = AccessRequest(.read, at: CallSite(fileID, line))
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, "tryRead") {
+        return try Reentry.checking(strategy, guarded, request, "tryRead") {
             () throws(Failure) -> Result? in
             try strategy.tryAccess(request, observer: NoObserver()) {
                 () throws(Failure) -> Result in
@@ -41,7 +41,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         let request = AccessRequest(.write, at: CallSite(fileID, line))
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, "tryWrite") {
+        return try Reentry.checking(strategy, guarded, request, "tryWrite") {
             () throws(Failure) -> Result? in
             try strategy.tryAccess(request, observer: NoObserver()) {
                 () throws(Failure) -> Result in
@@ -71,7 +71,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
         waiting wait: (ChosenStrategy.Lock, _ isBlocked: () -> Void) -> AccessMode?,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        try Reentry.checking(strategy, guarded, request, name) {
             () throws(Failure) -> Result? in
             try strategy.access(request, observer: NoObserver(), waiting: wait) {
                 () throws(Failure) -> Result in
@@ -96,7 +96,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         let request = AccessRequest(.read, at: CallSite(fileID, line))
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, "read(deadline:)") {
+        return try Reentry.checking(strategy, guarded, request, "read(deadline:)") {
             () throws(Failure) -> Result? in
             try read(
                 request,

@@ -24,8 +24,8 @@
 /// which is written at each strategy; where that is to wait for itself, a try is refused, and a
 /// wait with a deadline gives up.
 public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable {
-    @usableFromInline let strategy: ChosenStrategy
-    @usableFromInline let guarded: GuardedValue<Value>
+    @usableFromInline package let strategy: ChosenStrategy
+    @usableFromInline package let guarded: GuardedValue<Value>
 
     /// A value that the strategy guards already.
     @inlinable
@@ -154,7 +154,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         _ name: StaticString,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        try Reentry.checking(strategy, guarded, request, name) {
             () throws(Failure) -> Result in
             try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
                 try strategy.reading(guarded, body)
@@ -171,7 +171,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let request = AccessRequest(.write, at: site)
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        return try Reentry.checking(strategy, guarded, request, name) {
             () throws(Failure) -> Result in
             try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
                 try strategy.writing(guarded, body)
@@ -191,7 +191,7 @@ extension Synchronized where Value: Sendable & ~Copyable, ChosenStrategy: Blocki
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let request = AccessRequest(.read, at: CallSite(fileID, line))
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, "read") {
+        return try Reentry.checking(strategy, guarded, request, "read") {
             () throws(Failure) -> Result in
             try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
                 try unsafe guarded.borrow(body)
@@ -213,7 +213,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         let request = AccessRequest(.write, at: CallSite(fileID, line))
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, "withLock") {
+        return try Reentry.checking(strategy, guarded, request, "withLock") {
             () throws(Failure) -> Disconnected<Result> in
             try strategy.access(request, observer: NoObserver()) {
                 () throws(Failure) -> Disconnected<Result> in
@@ -239,7 +239,7 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
     ) throws(Failure) -> sending Result? {
         let request = AccessRequest(.write, at: CallSite(fileID, line))
         let result = try Reentry.checking(
-            ChosenStrategy.self,
+            strategy,
             guarded,
             request,
             "withLockIfAvailable"

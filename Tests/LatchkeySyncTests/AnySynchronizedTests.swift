@@ -26,6 +26,31 @@ struct AnySynchronizedTests {
         }
     }
 
+    @Test(arguments: [StrategyKind.adaptive, .snapshot, .serialQueueAsync])
+    func `a write inside a write stops with the strategy's name`(kind: StrategyKind) async {
+        let result = await #expect(
+            processExitsWith: .failure,
+            observing: [\.standardErrorContent]
+        ) { [name = kind.rawValue as String] in
+            let value = StrategyKind(rawValue: name).map { AnySynchronized<Int>(1, kind: $0) }
+            value?.blocking?.write { _ in value?.blocking?.write { $0 += 1 } }
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("of the same value, guarded by '\(kind.rawValue)'"))
+    }
+
+    @Test func `an observer hears of a strategy that is chosen by name`() {
+        let scores = AnySynchronized<Int>(1, kind: .adaptive)
+        let observer = RecordingObserver()
+        scores.blocking?.observed(by: observer).write { $0 += 1 }
+        try? scores.observed(by: observer).submitRead({ _ in }, completion: {})
+        #expect(
+            observer.accesses == [
+                [.asks(.write), .enters, .leaves], [.asks(.read), .enters, .leaves],
+            ]
+        )
+    }
+
     @Test func `a visit says whether a strategy is one lock, can block, or only submits`() {
         #expect(StrategyKind.lock.accept(VisitName()) == "lock")
         #expect(StrategyKind.mutex.accept(VisitName()) == "lock")

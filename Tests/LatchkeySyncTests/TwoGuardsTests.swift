@@ -99,8 +99,10 @@ private struct Transfers: StrategyVisitor {
                 }
             }
         }
+        guard ended else {
+            return ["threads wait for each other in a circle"]
+        }
         let sum = first.write(with: second) { $0 + $1 }
-        return (ended ? [] : ["threads wait for each other in a circle"])
-            + (sum == 800 ? [] : ["the values have \(sum)"])
+        return sum == 800 ? [] : ["the values have \(sum)"]
     }
 }

@@ -27,3 +27,8 @@ public func writeUnderAny<ChosenStrategy: BlockingStrategy>(
 ) {
     value.write { $0 &+= 1 }
 }
+
+/// The code of `writeUnderAdaptive`.
+public func withLockUnderAdaptive(_ value: Synchronized<Int, AdaptiveStrategy>) {
+    value.withLock { $0 &+= 1 }
+}

@@ -28,6 +28,7 @@ RECORDED = {
     "writeUnderLock": (14, {INDIRECT: 2}),
     "writeUnderSpin": (17, {"SpinLock": 1}),
     "writeUnderAdaptive": (33, {"AdaptiveLock": 3}),
+    "withLockUnderAdaptive": (33, {"AdaptiveLock": 3}),
     # The toolchain's own: the thread's number, which is asked for once, and the slow paths.
     "writeUnderMutex": (39, {"__tls_get_addr": 1, "syscall": 2, "_MutexHandle": 2}),
 }

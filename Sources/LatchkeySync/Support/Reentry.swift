@@ -17,13 +17,14 @@ enum Reentry {
     @inlinable
     @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
-        _ strategy: any Strategy.Type,
+        _ strategy: some Strategy,
         _ guarded: GuardedValue<Value>,
         _ request: AccessRequest,
         _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
+        let strategy = type(of: strategy.erased)
         return try holding(strategy, ObjectIdentifier(guarded), request, name, enter)
         #else
         return try enter()
@@ -156,4 +157,9 @@ extension StrategyTraits {
         isReentrant && request.mode == .read && outer.mode == .read
             && !(request.keepsWritersOut && outer.keepsWritersOut)
     }
+}
+
+extension Strategy {
+    /// The traits of the strategy that does the work, for checks.
+    @inlinable var erasedTraits: StrategyTraits { type(of: erased).traits }
 }
