@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// One `GET` over a plain socket, for commands that need no other program.
+/// One request over a plain socket, for commands that need no other program.
 package enum HealthProbe {
     /// The reason for a missing answer, in one sentence.
     package struct Failure: Error {
@@ -27,7 +27,7 @@ package enum HealthProbe {
         Result { () throws(Failure) in
             let socket = try connected(reachable(host), port, timeoutSeconds, isNumeric: true)
             defer { close(socket) }
-            try ask(socket, host, path)
+            try send(to: socket, host, "GET", path)
             return try status(of: received(from: socket, byteCount: statusByteCount))
         }
     }
@@ -36,17 +36,19 @@ package enum HealthProbe {
     /// connection.
     ///
     /// The host can be a name. Resolving it may block, and so may connecting, sending and
-    /// receiving, for the given time each.
+    /// receiving, for the given time each. A body is JSON.
     package static func answer(
         host: String,
         port: UInt16,
+        method: String = "GET",
         path: String,
+        body: String = "",
         timeoutSeconds: Int
     ) -> Result<(status: Int, body: [UInt8]), Failure> {
         Result { () throws(Failure) in
             let socket = try connected(host, port, timeoutSeconds, isNumeric: false)
             defer { close(socket) }
-            try ask(socket, host, path)
+            try send(to: socket, host, method, path, body)
             let answer = try received(from: socket, byteCount: answerByteCountMax)
             let status = try status(of: answer)
             guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {
@@ -61,10 +63,22 @@ package enum HealthProbe {
     /// Far more than the metrics of any service.
     private static let answerByteCountMax = 1 << 24
 
-    private static func ask(_ socket: Int32, _ host: String, _ path: String) throws(Failure) {
+    private static func send(
+        to socket: Int32,
+        _ host: String,
+        _ method: String,
+        _ path: String,
+        _ body: String = ""
+    ) throws(Failure) {
         let name = host.contains(":") ? "[\(host)]" : host
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n\r\n"
-        guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+        let content =
+            method == "GET"
+            ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+        let request =
+            "\(method) \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n"
+            + "\(content)\r\n\(body)"
+        let flags = Int32(MSG_NOSIGNAL)
+        guard unsafe Glibc.send(socket, request, request.utf8.count, flags) >= 0 else {
             throw Failure("send")
         }
     }
