@@ -17,6 +17,7 @@ struct OpenLoopTests {
         stall: @escaping @Sendable (StageClock) -> Void
     ) async throws -> (begun: ComparisonReport.Durations?, all: ComparisonReport.Durations?) {
         let slice = Slice(
+            workload: workload(),
             plans: [OperationPlan(workload(), seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
             warmUpNanoseconds: 2_000_000,

@@ -142,6 +142,7 @@ struct ReplayTests {
 
     private static func slice(_ replayed: ReplayedTrace) -> Slice {
         Slice(
+            workload: workload(),
             plans: [OperationPlan(replayed, 0, of: 1, stripes: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
             warmUpNanoseconds: 20_000_000,

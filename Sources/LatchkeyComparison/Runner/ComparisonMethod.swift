@@ -28,8 +28,6 @@ protocol ComparisonMethod {
 
     /// The steps of work of an operation, if it does any.
     func cost(_ planned: PlannedCase) -> OperationCost?
-    /// What an operation asks of the heap, if that was counted.
-    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse?
     var instrument: ComparisonReport.InstrumentCost { get }
     /// Why the figures cannot be trusted, a sentence each.
     var findings: [String] { get }

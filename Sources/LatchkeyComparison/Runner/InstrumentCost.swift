@@ -21,7 +21,7 @@ extension ComparisonReport.InstrumentCost {
             clockNanoseconds: MeteringOverhead.clockNanoseconds,
             loopNanosecondsPerOperation: loopNanoseconds(),
             meteringNanosecondsPerOperation: max(0, Statistics.median(added)),
-            samplingMean: CaseSlice.samplingMean,
+            samplingMean: Slice.samplingMean,
             systemCallsMissingBecause: systemCallsMissing
         )
     }
@@ -49,6 +49,7 @@ extension ComparisonReport.InstrumentCost {
             arrival: .closed
         )
         let slice = Slice(
+            workload: workload,
             plans: [OperationPlan(workload, seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 0, outsideSteps: 0),
             warmUpNanoseconds: 1_000_000,

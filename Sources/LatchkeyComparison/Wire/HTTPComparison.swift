@@ -238,7 +238,6 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     func cost(_ planned: PlannedCase) -> OperationCost? { nil }
-    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? { nil }
 
     /// The client's errors that make figures worthless, a sentence each.
     var findings: [String] {

@@ -9,7 +9,6 @@ package struct Catalogue: Sendable {
     package private(set) var workload: OwnWorkload?
     /// The program that it belongs to, if it is not `latchkey`.
     package var program: String?
-    package var heapCounter: HeapCounter?
 
     @usableFromInline
     package init() {}
@@ -96,8 +95,7 @@ package struct Catalogue: Sendable {
 @usableFromInline
 package struct RegisteredStrategy: Sendable {
     @usableFromInline
-    typealias Measuring =
-        @Sendable (CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
+    typealias Measuring = @Sendable (Slice) throws(MeasurementFailure) -> SliceResult
 
     package let name: StrategyName
     package let traits: StrategyTraits
@@ -127,9 +125,7 @@ package struct RegisteredStrategy: Sendable {
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .blocking(name, make)
         } verdicts: { seed, bound in
-            ChosenStrategy.traits.appliesWritesAsynchronously
-                ? StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
-                : StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
+            StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
         }
     }
 
@@ -169,11 +165,11 @@ package struct RegisteredStrategy: Sendable {
     }
 }
 
-/// A workload that a program brings, behind closures that were compiled for its value.
+/// A workload, behind closures that were compiled for its value.
 @usableFromInline
 package struct OwnWorkload: Sendable {
     package let name: String
-    let slice: @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
+    let slice: @Sendable (StrategyKind, Slice) throws(MeasurementFailure) -> SliceResult
     let unsynchronized: RegisteredStrategy.Measuring
 
     /// - Parameter workload: What the program describes.
@@ -182,20 +178,31 @@ package struct OwnWorkload: Sendable {
         self.init(workload.name) { (kind, slice) throws(MeasurementFailure) in
             try kind.accept(SectionSlice(slice, OwnSection(workload)))
         } unsynchronized: { (slice) throws(MeasurementFailure) in
-            try slice.unsynchronized(OwnSection(workload))
+            try SectionSlice(slice, OwnSection(workload)).unsynchronized()
         }
     }
 
     @usableFromInline
     init(
         _ name: String,
-        slice:
-            @escaping @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) ->
-            CaseSlice.Output,
+        slice: @escaping @Sendable (StrategyKind, Slice) throws(MeasurementFailure) -> SliceResult,
         unsynchronized: @escaping RegisteredStrategy.Measuring
     ) {
         self.name = name
         self.slice = slice
         self.unsynchronized = unsynchronized
+    }
+}
+
+extension OwnWorkload {
+    /// The section of `latchkey compare`, which belongs to no program.
+    static let builtIn = OwnWorkload("") { (kind, slice) throws(MeasurementFailure) in
+        slice.hasOneKey
+            ? try kind.accept(SectionSlice(slice, SyntheticSection<OneValue>(slice)))
+            : try kind.accept(SectionSlice(slice, SyntheticSection<ManyValues>(slice)))
+    } unsynchronized: { (slice) throws(MeasurementFailure) in
+        slice.hasOneKey
+            ? try SectionSlice(slice, SyntheticSection<OneValue>(slice)).unsynchronized()
+            : try SectionSlice(slice, SyntheticSection<ManyValues>(slice)).unsynchronized()
     }
 }
