@@ -26,9 +26,8 @@ package enum HealthProbe {
     ) -> Result<Int, Failure> {
         Result { () throws(Failure) in
             let socket = try connected(reachable(host), port, timeoutSeconds, isNumeric: true)
-            defer { close(socket) }
-            try send(to: socket, host, "GET", path)
-            return try status(of: received(from: socket, byteCount: statusByteCount))
+            let request = request(host, "GET", path)
+            return try status(of: exchange(request, on: socket, byteCount: statusByteCount))
         }
     }
 
@@ -47,9 +46,8 @@ package enum HealthProbe {
     ) -> Result<(status: Int, body: [UInt8]), Failure> {
         Result { () throws(Failure) in
             let socket = try connected(host, port, timeoutSeconds, isNumeric: false)
-            defer { close(socket) }
-            try send(to: socket, host, method, path, body)
-            let answer = try received(from: socket, byteCount: answerByteCountMax)
+            let request = request(host, method, path, body)
+            let answer = try exchange(request, on: socket, byteCount: answerByteCountMax)
             let status = try status(of: answer)
             guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {
                 throw Failure(message: "the answer is not HTTP")
@@ -63,24 +61,18 @@ package enum HealthProbe {
     /// Far more than the metrics of any service.
     private static let answerByteCountMax = 1 << 24
 
-    private static func send(
-        to socket: Int32,
+    private static func request(
         _ host: String,
         _ method: String,
         _ path: String,
         _ body: String = ""
-    ) throws(Failure) {
+    ) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
         let content =
             method == "GET"
             ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
-        let request =
-            "\(method) \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n"
+        return "\(method) \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n"
             + "\(content)\r\n\(body)"
-        let flags = Int32(MSG_NOSIGNAL)
-        guard unsafe Glibc.send(socket, request, request.utf8.count, flags) >= 0 else {
-            throw Failure("send")
-        }
     }
 
     /// The address at which a service that listens on `host` is reached from its own machine.
@@ -136,11 +128,17 @@ package enum HealthProbe {
         return descriptor
     }
 
-    /// Reads at least so many bytes, or as many as there are.
-    private static func received(
-        from socket: Int32,
+    /// Sends a request, reads at least so many bytes of the answer, or as many as there are, and
+    /// closes the connection.
+    private static func exchange(
+        _ request: String,
+        on socket: Int32,
         byteCount: Int
     ) throws(Failure) -> [UInt8] {
+        defer { close(socket) }
+        guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+            throw Failure("send")
+        }
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while answer.count < byteCount {

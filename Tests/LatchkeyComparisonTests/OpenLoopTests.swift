@@ -102,8 +102,13 @@ private struct StallingOperator: Operator {
         self.stall = stall
     }
 
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
         stall()
+        timing?.end()
         return 0
     }
 }

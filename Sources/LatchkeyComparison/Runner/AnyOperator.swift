@@ -32,7 +32,7 @@ extension Operator {
         unsafe state.operations.withUnsafeBufferPointer { operations in
             var operation = unsafe operations[place]
             while clock.isStill(number: stage) {
-                outside ^= performer.perform(operation, number: number)
+                outside ^= performer.perform(operation, number: number, timing: nil)
                 // To look one up takes a nanosecond of the ten that a lock takes.
                 if count > 1 {
                     place = place &+ 1 == count ? 0 : place &+ 1
@@ -78,12 +78,7 @@ struct AnyOperator {
     ) {
         var performer = performer
         closedLoop = { performer.closedLoop($0, $1, &$2) }
-        perform = { operation, number, timing in
-            if let timing {
-                return performer.perform(operation, number: number, timing: timing)
-            }
-            return performer.perform(operation, number: number)
-        }
+        perform = { performer.perform($0, number: $1, timing: $2) }
         drain = { performer.drain() }
         finish = { whenFinished(performer) }
         refusedCount = { performer.refusedCount }

@@ -63,7 +63,12 @@ struct BareMutexOperator: Operator {
     let cost: OperationCost
 
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
-        mutex.write(cost)
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
+        defer { timing?.end() }
+        return mutex.write(cost)
     }
 }

@@ -63,7 +63,11 @@ extension ComparisonReport.InstrumentCost {
 /// Does nothing with an operation but look at it.
 private struct IdleOperator: Operator {
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
         UInt64(operation.slot)
     }
 }
