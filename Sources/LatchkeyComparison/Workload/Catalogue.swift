@@ -97,10 +97,11 @@ package struct RegisteredStrategy: Sendable {
     @usableFromInline
     typealias Measuring = @Sendable (Slice) throws(MeasurementFailure) -> SliceResult
 
-    package let name: StrategyName
-    package let traits: StrategyTraits
-    let slice: Measuring
-    let verdicts: @Sendable (_ seed: UInt64, _ bound: BoundedWait) -> [ComparisonReport.Verdict]
+    @usableFromInline package let name: StrategyName
+    @usableFromInline package let traits: StrategyTraits
+    @usableFromInline let slice: Measuring
+    @usableFromInline let verdicts:
+        @Sendable (_ seed: UInt64, _ bound: BoundedWait) -> [ComparisonReport.Verdict]
 
     /// A strategy that can block.
     ///
@@ -114,7 +115,9 @@ package struct RegisteredStrategy: Sendable {
         _ workload: Workload<Value>?,
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) {
-        self.init(name, ChosenStrategy.traits) { (slice) throws(MeasurementFailure) in
+        self.name = StrategyName(rawValue: name)
+        traits = ChosenStrategy.traits
+        slice = { (slice) throws(MeasurementFailure) in
             if let workload {
                 return try SectionSlice(slice, OwnSection(workload)).blocking(name, make)
             }
@@ -124,7 +127,8 @@ package struct RegisteredStrategy: Sendable {
             }
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .blocking(name, make)
-        } verdicts: { seed, bound in
+        }
+        verdicts = { seed, bound in
             StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
         }
     }
@@ -136,7 +140,9 @@ package struct RegisteredStrategy: Sendable {
         _ workload: Workload<Value>?,
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) {
-        self.init(name, ChosenStrategy.traits) { (slice) throws(MeasurementFailure) in
+        self.name = StrategyName(rawValue: name)
+        traits = ChosenStrategy.traits
+        slice = { (slice) throws(MeasurementFailure) in
             if let workload {
                 return try SectionSlice(slice, OwnSection(workload)).submitting(name, make)
             }
@@ -146,57 +152,37 @@ package struct RegisteredStrategy: Sendable {
             }
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .submitting(name, make)
-        } verdicts: { seed, bound in
+        }
+        verdicts = { seed, bound in
             StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
         }
-    }
-
-    @usableFromInline
-    init(
-        _ name: String,
-        _ traits: StrategyTraits,
-        slice: @escaping Measuring,
-        verdicts: @escaping @Sendable (UInt64, BoundedWait) -> [ComparisonReport.Verdict]
-    ) {
-        self.name = StrategyName(rawValue: name)
-        self.traits = traits
-        self.slice = slice
-        self.verdicts = verdicts
     }
 }
 
 /// A workload, behind closures that were compiled for its value.
 @usableFromInline
 package struct OwnWorkload: Sendable {
-    package let name: String
-    let slice: @Sendable (StrategyKind, Slice) throws(MeasurementFailure) -> SliceResult
-    let unsynchronized: RegisteredStrategy.Measuring
+    @usableFromInline package let name: String
+    @usableFromInline let slice:
+        @Sendable (StrategyKind, Slice) throws(MeasurementFailure) -> SliceResult
+    @usableFromInline let unsynchronized: RegisteredStrategy.Measuring
+}
 
+extension OwnWorkload {
     /// - Parameter workload: What the program describes.
     @inlinable
     package init<Value: Sendable>(_ workload: Workload<Value>) {
-        self.init(workload.name) { (kind, slice) throws(MeasurementFailure) in
+        name = workload.name
+        slice = { (kind, slice) throws(MeasurementFailure) in
             try kind.accept(SectionSlice(slice, OwnSection(workload)))
-        } unsynchronized: { (slice) throws(MeasurementFailure) in
+        }
+        unsynchronized = { (slice) throws(MeasurementFailure) in
             try SectionSlice(slice, OwnSection(workload)).unsynchronized()
         }
     }
 
-    @usableFromInline
-    init(
-        _ name: String,
-        slice: @escaping @Sendable (StrategyKind, Slice) throws(MeasurementFailure) -> SliceResult,
-        unsynchronized: @escaping RegisteredStrategy.Measuring
-    ) {
-        self.name = name
-        self.slice = slice
-        self.unsynchronized = unsynchronized
-    }
-}
-
-extension OwnWorkload {
     /// The section of `latchkey compare`, which belongs to no program.
-    static let builtIn = OwnWorkload("") { (kind, slice) throws(MeasurementFailure) in
+    static let builtIn = OwnWorkload(name: "") { (kind, slice) throws(MeasurementFailure) in
         slice.hasOneKey
             ? try kind.accept(SectionSlice(slice, SyntheticSection<OneValue>(slice)))
             : try kind.accept(SectionSlice(slice, SyntheticSection<ManyValues>(slice)))
