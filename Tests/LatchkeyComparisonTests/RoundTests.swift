@@ -181,19 +181,12 @@ struct RoundTests {
         var failingRound = Int.max
         var seen: [[PlannedCase]] = []
 
-        var preparations: [String] { [] }
-        var preparationSeconds: Double { 0 }
         var repeatSeconds: Double { 0 }
         var hasRounds: Bool { true }
         var instrument: ComparisonReport.InstrumentCost {
             .measure(metered: [], systemCallsMissing: nil)
         }
         var findings: [String] { [] }
-        var verdicts: [ComparisonReport.Verdict] { [] }
-
-        func prepare(_ index: Int) {}
-        func end() {}
-        func cost(_ planned: PlannedCase) -> OperationCost? { nil }
 
         func measure(
             _ planned: PlannedCase,

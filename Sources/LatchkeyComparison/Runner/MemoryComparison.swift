@@ -67,18 +67,11 @@ struct MemoryComparison: ComparisonMethod {
         }
     }
 
-    var preparations: [String] { [] }
-    var preparationSeconds: Double { 0 }
-
     var repeatSeconds: Double {
         let (bare, metered) = (Self.bareShares, Self.meteredShares)
         return settings.durationSeconds * 1.05
             * (bare.warmUp + bare.measured + metered.warmUp + metered.measured)
     }
-
-    func prepare(_ index: Int) {}
-
-    func end() {}
 
     mutating func measure(
         _ planned: PlannedCase,
