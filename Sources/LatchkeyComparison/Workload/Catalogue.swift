@@ -53,7 +53,7 @@ package struct Catalogue: Sendable {
         taken.formUnion(ComparisonReport.Baseline.allCases.map(\.rawValue))
         for name in strategies.map(\.name) {
             let text = name.rawValue
-            guard Self.isLabel(text) else {
+            guard text.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9._-]{0,39}/) != nil else {
                 throw ComparisonError(
                     "A strategy cannot be called '\(text)': a name has 1 to 40 of the characters "
                         + "a-z, A-Z, 0-9, '-', '_' and '.', and begins with a letter or a digit."
@@ -74,20 +74,6 @@ package struct Catalogue: Sendable {
                 throw ComparisonError("The name of a workload has 1 to 60 printable characters.")
             }
         }
-    }
-
-    private static func isLabel(_ text: String) -> Bool {
-        let first = text.utf8.first.map { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
-        return (1...40).contains(text.utf8.count) && first == true && text.first != "."
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
     }
 }
 
