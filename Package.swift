@@ -120,20 +120,18 @@ let package = Package(
                 "LatchkeyTrace",
             ]
         ),
-        .target(name: "CLatchkeyCounting"),
         .target(
             name: "LatchkeyLab",
             dependencies: [
-                "CLatchkeyCounting", "LatchkeyCommandLine", "LatchkeyComparison",
-                "LatchkeyStrategies",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
             name: "latchkey",
             dependencies: [
                 "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
-                "LatchkeyOperations", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies",
+                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -220,9 +218,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyTrace",
-                "latchkey",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyTrace", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

@@ -9,11 +9,6 @@ let package = Package(
             name: "CacheLab",
             dependencies: [.product(name: "LatchkeyLab", package: "latchkey")],
             swiftSettings: [.swiftLanguageMode(.v6)]
-        ),
-        .executableTarget(
-            name: "EmptyLab",
-            dependencies: [.product(name: "LatchkeyLab", package: "latchkey")],
-            swiftSettings: [.swiftLanguageMode(.v6)]
-        ),
+        )
     ]
 )

@@ -1,4 +1,3 @@
-internal import CLatchkeyCounting
 internal import Foundation
 internal import LatchkeyCommandLine
 public import LatchkeyComparison
@@ -139,17 +138,6 @@ extension Lab {
     func prepared(_ program: String) -> Catalogue {
         var catalogue = catalogue
         catalogue.program = program
-        catalogue.heapCounter = HeapCounter(
-            begin: latchkey_counting_begin,
-            counts: {
-                let counts = latchkey_counting_now()
-                return HeapCounts(
-                    allocations: Int(counts.allocations),
-                    references: latchkey_counting_has_references() ? Int(counts.references) : nil
-                )
-            },
-            end: latchkey_counting_end
-        )
         return catalogue
     }
 }

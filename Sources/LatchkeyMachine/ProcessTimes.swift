@@ -8,10 +8,6 @@ package struct ProcessTimes: Sendable {
         package var name: String
         /// In all its threads, in user and in kernel mode.
         package var seconds: Double
-
-        package init(number: Int32, name: String, seconds: Double) {
-            (self.number, self.name, self.seconds) = (number, name, seconds)
-        }
     }
 
     private let entries: [Int32: Entry]

@@ -25,8 +25,7 @@ extension ComparisonReport {
             arrival threadMode repeat operations seconds operationsPerSecond operationsPerThread \
             meteredOperations contended handOffs cpuSeconds voluntarySwitches involuntarySwitches \
             minorFaults majorFaults futexCalls systemCalls refused \
-            lineNanoseconds processors isLeftOut \
-            allocationsPerOperation referencesPerOperation
+            lineNanoseconds processors isLeftOut
             """
         let durations = """
             TimedCount MeanNanoseconds P50Nanoseconds P90Nanoseconds P99Nanoseconds \
@@ -57,8 +56,6 @@ extension ComparisonReport {
         fields["strategy"] = entry.strategy
         fields["threads"] = "\(entry.threads)"
         fields["workload"] = entry.workload.name
-        fields["allocationsPerOperation"] = entry.heapPerOperation.map { "\($0.allocations)" }
-        fields["referencesPerOperation"] = entry.heapPerOperation?.references.map { "\($0)" }
         fields["repeat"] = "\(measured.index)"
         fields["operationsPerSecond"] = "\(measured.operationsPerSecond)"
         fields["operationsPerThread"] =

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyCommandLine
 internal import LatchkeyContention
+internal import LatchkeyMachine
 internal import LatchkeyReport
 internal import LatchkeyService
 internal import LatchkeySettings

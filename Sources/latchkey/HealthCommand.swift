@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyCommandLine
+internal import LatchkeyMachine
 internal import LatchkeyService
 internal import LatchkeySettings
 

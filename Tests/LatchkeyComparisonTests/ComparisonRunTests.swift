@@ -203,13 +203,15 @@ struct SliceTests {
     private func slice(
         threads: Int,
         _ workload: ComparisonReport.Workload,
-        sectionSteps: Int = 30
+        isMetered: Bool = false
     ) -> Slice {
         Slice(
+            workload: workload,
             plans: (0..<threads).map { OperationPlan(workload, seed: UInt64($0)) },
-            cost: OperationCost(work: Work(seed: 1), sectionSteps: sectionSteps, outsideSteps: 10),
+            cost: OperationCost(work: Work(seed: 1), sectionSteps: 30, outsideSteps: 10),
             warmUpNanoseconds: 2_000_000,
-            measuredNanoseconds: 60_000_000
+            measuredNanoseconds: 60_000_000,
+            isMetered: isMetered
         )
     }
 
@@ -219,14 +221,14 @@ struct SliceTests {
         let found = try await TestThread.result {
             Result {
                 let guarded = Synchronized<ForgetfulValue, LockStrategy>(ForgetfulValue(count: 1))
-                let section = SyntheticSection<ForgetfulValue>(slice.cost)
+                let section = SyntheticSection<ForgetfulValue>(slice)
                 let result = try slice.run { _, _ in
                     AnyOperator(OneStripeOperator(guarded, section))
                 }
                 let value = guarded.read { $0.value(0) }
                 return (
                     operations: result.tallies.reduce(0) { $0 + $1.operationsInAll },
-                    wrong: slice.wrongKeys(result, workload) { _ in value }
+                    wrong: slice.wrongKeys(result) { _ in value }
                 )
             }
         }.get()
@@ -235,16 +237,14 @@ struct SliceTests {
 
     @Test func `a guarded value comes out as the writes to it say`() async throws {
         let workload = workload(readRatio: 0.5, keys: 10, stripes: 4)
-        let slice = slice(threads: 3, workload)
+        let slice = slice(threads: 3, workload, isMetered: true)
         let output = try await TestThread.result {
-            Result {
-                try CaseSlice(slice: slice, workload: workload, isMetered: true).run(.lock)
-            }
+            Result { try OwnWorkload.builtIn.slice(.lock, slice) }
         }.get()
         #expect(output.wrongCount == 0)
-        #expect(output.result.operations > 0)
+        #expect(output.operations > 0)
         let row = try #require(output.contention)
-        #expect(row.acquisitions.all >= UInt64(output.result.operations))
+        #expect(row.acquisitions.all >= UInt64(output.operations))
     }
 
     @Test func `the baselines are checked as the strategies are`() async throws {
@@ -253,20 +253,15 @@ struct SliceTests {
             let (alone, together) = (slice(threads: 1, workload), slice(threads: 3, workload))
             let outputs = try await TestThread.result {
                 Result {
-                    [
-                        try CaseSlice(slice: alone, workload: workload, isMetered: false)
-                            .unsynchronized(),
-                        try CaseSlice(slice: together, workload: workload, isMetered: false)
-                            .bareMutex(),
-                    ]
+                    [try OwnWorkload.builtIn.unsynchronized(alone), try together.bareMutex()]
                 }
             }.get()
             #expect(outputs.map(\.wrongCount) == [0, 0])
             // Who did one operation less than the values say has them wrong.
-            var result = outputs[0].result
+            var result = outputs[0]
             result.tallies[0].operationsInAll += alone.plans[0].operations.count
-            let slots = (0..<4).map { ManyValues(count: workload.keyCount(stripe: $0)) }
-            #expect(alone.wrongKeys(result, workload, stripes: slots) > 0)
+            let slots = (0..<4).map { ManyValues(count: alone.keyCount(stripe: $0)) }
+            #expect(SyntheticSection<ManyValues>(alone).wrongCount(slots, result, alone) > 0)
         }
     }
 
@@ -282,7 +277,9 @@ struct SliceTests {
             Result {
                 var method = MemoryComparison(settings, run.schedule)
                 func note(wrongCount: Int) {
-                    method.note(CaseSlice.Output(result, wrongCount: wrongCount), planned)
+                    var result = result
+                    result.wrongCount = wrongCount
+                    method.note(result, planned)
                 }
                 note(wrongCount: 0)
                 #expect(method.findings == [])

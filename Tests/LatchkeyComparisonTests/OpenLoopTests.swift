@@ -17,6 +17,7 @@ struct OpenLoopTests {
         stall: @escaping @Sendable (StageClock) -> Void
     ) async throws -> (begun: ComparisonReport.Durations?, all: ComparisonReport.Durations?) {
         let slice = Slice(
+            workload: workload(),
             plans: [OperationPlan(workload(), seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
             warmUpNanoseconds: 2_000_000,
@@ -101,8 +102,13 @@ private struct StallingOperator: Operator {
         self.stall = stall
     }
 
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
         stall()
+        timing?.end()
         return 0
     }
 }

@@ -1,9 +1,9 @@
 import Foundation
-import LatchkeyMachine
 import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
+@testable import LatchkeyMachine
 
 /// The wait before a run.
 @Suite(.timeLimit(.minutes(1)))

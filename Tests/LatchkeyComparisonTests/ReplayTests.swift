@@ -123,16 +123,15 @@ struct ReplayTests {
         let warmUp: Collected<Int>
         var stall: () -> Void = {}
 
-        mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
-            warmUp.with { $0 += 1 }
-            return 0
-        }
-
         mutating func perform(
             _ operation: PlannedOperation,
             number: Int,
-            timing: ResponseTiming
+            timing: ResponseTiming?
         ) -> UInt64 {
+            guard let timing else {
+                warmUp.with { $0 += 1 }
+                return 0
+            }
             noted.with { $0.append(timing) }
             stall()
             timing.end()
@@ -142,6 +141,7 @@ struct ReplayTests {
 
     private static func slice(_ replayed: ReplayedTrace) -> Slice {
         Slice(
+            workload: workload(),
             plans: [OperationPlan(replayed, 0, of: 1, stripes: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
             warmUpNanoseconds: 20_000_000,

@@ -181,20 +181,12 @@ struct RoundTests {
         var failingRound = Int.max
         var seen: [[PlannedCase]] = []
 
-        var preparations: [String] { [] }
-        var preparationSeconds: Double { 0 }
         var repeatSeconds: Double { 0 }
         var hasRounds: Bool { true }
         var instrument: ComparisonReport.InstrumentCost {
             .measure(metered: [], systemCallsMissing: nil)
         }
         var findings: [String] { [] }
-        var verdicts: [ComparisonReport.Verdict] { [] }
-
-        func prepare(_ index: Int) {}
-        func end() {}
-        func cost(_ planned: PlannedCase) -> OperationCost? { nil }
-        func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? { nil }
 
         func measure(
             _ planned: PlannedCase,
@@ -221,29 +213,20 @@ struct RoundTests {
     private static func measured(
         _ planted: PlantedMethod,
         repeats: Int = 3,
-        isInterrupted: @Sendable () -> Bool = { false }
+        isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) throws -> (measured: ComparisonRun.Measured, method: PlantedMethod, clock: ProgressClock) {
         let run = try run {
             $0.strategies = [.lock, .spin]
             $0.threads = [1, 2]
             $0.repeats = repeats
         }
-        var measured = ComparisonRun.Measured(
-            repeats: run.schedule.cases.map { _ in Self.repeats([1e6]) }
-        )
-        var method: any ComparisonMethod = planted
-        var clock = ProgressClock(steps: [(run.roundCount, 1)])
+        var course = ComparisonRun.Course(run, planted, isInterrupted) { _ in }
+        course.measured.repeats = run.schedule.cases.map { _ in Self.repeats([1e6]) }
         var goesOn = true
         for index in 0..<repeats where goesOn {
-            goesOn = run.measureRounds(
-                ofRepeat: index,
-                &method,
-                &measured,
-                &clock,
-                isInterrupted
-            ) { _ in }
+            goesOn = run.measureRounds(ofRepeat: index, &course)
         }
-        return (measured, try #require(method as? PlantedMethod), clock)
+        return (course.measured, try #require(course.method as? PlantedMethod), course.clock)
     }
 
     @Test func `each case gets a slice in each round, in the order of the rounds`() throws {

@@ -13,10 +13,12 @@ struct WarmUpTests {
     @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
         let workload = workload(readRatio: 0)
         let slice = Slice(
+            workload: workload,
             plans: [OperationPlan(workload, seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 1),
             warmUpNanoseconds: 1_000_000,
             measuredNanoseconds: 10_000_000,
+            isMetered: true,
             isInterrupted: {
                 // Asked in the warm-up first, which so lasts until there was enough to forget.
                 while QuickAtFirstLock.lockedCount < QuickAtFirstLock.quickCount {
@@ -27,12 +29,11 @@ struct WarmUpTests {
         )
         let output = try await TestThread.result {
             Result {
-                let slice = CaseSlice(slice: slice, workload: workload, isMetered: true)
-                return try SectionSlice(slice, SyntheticSection<OneValue>(slice))
+                try SectionSlice(slice, SyntheticSection<OneValue>(slice))
                     .visitBlocking(QuickAtFirstStrategy.self)
             }
         }.get()
-        let tally = output.result.tallies[0]
+        let tally = output.tallies[0]
         #expect(tally.operationsInAll >= QuickAtFirstLock.quickCount)
         #expect(tally.operations <= tally.operationsInAll - QuickAtFirstLock.quickCount)
         let row = try #require(output.contention)

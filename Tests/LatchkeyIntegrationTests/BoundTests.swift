@@ -1,3 +1,4 @@
+import LatchkeyMachine
 import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport

@@ -1,11 +1,11 @@
 import Foundation
-import LatchkeyComparison
 import LatchkeyReport
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyCommandLine
+@testable import LatchkeyComparison
 @testable import latchkey
 
 /// `latchkey compare` as a process: flags, files, signals and status.

@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyMachine
 import LatchkeyService
 import LatchkeyTestSupport
 import Testing

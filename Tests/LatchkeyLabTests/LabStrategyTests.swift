@@ -42,7 +42,7 @@ struct LabStrategyTests {
             }
         }.get()
         #expect(output.wrongCount == 0)
-        #expect(output.result.operationsInAll > 0)
+        #expect(output.operationsInAll > 0)
     }
 
     @Test func `contention of a lock that is never tried is not counted, issue 19`() async throws {

@@ -109,7 +109,7 @@ func report<Value>(
 
 /// A slice of four threads that only write.
 enum LabSlice {
-    static func make(name: String?) -> CaseSlice {
+    static func make(name: String?) -> Slice {
         let workload = ComparisonReport.Workload(
             readRatio: 0,
             sectionNanoseconds: 0,
@@ -120,12 +120,12 @@ enum LabSlice {
             arrival: .closed,
             name: name
         )
-        let slice = Slice(
+        return Slice(
+            workload: workload,
             plans: (0..<4).map { OperationPlan(workload, seed: UInt64($0)) },
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 1, outsideSteps: 0),
             warmUpNanoseconds: 1_000_000,
             measuredNanoseconds: 300_000_000
         )
-        return CaseSlice(slice: slice, workload: workload, isMetered: false)
     }
 }

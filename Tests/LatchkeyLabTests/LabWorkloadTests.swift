@@ -122,43 +122,6 @@ struct LabWorkloadTests {
         #expect(abs(numbers.count { $0.isMultiple(of: 2) } - 2_000) < 200)
     }
 
-    /// In a process of its own, since it counts those of all threads.
-    @Test func `allocations and reference counts of an operation are counted`() async throws {
-        let result = await #expect(
-            processExitsWith: .success,
-            observing: [\.standardErrorContent]
-        ) {
-            final class Box: Sendable {}
-            func uses(_ times: Int) async throws -> (ComparisonReport, [ComparisonReport.HeapUse]) {
-                let workload = Workload("boxes", value: Box?.none) { _, _ in
-                } write: { box, _ in
-                    for _ in 0..<times { box = Box() }
-                }
-                let found = try await report(of: Lab(workload), strategies: ["lock"]) {
-                    $0.readRatios = [0, 1]
-                }
-                return (found, (found.baselines + found.cases).compactMap(\.heapPerOperation))
-            }
-            let (shown, once) = try await uses(1)
-            let (_, often) = try await uses(11)
-            // Writes and reads of the baseline, then of the strategy. Each new box releases one.
-            precondition(once.count == 4 && often.count == 4, "\(once)")
-            for (place, (one, eleven)) in zip(once, often).enumerated() {
-                let boxes = place.isMultiple(of: 2) ? 1.0 : 0
-                let references = (eleven.references ?? .nan) - (one.references ?? .nan)
-                precondition(abs(one.allocations - boxes) < 0.02, "\(once)")
-                precondition(abs(eleven.allocations - 11 * boxes) < 0.02, "\(often)")
-                precondition(references > 9.9 * boxes - 0.1, "\(once) \(often)")
-                precondition(references < 40 * boxes + 0.1, "\(once) \(often)")
-            }
-            let text = TerminalReport(shown, style: TerminalStyle(width: 100, usesColor: false))
-                .text
-            precondition(text.contains("An operation makes 1.00 allocations and "), text)
-        }
-        let errors = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(errors.isEmpty, "\(errors)")
-    }
-
     @Test func `flags of the built-in section are none of a workload's`() throws {
         let catalogue = Lab(tally()).prepared("bench")
         let flags = CompareFlags.all(catalogue).map(\.name)

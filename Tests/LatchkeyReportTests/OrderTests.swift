@@ -10,7 +10,8 @@ struct OrderTests {
     private static let kinds = [StrategyKind.lock, .spin, .mutex, .adaptive]
 
     /// Repeats of one case: steady, noisy, in two modes, or with one slow repeat.
-    private func repeats(_ count: Int, below most: Double, _ random: inout SplitMix) -> [Double] {
+    private func repeats(_ count: Int, below most: Double, _ random: inout SeededRandom) -> [Double]
+    {
         let shape = Int.random(in: 0..<4, using: &random)
         let width = [0.01, 0.3, 0.02, 0.05][shape]
         var values = (0..<count).map { _ in (width * random.normal()).magnitude }.map {
@@ -23,7 +24,7 @@ struct OrderTests {
 
     /// Three strategies with some overlap, and one that is below one of them everywhere.
     private func randomReport(_ seed: UInt64) -> ComparisonReport {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         let count = Int.random(in: 3...9, using: &random)
         var points: [[Int: [Double]]] = [[:], [:], [:], [:]]
         let leader = Int.random(in: 0..<3, using: &random)
@@ -105,7 +106,7 @@ struct OrderTests {
     }
 
     @Test func `who is slower in no quantile is not behind, whatever the modes`() {
-        var random = SplitMix(state: 5)
+        var random = SeededRandom(seed: 5)
         for round in 0..<80 {
             let count = Int.random(in: 3...9, using: &random)
             let slower = repeats(count, below: 1e6, &random).sorted()

@@ -33,7 +33,7 @@ extension ComparisonReport {
     mutating func addRounds(
         noise: Double,
         share: Double = 1,
-        _ random: inout SplitMix,
+        _ random: inout SeededRandom,
         count: Int = 50
     ) {
         let shared = (0..<count).map { _ in exp(noise * random.normal()) }

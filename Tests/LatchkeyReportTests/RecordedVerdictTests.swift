@@ -116,7 +116,7 @@ struct RecordedVerdictTests {
     private func drawn(
         _ report: ComparisonReport,
         _ drawing: Drawing,
-        _ random: inout SplitMix
+        _ random: inout SeededRandom
     ) -> ComparisonReport {
         var report = report
         let count = report.settings.repeats
@@ -147,7 +147,7 @@ struct RecordedVerdictTests {
     ) throws {
         let report = try Self.report(name)
         for drawing in [Drawing.rounds, .cases] {
-            var random = SplitMix(state: 7)
+            var random = SeededRandom(seed: 7)
             var counts: [String: Int] = [:]
             for _ in 0..<20 {
                 let found = try #require(drawn(report, drawing, &random).recommendation)

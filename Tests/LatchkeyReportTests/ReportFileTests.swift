@@ -176,7 +176,6 @@ struct ReportFileTests {
         report.cases[0].workload = SampleReport.workload(readRatio: 0.25, threadMode: .eventLoop)
         report.cases[0].workload.skew = .zipf(exponent: 0.99)
         report.cases[0].workload.name = "cache"
-        report.cases[0].heapPerOperation = .init(allocations: 1.5, references: 4)
         var measured = report.cases[0].repeats[0]
         (measured.response, measured.responseFromIntendedStart) = (.sample(p50: 7), .sample(p50: 8))
         measured.startDelay = .sample(p50: 9)
@@ -193,7 +192,6 @@ struct ReportFileTests {
         #expect(fields.filter { $0.value.isEmpty }.map(\.key) == [])
         let expected = [
             "workload": "cache", "startDelayP50Nanoseconds": "9.0",
-            "allocationsPerOperation": "1.5", "referencesPerOperation": "4.0",
             "strategy": "lock", "threads": "2", "readRatio": "0.25", "outside": "200",
             "skew": "zipf:0.99", "arrival": "closed", "threadMode": "event-loop", "repeat": "0",
             "operations": "30", "seconds": "0.2", "operationsPerSecond": "150.0",

@@ -53,7 +53,6 @@ struct ReportSchemaTests {
         report.cases[0].repeats[0].responseFromIntendedStart = .sample(p50: 1)
         report.cases[0].repeats[0].startDelay = .sample(p50: 1)
         report.cases[0].summary.startDelay = .sample(p50: 1)
-        report.cases[0].heapPerOperation = .init(allocations: 1, references: 2.5)
         report.cases[1].workload.arrival = .recorded(operationsPerSecond: 100)
         report.settings.trace = ReplayedTrace.Source(
             file: "a.trace",

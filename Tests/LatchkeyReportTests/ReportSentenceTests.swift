@@ -14,17 +14,6 @@ struct ReportSentenceTests {
             .split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
-    @Test func `strategies whose operations ask the same of the heap stand together`() {
-        var report = SampleReport(strategies: [.lock, .spin, .snapshot], threads: [1]).make()
-        for (index, references) in ([2, 2, nil] as [Double?]).enumerated() {
-            report.cases[index].heapPerOperation = .init(allocations: 1, references: references)
-        }
-        let words = text(report)
-        #expect(words.contains("An operation makes 1.00 allocations"))
-        #expect(words.contains("1.00 allocations and 2.00 retains and releases with `"))
-        #expect(words.contains("1.00 allocations with `snapshot`"))
-    }
-
     @Test func `a cliff is told of a strategy that has nothing to be compared with`() {
         let report = ComparisonReport.plain([
             .mutex: [4: Array(repeating: 6.5e6, count: 5), 8: Array(repeating: 39e3, count: 5)]

@@ -17,7 +17,7 @@ import Testing
         changed: Set<Int> = [],
         drift: Double = 0
     ) -> ComparisonReport {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         let drifts = (0..<6).map { _ in exp(drift * random.normal()) }
         var report = ComparisonReport.plain([
             .lock: [2: [2.5e6, 5e6, 5.2e6, 2.6e6, 5.1e6]],
@@ -103,7 +103,7 @@ import Testing
     ) throws {
         let values = [5e6, 5.02e6, 4.98e6, 5.01e6, 4.99e6]
         for seed in 0..<10 {
-            var random = SplitMix(state: UInt64(seed))
+            var random = SeededRandom(seed: UInt64(seed))
             var report = ComparisonReport.plain([
                 .lock: [2: values, 4: values], .adaptive: [2: values, 4: values],
             ])

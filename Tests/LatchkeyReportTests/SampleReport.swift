@@ -44,7 +44,7 @@ struct SampleReport {
     }
 
     func make() -> ComparisonReport {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         let rounds = (0..<repeats).map { _ in exp(roundNoise * random.normal()) }
         var cases: [ComparisonReport.Case] = []
         for workload in workloads {
@@ -140,7 +140,7 @@ struct SampleReport {
         _ workload: ComparisonReport.Workload,
         _ rate: Double,
         _ rounds: [Double],
-        _ random: inout SplitMix
+        _ random: inout SeededRandom
     ) -> ComparisonReport.Case {
         let measured = rounds.enumerated().map { index, round in
             let slow = random.unit() < outlierShare ? 0.4 : 1
@@ -283,18 +283,7 @@ extension ComparisonReport {
     }
 }
 
-/// A small generator with a seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var word = state
-        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-        return word ^ (word >> 31)
-    }
-
+extension SeededRandom {
     mutating func unit() -> Double {
         Double.random(in: 0..<1, using: &self)
     }

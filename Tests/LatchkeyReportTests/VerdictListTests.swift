@@ -79,7 +79,7 @@ struct VerdictListTests {
 
     /// Random tables of two read ratios and three numbers of threads.
     private func randomReport(_ seed: UInt64) -> ComparisonReport {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         var report = ComparisonReport.empty
         let kinds: [StrategyKind] = [.lock, .spin, .adaptive]
         report.settings.strategies = kinds.map(StrategyName.init)
@@ -103,7 +103,7 @@ struct VerdictListTests {
         return report.concluded()
     }
 
-    private static func factor(_ random: inout SplitMix) -> Double {
+    private static func factor(_ random: inout SeededRandom) -> Double {
         [0.5, 1, 1, 1, 1.5][Int.random(in: 0..<5, using: &random)]
     }
 

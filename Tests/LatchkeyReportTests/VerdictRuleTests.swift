@@ -12,7 +12,7 @@ struct VerdictRuleTests {
     }
 
     @Test func `the ratio of B to A is the inverse of that of A to B`() throws {
-        var random = SplitMix(state: 3)
+        var random = SeededRandom(seed: 3)
         for round in 0..<200 {
             let count = [3, 5, 9][round % 3]
             func values() -> [Double] {
@@ -77,7 +77,7 @@ struct VerdictRuleTests {
     }
 
     @Test func `drawn again at the border, one strategy is named, or the current one stays`() {
-        var random = SplitMix(state: 21)
+        var random = SeededRandom(seed: 21)
         for (semaphore, adaptive) in [(1.1, 1.19), (1.15, 1.25), (1.3, 1.43)] {
             var names: [String: Int] = [:]
             for _ in 0..<40 {
@@ -180,7 +180,7 @@ struct VerdictRuleTests {
     }
 
     @Test func `line two is short, whatever the workloads, and the page shows its strategies`() {
-        var random = SplitMix(state: 5)
+        var random = SeededRandom(seed: 5)
         var report = ComparisonReport.plain([:])
         for (reads, section) in [(0.5, 50), (0.5, 5_000), (0.99, 50), (0.99, 5_000)] {
             var workload = SampleReport.workload(readRatio: reads, section: section)

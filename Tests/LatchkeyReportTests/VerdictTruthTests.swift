@@ -11,7 +11,7 @@ import Testing
 struct VerdictTruthTests {
     /// Strategies whose speeds are near each other, far apart, or equal; steady, noisy or in modes.
     private static func randomReport(_ seed: UInt64) -> ComparisonReport {
-        var random = SplitMix(state: seed)
+        var random = SeededRandom(seed: seed)
         let count = Int.random(in: 3...7, using: &random)
         func one<Value>(of values: [Value]) -> Value {
             values[Int.random(in: values.indices, using: &random)]
@@ -44,7 +44,7 @@ struct VerdictTruthTests {
         }
         report.settings.current = one(of: [nil, .mutex, .spin, .snapshot])
         report.conditions.leastRatio = one(of: [1, 1.01, 1.3])
-        var longest = SplitMix(state: seed &+ 1_000)
+        var longest = SeededRandom(seed: seed &+ 1_000)
         for index in report.cases.indices {
             let wait = exp(Double.random(in: 0...14, using: &random))
             report.cases[index].summary.wait = .sample(p50: wait)

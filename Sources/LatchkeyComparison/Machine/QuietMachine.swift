@@ -12,12 +12,6 @@ package enum QuietMachine {
         package var processors: Double
         package var busiest: ProcessTimes.Entry?
         package var seconds: Double
-
-        package init(processors: Double, busiest: ProcessTimes.Entry?, seconds: Double) {
-            self.processors = processors
-            self.busiest = busiest
-            self.seconds = seconds
-        }
     }
 
     package static let secondsMax = 30.0

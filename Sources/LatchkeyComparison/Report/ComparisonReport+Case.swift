@@ -24,18 +24,9 @@ extension ComparisonReport {
         /// is of everything.
         package var processors: ProcessorDistance?
         package var summary: Summary
-        /// What an operation asks of the heap on one thread, for a workload of one's own.
-        package var heapPerOperation: HeapUse?
         /// True for a strategy of the program's that applies writes asynchronously; else left out,
         /// since our strategies are known by name.
         package var isAsynchronous: Bool?
-    }
-
-    /// Averages of an operation.
-    package struct HeapUse: Codable, Sendable, Equatable {
-        package var allocations: Double
-        /// Strong references that were taken or given back; left out where they cannot be counted.
-        package var references: Double?
     }
 
     /// What every thread repeats.

@@ -61,11 +61,6 @@ package struct OutsideWork: Sendable, Hashable {
     /// Whether it grows with the number of threads, which keeps the total demand the same.
     package var scalesWithThreads: Bool
 
-    package init(nanoseconds: Int, scalesWithThreads: Bool) {
-        self.nanoseconds = nanoseconds
-        self.scalesWithThreads = scalesWithThreads
-    }
-
     package func nanoseconds(threads: Int) -> Int {
         scalesWithThreads ? nanoseconds * threads : nanoseconds
     }

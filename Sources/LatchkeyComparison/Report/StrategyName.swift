@@ -3,9 +3,11 @@ package import LatchkeyStrategies
 /// The name of a strategy: one of ours, or one that a program has registered.
 ///
 /// In JSON and on the command line it is the bare text.
+@usableFromInline
 package struct StrategyName: RawRepresentable, Codable, Sendable, Hashable {
-    package let rawValue: String
+    @usableFromInline package let rawValue: String
 
+    @usableFromInline
     package init(rawValue: String) {
         self.rawValue = rawValue
     }

@@ -32,7 +32,7 @@ extension Operator {
         unsafe state.operations.withUnsafeBufferPointer { operations in
             var operation = unsafe operations[place]
             while clock.isStill(number: stage) {
-                outside ^= performer.perform(operation, number: number)
+                outside ^= performer.perform(operation, number: number, timing: nil)
                 // To look one up takes a nanosecond of the ten that a lock takes.
                 if count > 1 {
                     place = place &+ 1 == count ? 0 : place &+ 1
@@ -58,13 +58,15 @@ extension Operator {
 /// **Design.** Belongs to one thread, as the operator does.
 @usableFromInline
 struct AnyOperator {
-    let closedLoop: (_ stage: UInt32, _ clock: StageClock, _ state: inout LoopState) -> Void
+    @usableFromInline let closedLoop:
+        (_ stage: UInt32, _ clock: StageClock, _ state: inout LoopState) -> Void
     /// One operation of an open loop.
-    let perform: (_ operation: PlannedOperation, _ number: Int, _ timing: ResponseTiming?) -> UInt64
-    let drain: () -> Void
+    @usableFromInline let perform:
+        (_ operation: PlannedOperation, _ number: Int, _ timing: ResponseTiming?) -> UInt64
+    @usableFromInline let drain: () -> Void
     /// Called when the thread is done.
-    let finish: () -> Void
-    let refusedCount: () -> Int
+    @usableFromInline let finish: () -> Void
+    @usableFromInline let refusedCount: () -> Int
 
     /// - Parameters:
     ///   - performer: The operator.
@@ -75,32 +77,10 @@ struct AnyOperator {
         whenFinished: @escaping (Performer) -> Void = { _ in }
     ) {
         var performer = performer
-        self.init(
-            closedLoop: { performer.closedLoop($0, $1, &$2) },
-            perform: { operation, number, timing in
-                if let timing {
-                    return performer.perform(operation, number: number, timing: timing)
-                }
-                return performer.perform(operation, number: number)
-            },
-            drain: { performer.drain() },
-            finish: { whenFinished(performer) },
-            refusedCount: { performer.refusedCount }
-        )
-    }
-
-    @usableFromInline
-    init(
-        closedLoop: @escaping (UInt32, StageClock, inout LoopState) -> Void,
-        perform: @escaping (PlannedOperation, Int, ResponseTiming?) -> UInt64,
-        drain: @escaping () -> Void,
-        finish: @escaping () -> Void,
-        refusedCount: @escaping () -> Int
-    ) {
-        self.closedLoop = closedLoop
-        self.perform = perform
-        self.drain = drain
-        self.finish = finish
-        self.refusedCount = refusedCount
+        closedLoop = { performer.closedLoop($0, $1, &$2) }
+        perform = { performer.perform($0, number: $1, timing: $2) }
+        drain = { performer.drain() }
+        finish = { whenFinished(performer) }
+        refusedCount = { performer.refusedCount }
     }
 }

@@ -45,13 +45,30 @@ final class BareMutex: @unchecked Sendable {
     }
 }
 
+extension Slice {
+    /// Runs the baseline `bare-mutex`.
+    func bareMutex() throws(MeasurementFailure) -> SliceResult {
+        let mutex = BareMutex()
+        var result = try run { _, _ in AnyOperator(BareMutexOperator(mutex: mutex, cost: cost)) }
+        // Each of its operations writes to the one value.
+        let steps = UInt64(result.operationsInAll) &* UInt64(cost.sectionSteps)
+        result.wrongCount = mutex.result == cost.work.jump(startValue, steps: steps) ? 0 : 1
+        return result
+    }
+}
+
 /// Does every operation on the one value behind a bare mutex.
 struct BareMutexOperator: Operator {
     let mutex: BareMutex
     let cost: OperationCost
 
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
-        mutex.write(cost)
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
+        defer { timing?.end() }
+        return mutex.write(cost)
     }
 }

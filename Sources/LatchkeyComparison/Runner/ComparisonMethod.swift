@@ -28,8 +28,6 @@ protocol ComparisonMethod {
 
     /// The steps of work of an operation, if it does any.
     func cost(_ planned: PlannedCase) -> OperationCost?
-    /// What an operation asks of the heap, if that was counted.
-    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse?
     var instrument: ComparisonReport.InstrumentCost { get }
     /// Why the figures cannot be trusted, a sentence each.
     var findings: [String] { get }
@@ -37,8 +35,16 @@ protocol ComparisonMethod {
     var verdicts: [ComparisonReport.Verdict] { get }
 }
 
+/// Defaults: nothing has to be made ready, there is no work, no rounds, and nothing is checked.
 extension ComparisonMethod {
+    var preparations: [String] { [] }
+    var preparationSeconds: Double { 0 }
     var hasRounds: Bool { false }
+    var verdicts: [ComparisonReport.Verdict] { [] }
+
+    func prepare(_ index: Int) {}
+    func end() {}
+    func cost(_ planned: PlannedCase) -> OperationCost? { nil }
 
     mutating func measureRound(
         _ cases: [PlannedCase],

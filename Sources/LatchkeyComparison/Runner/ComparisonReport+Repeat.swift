@@ -29,13 +29,13 @@ extension ComparisonReport.Repeat {
     }
 
     /// Adds what the metered slice of the same repeat found.
-    mutating func add(_ metered: CaseSlice.Output) {
-        let tallies = metered.result.tallies
+    mutating func add(_ metered: SliceResult) {
+        let tallies = metered.tallies
         func sum(_ count: (WorkerTally) -> Int?) -> Int? {
             let counts = tallies.compactMap(count)
             return counts.count == tallies.count ? counts.reduce(0, +) : nil
         }
-        meteredOperations = metered.result.operations
+        meteredOperations = metered.operations
         futexCalls = sum(\.futexCalls)
         systemCalls = sum(\.systemCalls)
         if let row = metered.contention { add(row) }

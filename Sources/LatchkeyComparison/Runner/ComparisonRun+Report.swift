@@ -92,7 +92,6 @@ extension ComparisonRun {
                 rounds: rounds,
                 processors: distance,
                 summary: ComparisonReport.Summary(repeats, rounds, distance),
-                heapPerOperation: method.heapPerOperation(planned),
                 isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
         }
@@ -127,26 +126,11 @@ private struct SweepKey: Hashable {
 }
 
 extension [ComparisonReport.Case] {
-    /// The cases in groups of the same key, in the order in which the keys come first.
-    func grouped(by key: (Element) -> some Hashable) -> [[Element]] {
-        var places: [AnyHashable: Int] = [:]
-        var groups: [[Element]] = []
-        for found in self {
-            let key = AnyHashable(key(found))
-            if let place = places[key] {
-                groups[place].append(found)
-            } else {
-                places[key] = groups.count
-                groups.append([found])
-            }
-        }
-        return groups
-    }
-
     /// The cases by strategy and workload, each group in ascending order of threads.
     var sweeps: [[Element]] {
-        grouped { SweepKey(strategy: $0.strategy, workload: $0.workload) }.map { sweep in
-            sweep.sorted { $0.threads < $1.threads }
+        map { SweepKey(strategy: $0.strategy, workload: $0.workload) }.uniqued().map { key in
+            filter { $0.strategy == key.strategy && $0.workload == key.workload }
+                .sorted { $0.threads < $1.threads }
         }
     }
 }

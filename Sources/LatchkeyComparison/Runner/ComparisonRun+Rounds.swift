@@ -79,42 +79,33 @@ extension ComparisonRun {
     }
 
     /// Takes the rounds after a repeat; false if the run ends there.
-    func measureRounds(
-        ofRepeat repeatIndex: Int,
-        _ method: inout any ComparisonMethod,
-        _ measured: inout Measured,
-        _ clock: inout ProgressClock,
-        _ isInterrupted: @Sendable () -> Bool,
-        _ progress: (ComparisonProgress) -> Void
-    ) -> Bool {
-        guard method.hasRounds else { return true }
-        let contenders = contenders(measured.repeats)
+    func measureRounds(ofRepeat repeatIndex: Int, _ course: inout Course) -> Bool {
+        guard course.method.hasRounds else { return true }
+        let contenders = contenders(course.measured.repeats)
         for index in 0..<roundsPerRepeat {
             let round = repeatIndex * roundsPerRepeat + index
             for situation in contenders {
-                guard !isInterrupted() else { return false }
+                guard !course.isInterrupted() else { return false }
                 let order = Self.order(ofRound: round, situation)
                 let cases = order.map { schedule.cases[$0] }
-                progress(
-                    clock.progress(
-                        "round \(round + 1) of \(roundCount), "
-                            + FigureText.counted(cases[0].threads, "thread")
-                    )
+                course.begin(
+                    "round \(round + 1) of \(roundCount), "
+                        + FigureText.counted(cases[0].threads, "thread")
                 )
                 do throws(RoundFailure) {
-                    let found = try method.measureRound(cases, roundIndex: round)
+                    let found = try course.method.measureRound(cases, roundIndex: round)
                     // What was read after a slice was read before the next one.
-                    measured.lineReadings += found.first?.lineNanoseconds.prefix(1) ?? []
+                    course.measured.lineReadings += found.first?.lineNanoseconds.prefix(1) ?? []
                     for (index, slice) in zip(order, found) {
-                        measured.shortSlices[index, default: []].append(slice)
-                        measured.lineReadings += slice.lineNanoseconds.suffix(1)
+                        course.measured.shortSlices[index, default: []].append(slice)
+                        course.measured.lineReadings += slice.lineNanoseconds.suffix(1)
                     }
                 } catch {
-                    measured.note(error.cause, error.planned)
+                    course.measured.note(error.cause, error.planned)
                     return false
                 }
             }
-            clock.finish(roundSeconds(method))
+            course.clock.finish(roundSeconds(course.method))
         }
         return true
     }

@@ -71,118 +71,121 @@ package struct ComparisonRun: Sendable {
     package func run(
         isInterrupted: @escaping @Sendable () -> Bool = { false },
         whenReady: () -> Void = {},
-        progress: (ComparisonProgress) -> Void = { _ in }
+        progress: @escaping (ComparisonProgress) -> Void = { _ in }
     ) throws(ComparisonError) -> Outcome {
-        var method: any ComparisonMethod = try method(isInterrupted)
-        defer { method.end() }
+        let method = try method(isInterrupted)
         whenReady()
+        var course = Course(self, method, isInterrupted, progress)
+        defer { course.method.end() }
         let startedAt = Date()
         let before = MachineReading.now()
-        let repeatCount = schedule.cases.count * settings.repeats
-        var clock = ProgressClock(steps: [
-            (method.preparations.count, method.preparationSeconds),
-            (repeatCount, method.repeatSeconds),
-            (method.hasRounds ? roundCount : 0, roundSeconds(method)),
-            (settings.strategies.count, StrategyVerdicts.estimatedSeconds),
-        ])
-        progress(clock.progress("calibrating"))
+        course.begin("calibrating")
         var fingerprint = ComparisonReport.Fingerprint(
             version: version,
             mutex: ComparisonReport.MutexObservation.observe()
         )
         fingerprint.cacheLine = ComparisonReport.CacheLine(probe)
-        var measured = Measured(repeats: schedule.cases.map { _ in [] })
-        for (index, label) in method.preparations.enumerated() where !isInterrupted() {
-            progress(clock.progress(label))
+        for (index, label) in course.method.preparations.enumerated() where !isInterrupted() {
+            course.begin(label)
             do throws(MeasurementFailure) {
-                try method.prepare(index)
+                try course.method.prepare(index)
             } catch {
                 guard case .failed(let failure) = error else { break }
                 throw failure
             }
-            clock.finish(method.preparationSeconds)
+            course.clock.finish(course.method.preparationSeconds)
         }
         // A program's own strategy is checked first: in a value that a program brings, one that is
         // wrong could break more than figures.
-        let own = settings.strategies.filter { catalogue.strategy($0) != nil }
-        check(own, &measured, &clock, isInterrupted, progress)
-        let isSound = !measured.verdicts.contains { $0.outcome == .failed }
-        if isSound { measure(&method, &measured, &clock, isInterrupted, progress) }
-        if let failure = measured.failure, measured.repeats.allSatisfy(\.isEmpty) { throw failure }
-        method.end()
-        if measured.stuckCase == nil && isSound {
-            let ours = settings.strategies.filter { catalogue.strategy($0) == nil }
-            check(ours, &measured, &clock, isInterrupted, progress)
+        check(settings.strategies.filter { catalogue.strategy($0) != nil }, &course)
+        let isSound = !course.measured.verdicts.contains { $0.outcome == .failed }
+        if isSound { measure(&course) }
+        if let failure = course.measured.failure, course.measured.repeats.allSatisfy(\.isEmpty) {
+            throw failure
         }
-        progress(clock.progress("done"))
-        measured.isInterrupted = isSound && clock.finishedCount < clock.totalCount
-        measured.elapsedSeconds = clock.elapsedSeconds
+        course.method.end()
+        if course.measured.stuckCase == nil && isSound {
+            check(settings.strategies.filter { catalogue.strategy($0) == nil }, &course)
+        }
+        course.begin("done")
+        let clock = course.clock
+        course.measured.isInterrupted = isSound && clock.finishedCount < clock.totalCount
+        course.measured.elapsedSeconds = clock.elapsedSeconds
         let report = report(
-            measured,
-            by: method,
+            course.measured,
+            by: course.method,
             startedAt: startedAt,
             from: before,
             fingerprint: fingerprint
         )
-        return Outcome(report: report, failure: measured.failure)
+        return Outcome(report: report, failure: course.measured.failure)
     }
 
     /// Takes all repeats, and the rounds after each of them.
-    private func measure(
-        _ method: inout any ComparisonMethod,
-        _ measured: inout Measured,
-        _ clock: inout ProgressClock,
-        _ isInterrupted: @Sendable () -> Bool,
-        _ progress: (ComparisonProgress) -> Void
-    ) {
+    private func measure(_ course: inout Course) {
         for repeatIndex in 0..<schedule.repeats {
             for caseIndex in schedule.order(ofRepeat: repeatIndex) {
-                guard !isInterrupted() else { return }
+                guard !course.isInterrupted() else { return }
                 let planned = schedule.cases[caseIndex]
-                progress(clock.progress(planned.label))
+                course.begin(planned.label)
                 do throws(MeasurementFailure) {
-                    let found = try method.measure(planned, repeatIndex: repeatIndex)
-                    measured.repeats[caseIndex].append(found)
-                    measured.lineReadings += found.lineNanoseconds ?? []
+                    let found = try course.method.measure(planned, repeatIndex: repeatIndex)
+                    course.measured.repeats[caseIndex].append(found)
+                    course.measured.lineReadings += found.lineNanoseconds ?? []
                 } catch {
-                    measured.note(error, planned)
+                    course.measured.note(error, planned)
                     return
                 }
-                clock.finish(method.repeatSeconds)
+                course.clock.finish(course.method.repeatSeconds)
             }
-            guard
-                measureRounds(
-                    ofRepeat: repeatIndex,
-                    &method,
-                    &measured,
-                    &clock,
-                    isInterrupted,
-                    progress
-                )
-            else { return }
+            guard measureRounds(ofRepeat: repeatIndex, &course) else { return }
         }
     }
 
     /// Checks the strategies until one of them hangs.
-    private func check(
-        _ names: [StrategyName],
-        _ measured: inout Measured,
-        _ clock: inout ProgressClock,
-        _ isInterrupted: @escaping @Sendable () -> Bool,
-        _ progress: (ComparisonProgress) -> Void
-    ) {
-        for name in names where !isInterrupted() {
-            progress(clock.progress("checking \(name.rawValue)"))
+    private func check(_ names: [StrategyName], _ course: inout Course) {
+        for name in names where !course.isInterrupted() {
+            course.begin("checking \(name.rawValue)")
             let found = StrategyVerdicts.check(
                 name,
                 of: catalogue,
                 seed: settings.seed,
-                isInterrupted: isInterrupted
+                isInterrupted: course.isInterrupted
             )
             guard !found.isEmpty else { break }
-            measured.verdicts += found
-            clock.finish(StrategyVerdicts.estimatedSeconds)
+            course.measured.verdicts += found
+            course.clock.finish(StrategyVerdicts.estimatedSeconds)
         }
+    }
+
+    /// A run that goes on.
+    struct Course {
+        var method: any ComparisonMethod
+        var measured: Measured
+        var clock: ProgressClock
+        let isInterrupted: @Sendable () -> Bool
+        private let progress: (ComparisonProgress) -> Void
+
+        init(
+            _ run: ComparisonRun,
+            _ method: any ComparisonMethod,
+            _ isInterrupted: @escaping @Sendable () -> Bool,
+            _ progress: @escaping (ComparisonProgress) -> Void
+        ) {
+            self.method = method
+            self.isInterrupted = isInterrupted
+            self.progress = progress
+            measured = Measured(repeats: run.schedule.cases.map { _ in [] })
+            clock = ProgressClock(steps: [
+                (method.preparations.count, method.preparationSeconds),
+                (run.schedule.cases.count * run.settings.repeats, method.repeatSeconds),
+                (method.hasRounds ? run.roundCount : 0, run.roundSeconds(method)),
+                (run.settings.strategies.count, StrategyVerdicts.estimatedSeconds),
+            ])
+        }
+
+        /// Says what comes next.
+        func begin(_ label: String) { progress(clock.progress(label)) }
     }
 
     private func method(

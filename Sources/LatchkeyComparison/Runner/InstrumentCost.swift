@@ -21,7 +21,7 @@ extension ComparisonReport.InstrumentCost {
             clockNanoseconds: MeteringOverhead.clockNanoseconds,
             loopNanosecondsPerOperation: loopNanoseconds(),
             meteringNanosecondsPerOperation: max(0, Statistics.median(added)),
-            samplingMean: CaseSlice.samplingMean,
+            samplingMean: Slice.samplingMean,
             systemCallsMissingBecause: systemCallsMissing
         )
     }
@@ -49,6 +49,7 @@ extension ComparisonReport.InstrumentCost {
             arrival: .closed
         )
         let slice = Slice(
+            workload: workload,
             plans: [OperationPlan(workload, seed: 1)],
             cost: OperationCost(work: Work(seed: 1), sectionSteps: 0, outsideSteps: 0),
             warmUpNanoseconds: 1_000_000,
@@ -62,7 +63,11 @@ extension ComparisonReport.InstrumentCost {
 /// Does nothing with an operation but look at it.
 private struct IdleOperator: Operator {
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
         UInt64(operation.slot)
     }
 }

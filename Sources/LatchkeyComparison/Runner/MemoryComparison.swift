@@ -31,22 +31,11 @@ struct MemoryComparison: ComparisonMethod {
     /// Keys with a wrong value, and operations, by strategy or baseline.
     private var wrongCounts: [CaseSubject: Int] = [:]
     private var checkedCounts: [CaseSubject: Int] = [:]
-    /// Of a workload of one's own.
-    private var heap: [HeapKey: ComparisonReport.HeapUse] = [:]
-
-    /// The counts are of one thread, whatever the case's number of threads is.
-    private struct HeapKey: Hashable {
-        var subject: CaseSubject
-        var workload: ComparisonReport.Workload
-    }
 
     /// The parts of a repeat's duration for which it warms up and is measured: without the meter
     /// first, and with it afterwards, when the case has just run.
     private static let bareShares = (warmUp: 0.1, measured: 1.0)
     private static let meteredShares = (warmUp: 0.05, measured: 0.25)
-    /// How long heap and references are counted.
-    private static let countingNanoseconds: UInt64 = 5_000_000
-    private static let countedOperationsMin = 2_000
 
     init(
         _ settings: ComparisonSettings,
@@ -78,18 +67,11 @@ struct MemoryComparison: ComparisonMethod {
         }
     }
 
-    var preparations: [String] { [] }
-    var preparationSeconds: Double { 0 }
-
     var repeatSeconds: Double {
         let (bare, metered) = (Self.bareShares, Self.meteredShares)
         return settings.durationSeconds * 1.05
             * (bare.warmUp + bare.measured + metered.warmUp + metered.measured)
     }
-
-    func prepare(_ index: Int) {}
-
-    func end() {}
 
     mutating func measure(
         _ planned: PlannedCase,
@@ -100,24 +82,24 @@ struct MemoryComparison: ComparisonMethod {
         calibration = WorkCalibration.measure(work)
         stepNanoseconds.append(calibration.stepNanoseconds)
         let lineBefore = probe.nanoseconds()
-        let bare = try slice(planned, repeatIndex, isMetered: false)
+        let bare = try run(planned, slice(planned, repeatIndex: repeatIndex, isMetered: false))
         let lineAfter = probe.nanoseconds()
         var found = ComparisonReport.Repeat(
-            bare.result,
+            bare,
             index: repeatIndex,
             isPaced: planned.workload.arrival != .closed
         )
         if found.operations == 0 { found.seconds = settings.durationSeconds }
         found.lineNanoseconds = [lineBefore, lineAfter].compactMap(\.self)
         note(bare, planned)
-        if repeatIndex == 0, planned.workload.name != nil {
-            try countHeap(planned)
-        }
         if !planned.isBaseline {
-            let second = try slice(planned, repeatIndex, isMetered: true)
+            let second = try run(
+                planned,
+                slice(planned, repeatIndex: repeatIndex, isMetered: true)
+            )
             note(second, planned)
             found.add(second)
-            let ratio = second.result.operationsPerSecond / found.operationsPerSecond
+            let ratio = second.operationsPerSecond / found.operationsPerSecond
             metered[planned, default: ([], [])].operationsPerSecond
                 .append(found.operationsPerSecond)
             if ratio.isFinite {
@@ -147,12 +129,12 @@ struct MemoryComparison: ComparisonMethod {
         for planned in cases {
             slice.stopSeconds = catalogue.stopSeconds(planned.subject)
             do throws(MeasurementFailure) {
-                let output = try run(planned, slice, isMetered: false)
+                let output = try run(planned, slice)
                 note(output, planned)
                 let after = probe.nanoseconds()
                 found.append(
                     ShortSlice(
-                        operationsPerSecond: output.result.operationsPerSecond,
+                        operationsPerSecond: output.operationsPerSecond,
                         lineNanoseconds: [before, after].compactMap(\.self)
                     )
                 )
@@ -164,9 +146,9 @@ struct MemoryComparison: ComparisonMethod {
         return found
     }
 
-    mutating func note(_ output: CaseSlice.Output, _ planned: PlannedCase) {
+    mutating func note(_ output: SliceResult, _ planned: PlannedCase) {
         wrongCounts[planned.subject, default: 0] += output.wrongCount
-        checkedCounts[planned.subject, default: 0] += output.result.operationsInAll
+        checkedCounts[planned.subject, default: 0] += output.operationsInAll
     }
 
     var instrument: ComparisonReport.InstrumentCost {
@@ -231,53 +213,10 @@ struct MemoryComparison: ComparisonMethod {
             """
     }
 
-    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? {
-        heap[HeapKey(subject: planned.subject, workload: planned.workload)]
-    }
-
-    /// Counts what a case asks of the heap, if the program can.
-    ///
-    /// On one thread, so that they are those of the operations only. Counting takes time, so it is
-    /// a slice of its own.
-    private mutating func countHeap(
-        _ planned: PlannedCase
-    ) throws(MeasurementFailure) {
-        let key = HeapKey(subject: planned.subject, workload: planned.workload)
-        guard let counter = catalogue.heapCounter, heap[key] == nil, counter.begin()
-        else { return }
-        defer { counter.end() }
-        var alone = planned
-        alone.threads = 1
-        alone.workload.arrival = .closed
-        var slice = slice(alone, repeatIndex: 0, isMetered: false)
-        slice.heapCounter = counter
-        // On a busy machine the thread may hardly get a processor, so there are longer tries.
-        for doublings in 0..<6 {
-            slice.measuredNanoseconds = Self.countingNanoseconds << UInt64(doublings)
-            let found = try run(alone, slice, isMetered: false)
-            note(found, planned)
-            let tally = found.result.tallies[0]
-            guard let counts = tally.heap, tally.operations > 0 else { continue }
-            heap[key] = counts.per(tally.operations)
-            if tally.operations >= Self.countedOperationsMin { return }
-        }
-    }
-
-    private func slice(
-        _ planned: PlannedCase,
-        _ repeatIndex: Int,
-        isMetered: Bool
-    ) throws(MeasurementFailure) -> CaseSlice.Output {
-        let slice = slice(planned, repeatIndex: repeatIndex, isMetered: isMetered)
-        return try run(planned, slice, isMetered: isMetered)
-    }
-
     private func run(
         _ planned: PlannedCase,
-        _ slice: Slice,
-        isMetered: Bool
-    ) throws(MeasurementFailure) -> CaseSlice.Output {
-        let slice = CaseSlice(slice: slice, workload: planned.workload, isMetered: isMetered)
+        _ slice: Slice
+    ) throws(MeasurementFailure) -> SliceResult {
         switch planned.subject {
         case .strategy(let name):
             if let strategy = catalogue.strategy(name) {
@@ -286,13 +225,11 @@ struct MemoryComparison: ComparisonMethod {
             guard let kind = name.kind else {
                 throw .failed(ComparisonError("There is no strategy '\(name.rawValue)'."))
             }
-            if let workload = catalogue.workload { return try workload.slice(kind, slice) }
-            return try slice.run(kind)
+            return try (catalogue.workload ?? .builtIn).slice(kind, slice)
         case .baseline(.bareMutex):
             return try slice.bareMutex()
         case .baseline:
-            if let workload = catalogue.workload { return try workload.unsynchronized(slice) }
-            return try slice.unsynchronized()
+            return try (catalogue.workload ?? .builtIn).unsynchronized(slice)
         }
     }
 
@@ -333,27 +270,21 @@ struct MemoryComparison: ComparisonMethod {
         let keys =
             keys[workload] ?? KeyDistribution(count: workload.keys, skew: workload.skew)
         return Slice(
+            workload: workload,
             plans: (0..<planned.threads).map { thread in
                 trace.map {
                     OperationPlan($0, thread, of: planned.threads, stripes: workload.stripes)
                 } ?? OperationPlan(workload, keys: keys, seed: random.next())
             },
-            sectionNanoseconds: workload.sectionNanoseconds,
-            stopSeconds: catalogue.stopSeconds(planned.subject),
             cost: operationCost(planned, calibration),
             warmUpNanoseconds: UInt64(settings.durationSeconds * share.warmUp * 1e9),
             measuredNanoseconds: UInt64(settings.durationSeconds * share.measured * 1e9),
+            stopSeconds: catalogue.stopSeconds(planned.subject),
             pace: pace,
+            isMetered: isMetered,
             counter: isMetered && !planned.usesPool ? counter : nil,
             usesPool: planned.usesPool,
             isInterrupted: isInterrupted
         )
-    }
-}
-
-extension ComparisonReport.Workload {
-    /// The number of keys in a stripe.
-    func keyCount(stripe: Int) -> Int {
-        (keys - stripe + stripes - 1) / stripes
     }
 }

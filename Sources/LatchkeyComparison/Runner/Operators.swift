@@ -21,17 +21,19 @@ protocol Operator: SendableMetatype {
     /// Operations that were refused and then tried again.
     var refusedCount: Int { get }
 
-    /// Does the operation and returns its result, or 0 if the result comes later.
+    /// Does the operation.
     ///
     /// The outside work begins with the result, so that the processor cannot overlap the two.
-    /// The number is the operation's among those of its thread, from 0.
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64
-
-    /// As `perform`, and records how long it took from both starts.
+    ///
+    /// - Parameters:
+    ///   - operation: What to do.
+    ///   - number: The operation's among those of its thread, from 0.
+    ///   - timing: In an open loop: told when the operation has ended.
+    /// - Returns: The result, or 0 if it comes later.
     mutating func perform(
         _ operation: PlannedOperation,
         number: Int,
-        timing: ResponseTiming
+        timing: ResponseTiming?
     ) -> UInt64
 
     /// Returns when nothing is under way any more.
@@ -41,17 +43,6 @@ protocol Operator: SendableMetatype {
 /// Defaults: nothing is refused, and an operation has ended when it returns.
 extension Operator {
     @inlinable var refusedCount: Int { 0 }
-
-    @inlinable
-    mutating func perform(
-        _ operation: PlannedOperation,
-        number: Int,
-        timing: ResponseTiming
-    ) -> UInt64 {
-        let result = perform(operation, number: number)
-        timing.end()
-        return result
-    }
 
     @inlinable
     mutating func drain() {}
@@ -71,7 +62,12 @@ struct BlockingOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Ope
 
     @inlinable
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
+        defer { timing?.end() }
         let section = section
         if operation.isWrite {
             return striped.write(operation.stripe) {
@@ -99,7 +95,12 @@ struct OneStripeOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Op
 
     @inlinable
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
+        defer { timing?.end() }
         let section = section
         if operation.isWrite {
             return guarded.write { section.write(&$0, operation, number: number) }
@@ -133,37 +134,11 @@ struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator 
     }
 
     @inlinable
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
-        submit(operation, number, nil)
-        return 0
-    }
-
-    @inlinable
     mutating func perform(
         _ operation: PlannedOperation,
         number: Int,
-        timing: ResponseTiming
+        timing: ResponseTiming?
     ) -> UInt64 {
-        submit(operation, number, timing)
-        return 0
-    }
-
-    @inlinable
-    mutating func drain() {
-        for _ in 0..<SubmissionWindow.max {
-            window.wait()
-        }
-        for _ in 0..<SubmissionWindow.max {
-            window.signal()
-        }
-    }
-
-    @inlinable
-    mutating func submit(
-        _ operation: PlannedOperation,
-        _ number: Int,
-        _ timing: ResponseTiming?
-    ) {
         window.wait()
         let section = section
         let completion = { @Sendable [window] (result: UInt64) in
@@ -188,11 +163,21 @@ struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator 
                         completion: completion
                     )
                 }
-                return
+                return 0
             } catch {
                 refusedCount += 1
                 sched_yield()
             }
+        }
+    }
+
+    @inlinable
+    mutating func drain() {
+        for _ in 0..<SubmissionWindow.max {
+            window.wait()
+        }
+        for _ in 0..<SubmissionWindow.max {
+            window.signal()
         }
     }
 }
@@ -211,7 +196,12 @@ struct UnguardedOperator<Guarded: Section>: Operator {
 
     @inlinable
     @inline(__always)
-    mutating func perform(_ operation: PlannedOperation, number: Int) -> UInt64 {
+    mutating func perform(
+        _ operation: PlannedOperation,
+        number: Int,
+        timing: ResponseTiming?
+    ) -> UInt64 {
+        defer { timing?.end() }
         if operation.isWrite {
             return section.write(&stripes[operation.stripe], operation, number: number)
         }

@@ -2,41 +2,78 @@ import CLatchkeySystem
 import Dispatch
 import Foundation
 import Glibc
+public import LatchkeyContention
 import LatchkeyMachine
-import LatchkeyStrategies
+public import LatchkeyStrategies
 
 /// One measurement of a case, and everything that its threads share.
+@usableFromInline
 struct Slice: Sendable {
+    let workload: ComparisonReport.Workload
     let plans: [OperationPlan]
-    /// The length of a section, where it is known.
-    var sectionNanoseconds = 0
-    /// How long the threads may take to stop, besides the sections that are under way.
-    var stopSeconds = BoundedWait.secondsDefault
     let cost: OperationCost
     var warmUpNanoseconds: UInt64
     var measuredNanoseconds: UInt64
+    /// How long the threads may take to stop, besides the sections that are under way.
+    var stopSeconds = BoundedWait.secondsDefault
     /// When operations are due, in an open loop.
     var pace: Pace?
+    /// Whether contention is metered.
+    ///
+    /// The throughput comes from the slice without a meter.
+    var isMetered = false
     var counter: SystemCallCounter?
     /// Whether operations run on other threads than those that ask for them, whose processor time
     /// must then be in the figure.
     var usesPool = false
-    /// Counts for all threads but the controlling one.
-    var heapCounter: HeapCounter?
     var isInterrupted: @Sendable () -> Bool = { false }
     /// Of an open loop.
     let responses = Responses()
 
     var threads: Int { plans.count }
+
+    /// One acquisition in N is timed on average: often enough for a slow strategy's short
+    /// slice to have quantiles, and what it adds is not in the throughput.
+    static let samplingMean = 8
+
+    @usableFromInline var hasOneKey: Bool { workload.keys == 1 }
+
+    @usableFromInline var stripes: Int { workload.stripes }
+
+    /// The number of keys in a stripe.
+    @usableFromInline
+    func keyCount(stripe: Int) -> Int {
+        (workload.keys - stripe + workload.stripes - 1) / workload.stripes
+    }
+
+    /// A meter for this slice alone, if it has one.
+    @usableFromInline
+    func meter<ChosenStrategy: Strategy>(
+        _ strategy: ChosenStrategy.Type,
+        as name: String
+    ) -> ContentionMeter? {
+        guard isMetered else { return nil }
+        return ContentionMeter(
+            strategy,
+            as: name,
+            role: .comparison,
+            level: .sampled,
+            samplingMean: Self.samplingMean
+        )
+    }
 }
 
-/// The result of a slice.
+/// The result of a slice, and whether the values are right.
 @usableFromInline
 struct SliceResult: Sendable {
     var tallies: [WorkerTally]
     var usage: Usage
     /// In an open loop.
     var responses: Responses?
+    /// The number of keys whose value does not match the writes, or of failed checks of a workload
+    /// of one's own.
+    @usableFromInline var wrongCount = 0
+    var contention: ContentionReport.Row?
 
     /// The sum of the threads' own rates.
     ///
@@ -57,12 +94,12 @@ extension Slice {
     /// processor from them. Each worker leaves its tally under a lock when it ends.
     ///
     /// - Parameters:
-    ///   - whenMeasuring: Called on the calling thread when the warm-up is over.
+    ///   - meter: Reset when the warm-up is over.
     ///   - performer: Called on each worker's thread.
     /// - Returns: What each of them did.
     /// - Throws: ``MeasurementFailure`` if there is nothing to return.
     func run(
-        whenMeasuring: () -> Void = {},
+        _ meter: ContentionMeter? = nil,
         performer: @escaping @Sendable (_ thread: Int, _ clock: StageClock) -> AnyOperator
     ) throws(MeasurementFailure) -> SliceResult {
         let clock = StageClock()
@@ -84,7 +121,7 @@ extension Slice {
         }
         clock.advance(to: .warmingUp)
         let isWarm = rest(warmUpNanoseconds)
-        whenMeasuring()
+        meter?.reset()
         let usageBefore = (process: Usage.process, own: Usage.thread)
         clock.measure(from: latchkey_system_nanoseconds())
         let isMeasured = isWarm && rest(measuredNanoseconds)
@@ -99,16 +136,17 @@ extension Slice {
         return SliceResult(
             tallies: found,
             usage: usesPool ? process - own : found.reduce(Usage()) { $0 + $1.usage },
-            responses: pace == nil ? nil : responses
+            responses: pace == nil ? nil : responses,
+            contention: meter.map { ContentionReport.Row($0) }
         )
     }
 
     /// The time in which the threads finish the operations that are under way, with a margin.
     ///
     /// Each of them may wait for those of all others.
-    @usableFromInline var bound: BoundedWait {
+    var bound: BoundedWait {
         let underWay = threads * (usesPool ? SubmissionWindow.max : 1)
-        let seconds = Double(underWay) * Double(sectionNanoseconds) / 1e9
+        let seconds = Double(underWay) * Double(workload.sectionNanoseconds) / 1e9
         return BoundedWait(
             seconds: stopSeconds + 2 * seconds,
             isInterrupted: isInterrupted
@@ -128,6 +166,18 @@ extension Slice {
                 return true
             }
             usleep(UInt32(min(end - now, napNanoseconds) / 1_000) + 1)
+        }
+    }
+
+    /// The number of keys whose value does not match the writes of all threads.
+    func wrongKeys(_ result: SliceResult, value: (_ key: Int) -> UInt64) -> Int {
+        var writes = [UInt64](repeating: 0, count: workload.keys)
+        for (plan, tally) in zip(plans, result.tallies) {
+            plan.addWrites(among: tally.operationsInAll, stripes: workload.stripes, to: &writes)
+        }
+        return writes.indices.count { key in
+            let steps = writes[key] &* UInt64(cost.sectionSteps)
+            return value(key) != cost.work.jump(startValue, steps: steps)
         }
     }
 }

@@ -18,8 +18,6 @@ struct WorkerTally: Sendable {
     var systemCalls: Int?
     /// Operations that were due and had not begun when the slice ended, in an open loop.
     var unbegun: UnbegunOperations?
-    /// Where they are counted, of this thread and those that work for it.
-    var heap: HeapCounts?
 
     var operationsPerSecond: Double {
         nanoseconds > 0 ? Double(operations) * 1e9 / Double(nanoseconds) : 0
@@ -57,15 +55,11 @@ struct Worker {
         performer.drain()
         var tally = WorkerTally()
         let before = state.position
-        let heapBefore = slice.heapCounter?.counts()
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
         loop(.measuring, clock)
         performer.drain()
         let end = latchkey_system_nanoseconds()
-        if let heapBefore, let counter = slice.heapCounter {
-            tally.heap = counter.counts() - heapBefore
-        }
         tally.usage = Usage.thread - usageBefore
         if let callsBefore, let callsAfter = calls?.read() {
             tally.futexCalls = callsAfter.futex - callsBefore.futex

@@ -266,7 +266,7 @@ extension RecordedOperation {
     }
 
     /// The value afterwards, if the operation changes it.
-    fileprivate var left: UInt64? {
+    var left: UInt64? {
         switch action {
         case .write(let new), .compareAndSet(_, let new, succeeded: true): new
         case .read, .compareAndSet: nil

@@ -14,47 +14,66 @@ struct Registers: Sendable {
         var complement: UInt64 = ~0
     }
 
-    /// The result of an access.
-    struct Finding: Sendable {
-        var value: UInt64
-        var isTorn: Bool
-        /// Whether a compare-and-set set.
-        var succeeded: Bool
-    }
-
     private var properties = InlineArray<4, Property>(repeating: Property())
     /// The number of writes and successful compare-and-sets.
     private(set) var changes: UInt64 = 0
 
-    func read(_ property: Int, pause: Pause) -> Finding {
-        let value = properties[property].value
-        pause.take()
-        let complement = properties[property].complement
-        return Finding(value: value, isTorn: value != ~complement, succeeded: false)
+    func read(_ operation: RegisterOperation) -> RegisterFinding {
+        let value = properties[operation.property].value
+        operation.pause.take()
+        let isTorn = value != ~properties[operation.property].complement
+        return RegisterFinding(action: .read(found: value), value: value, isTorn: isTorn)
     }
 
-    mutating func write(_ property: Int, _ value: UInt64, pause: Pause) -> Finding {
-        let changesBefore = changes
-        properties[property].value = value
-        pause.take()
-        properties[property].complement = ~value
-        changes = changesBefore + 1
-        return Finding(value: value, isTorn: false, succeeded: true)
-    }
-
-    mutating func compareAndSet(
-        _ property: Int,
-        expected: UInt64,
-        new: UInt64,
-        pause: Pause
-    ) -> Finding {
-        let found = properties[property].value
-        guard found == expected else {
-            return Finding(value: found, isTorn: false, succeeded: false)
+    mutating func run(_ operation: RegisterOperation) -> RegisterFinding {
+        switch operation.action {
+        case .read:
+            return read(operation)
+        case .write(let new):
+            write(new, operation)
+            return RegisterFinding(action: operation.action, value: new)
+        case .compareAndSet(let expected, let new, _):
+            let found = properties[operation.property].value
+            let succeeds = found == expected
+            if succeeds {
+                operation.pause.take()
+                write(new, operation)
+            }
+            return RegisterFinding(
+                action: .compareAndSet(expected: expected, new: new, succeeded: succeeds),
+                value: succeeds ? new : found
+            )
         }
-        pause.take()
-        return write(property, new, pause: pause)
     }
+
+    private mutating func write(_ value: UInt64, _ operation: RegisterOperation) {
+        let changesBefore = changes
+        properties[operation.property].value = value
+        operation.pause.take()
+        properties[operation.property].complement = ~value
+        changes = changesBefore + 1
+    }
+}
+
+/// One operation that a client is about to do.
+struct RegisterOperation: Sendable {
+    var property: Int
+    /// Without its outcome.
+    var action: RecordedOperation.Action
+    var pause: Pause
+
+    var isRead: Bool {
+        if case .read = action { true } else { false }
+    }
+}
+
+/// What an operation led to.
+struct RegisterFinding: Sendable {
+    /// With its outcome.
+    var action: RecordedOperation.Action
+    /// The value that the client has seen last.
+    var value: UInt64
+    var isTorn = false
 }
 
 /// A pause in the middle of a change.

@@ -55,7 +55,8 @@ package enum StrategyVerdicts {
         return name.kind.map { check($0, seed: seed, isInterrupted: isInterrupted) } ?? []
     }
 
-    /// Checks a strategy through its blocking access functions.
+    /// Checks a strategy through the access functions that programs would use: the blocking ones,
+    /// unless it applies writes later.
     @usableFromInline
     static func check<ChosenStrategy: BlockingStrategy>(
         blocking strategy: ChosenStrategy,
@@ -63,11 +64,13 @@ package enum StrategyVerdicts {
         seed: UInt64,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
+        if ChosenStrategy.traits.appliesWritesAsynchronously {
+            return check(submitting: strategy, as: name, seed: seed, bound: bound)
+        }
         let guarded = Synchronized(Registers(), strategy: strategy)
         return check(name, guarded, seed, bound) { operation in
             operation.isRead
-                ? guarded.read { operation.run($0) }
-                : guarded.write { operation.run(&$0) }
+                ? guarded.read { $0.read(operation) } : guarded.write { $0.run(operation) }
         }
     }
 
@@ -83,13 +86,13 @@ package enum StrategyVerdicts {
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
         return check(name, guarded, seed, bound) { operation in
-            let reply = Reply<Registers.Finding>()
+            let reply = Reply<RegisterFinding>()
             while true {
                 do {
                     if operation.isRead {
-                        try guarded.submitRead({ operation.run($0) }, completion: reply.fulfil)
+                        try guarded.submitRead({ $0.read(operation) }, completion: reply.fulfil)
                     } else {
-                        try guarded.submitWrite({ operation.run(&$0) }, completion: reply.fulfil)
+                        try guarded.submitWrite({ $0.run(operation) }, completion: reply.fulfil)
                     }
                     return reply.wait()
                 } catch {
@@ -106,7 +109,7 @@ package enum StrategyVerdicts {
         _ guarded: Synchronized<Registers, ChosenStrategy>,
         _ seed: UInt64,
         _ bound: BoundedWait,
-        _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
+        _ perform: @escaping @Sendable (RegisterOperation) -> RegisterFinding
     ) -> [ComparisonReport.Verdict] {
         do throws(MeasurementFailure) {
             let records = try record(seed: seed, bound, perform)
@@ -132,7 +135,7 @@ package enum StrategyVerdicts {
     private static func record(
         seed: UInt64,
         _ bound: BoundedWait,
-        _ perform: @escaping @Sendable (RegisterOperation) -> Registers.Finding
+        _ perform: @escaping @Sendable (RegisterOperation) -> RegisterFinding
     ) throws(MeasurementFailure) -> [ClientRecord] {
         let clock = HistoryClock()
         let records = Guarded<[ClientRecord]>([])
@@ -161,7 +164,7 @@ package enum StrategyVerdicts {
         final: Registers
     ) -> [ComparisonReport.Verdict] {
         let history = records.flatMap(\.history)
-        let changes = records.reduce(0) { $0 + $1.changeCount }
+        let changes = history.count { $0.left != nil }
         let torn = records.reduce(0) { $0 + $1.tornCount }
         let reads = records.reduce(0) { $0 + $1.readCount }
         func verdict(
@@ -190,8 +193,8 @@ package enum StrategyVerdicts {
         return [
             verdict(
                 .counts,
-                Int(changes),
-                final.changes == changes
+                changes,
+                final.changes == UInt64(changes)
                     ? nil
                     : "\(changes) changes were made, and the value counted \(final.changes)."
             ),
@@ -218,47 +221,7 @@ private struct VerdictVisitor: StrategyVisitor {
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [ComparisonReport.Verdict] {
-        ChosenStrategy.traits.appliesWritesAsynchronously
-            ? StrategyVerdicts.check(submitting: ChosenStrategy(), seed: seed, bound: bound)
-            : StrategyVerdicts.check(blocking: ChosenStrategy(), seed: seed, bound: bound)
-    }
-}
-
-/// One operation that a client is about to do, and then what it did.
-private struct RegisterOperation: Sendable {
-    var property: Int
-    var action: RecordedOperation.Action
-    var pause: Pause
-
-    var isRead: Bool {
-        if case .read = action { true } else { false }
-    }
-
-    func run(_ registers: Registers) -> Registers.Finding {
-        registers.read(property, pause: pause)
-    }
-
-    func run(_ registers: inout Registers) -> Registers.Finding {
-        switch action {
-        case .read:
-            registers.read(property, pause: pause)
-        case .write(let value):
-            registers.write(property, value, pause: pause)
-        case .compareAndSet(let expected, let new, _):
-            registers.compareAndSet(property, expected: expected, new: new, pause: pause)
-        }
-    }
-}
-
-extension RecordedOperation.Action {
-    /// The action with its outcome.
-    fileprivate func finding(_ found: Registers.Finding) -> Self {
-        switch self {
-        case .read: .read(found: found.value)
-        case .write: self
-        case .compareAndSet(let expected, let new, _):
-            .compareAndSet(expected: expected, new: new, succeeded: found.succeeded)
-        }
+        StrategyVerdicts.check(blocking: ChosenStrategy(), seed: seed, bound: bound)
     }
 }
 
@@ -266,7 +229,6 @@ extension RecordedOperation.Action {
 private struct ClientRecord: Sendable {
     let client: Int
     private(set) var history: [RecordedOperation] = []
-    private(set) var changeCount: UInt64 = 0
     private(set) var readCount = 0
     private(set) var tornCount = 0
 
@@ -283,7 +245,7 @@ private struct ClientRecord: Sendable {
     /// Does one more operation: half reads, the rest writes and compare-and-sets in equal parts.
     mutating func add(
         _ clock: HistoryClock,
-        _ perform: (RegisterOperation) -> Registers.Finding
+        _ perform: (RegisterOperation) -> RegisterFinding
     ) {
         let property = Int.random(in: 0..<Registers.propertyCount, using: &random)
         // No two writes write the same, so that a read says which one it saw.
@@ -302,26 +264,18 @@ private struct ClientRecord: Sendable {
         let invokedAt = clock.next()
         let found = perform(operation)
         let respondedAt = clock.next()
-        note(found, operation)
+        seen[property] = found.value
+        readCount += operation.isRead ? 1 : 0
+        tornCount += found.isTorn ? 1 : 0
         history.append(
             RecordedOperation(
                 client: client,
                 property: property,
-                action: action.finding(found),
+                action: found.action,
                 invokedAt: invokedAt,
                 respondedAt: respondedAt
             )
         )
-    }
-
-    private mutating func note(_ found: Registers.Finding, _ operation: RegisterOperation) {
-        seen[operation.property] = found.value
-        if operation.isRead {
-            readCount += 1
-            tornCount += found.isTorn ? 1 : 0
-        } else {
-            changeCount += found.succeeded ? 1 : 0
-        }
     }
 }
 

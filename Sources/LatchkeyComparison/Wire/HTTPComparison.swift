@@ -237,17 +237,12 @@ package struct HTTPComparison: ComparisonMethod {
         processes = [:]
     }
 
-    func cost(_ planned: PlannedCase) -> OperationCost? { nil }
-    func heapPerOperation(_ planned: PlannedCase) -> ComparisonReport.HeapUse? { nil }
-
     /// The client's errors that make figures worthless, a sentence each.
     var findings: [String] {
         lostCounts.sorted { $0.key < $1.key }.map { label, count in
             "\(count) requests or connections were lost under \(label)."
         }
     }
-
-    var verdicts: [ComparisonReport.Verdict] { [] }
 }
 
 extension ComparisonSettings {

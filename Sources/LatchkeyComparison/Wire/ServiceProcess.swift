@@ -9,6 +9,8 @@ internal import LatchkeyStrategies
 final class ServiceProcess {
     /// The time in which a service must answer.
     private static let startSeconds = 30.0
+    /// The time that it may take to receive a request, and to answer.
+    private static let timeoutSeconds = 10
     /// The time in which it may finish what it is doing.
     private static let drainSeconds = 2
 
@@ -76,11 +78,11 @@ final class ServiceProcess {
 
     /// The service's own report on its strategy.
     func contention(_ strategy: StrategyKind) throws(ComparisonError) -> ContentionReport.Row {
-        let answer = try WireClient.answer(port, "GET", "/v1/contention")
+        let answer = try answer("GET", "/v1/contention")
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         guard answer.status == 200,
-            let report = try? decoder.decode(ContentionReport.self, from: answer.body),
+            let report = try? decoder.decode(ContentionReport.self, from: Data(answer.body)),
             let row = report.rows.first(where: {
                 $0.strategy == strategy.rawValue && $0.role == .serving
             })
@@ -93,7 +95,7 @@ final class ServiceProcess {
     }
 
     func resetContention() throws(ComparisonError) {
-        let answer = try WireClient.answer(port, "POST", "/v1/contention/reset")
+        let answer = try answer("POST", "/v1/contention/reset")
         guard answer.status == 204 else {
             throw ComparisonError("/v1/contention/reset answers \(answer.status).")
         }
@@ -103,10 +105,30 @@ final class ServiceProcess {
     func prepare(keys: Int, isInterrupted: () -> Bool) throws(ComparisonError) {
         for key in 0..<keys where !isInterrupted() {
             let path = "/v1/properties/\(LoadScript.name(key))"
-            let answer = try WireClient.answer(port, "PUT", path, body: LoadScript.value)
+            let answer = try answer("PUT", path, body: LoadScript.value)
             guard [200, 201, 204].contains(answer.status) else {
                 throw ComparisonError("The service answers \(answer.status) to a PUT.")
             }
+        }
+    }
+
+    private func answer(
+        _ method: String,
+        _ path: String,
+        body: String = ""
+    ) throws(ComparisonError) -> (status: Int, body: [UInt8]) {
+        let answer = HealthProbe.answer(
+            host: "127.0.0.1",
+            port: port,
+            method: method,
+            path: path,
+            body: body,
+            timeoutSeconds: Self.timeoutSeconds
+        )
+        switch answer {
+        case .success(let answer): return answer
+        case .failure(let failure):
+            throw ComparisonError("The service cannot be used: \(failure.message).")
         }
     }
 

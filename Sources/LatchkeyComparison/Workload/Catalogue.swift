@@ -9,7 +9,6 @@ package struct Catalogue: Sendable {
     package private(set) var workload: OwnWorkload?
     /// The program that it belongs to, if it is not `latchkey`.
     package var program: String?
-    package var heapCounter: HeapCounter?
 
     @usableFromInline
     package init() {}
@@ -54,7 +53,7 @@ package struct Catalogue: Sendable {
         taken.formUnion(ComparisonReport.Baseline.allCases.map(\.rawValue))
         for name in strategies.map(\.name) {
             let text = name.rawValue
-            guard Self.isLabel(text) else {
+            guard text.wholeMatch(of: /[A-Za-z0-9][A-Za-z0-9._-]{0,39}/) != nil else {
                 throw ComparisonError(
                     "A strategy cannot be called '\(text)': a name has 1 to 40 of the characters "
                         + "a-z, A-Z, 0-9, '-', '_' and '.', and begins with a letter or a digit."
@@ -76,33 +75,19 @@ package struct Catalogue: Sendable {
             }
         }
     }
-
-    private static func isLabel(_ text: String) -> Bool {
-        let first = text.utf8.first.map { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
-        return (1...40).contains(text.utf8.count) && first == true && text.first != "."
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-                    true
-                default: false
-                }
-            }
-    }
 }
 
 /// A strategy that a program has registered, behind closures that were compiled for it.
 @usableFromInline
 package struct RegisteredStrategy: Sendable {
     @usableFromInline
-    typealias Measuring =
-        @Sendable (CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
+    typealias Measuring = @Sendable (Slice) throws(MeasurementFailure) -> SliceResult
 
-    package let name: StrategyName
-    package let traits: StrategyTraits
-    let slice: Measuring
-    let verdicts: @Sendable (_ seed: UInt64, _ bound: BoundedWait) -> [ComparisonReport.Verdict]
+    @usableFromInline package let name: StrategyName
+    @usableFromInline package let traits: StrategyTraits
+    @usableFromInline let slice: Measuring
+    @usableFromInline let verdicts:
+        @Sendable (_ seed: UInt64, _ bound: BoundedWait) -> [ComparisonReport.Verdict]
 
     /// A strategy that can block.
     ///
@@ -116,7 +101,9 @@ package struct RegisteredStrategy: Sendable {
         _ workload: Workload<Value>?,
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) {
-        self.init(name, ChosenStrategy.traits) { (slice) throws(MeasurementFailure) in
+        self.name = StrategyName(rawValue: name)
+        traits = ChosenStrategy.traits
+        slice = { (slice) throws(MeasurementFailure) in
             if let workload {
                 return try SectionSlice(slice, OwnSection(workload)).blocking(name, make)
             }
@@ -126,10 +113,9 @@ package struct RegisteredStrategy: Sendable {
             }
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .blocking(name, make)
-        } verdicts: { seed, bound in
-            ChosenStrategy.traits.appliesWritesAsynchronously
-                ? StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
-                : StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
+        }
+        verdicts = { seed, bound in
+            StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
         }
     }
 
@@ -140,7 +126,9 @@ package struct RegisteredStrategy: Sendable {
         _ workload: Workload<Value>?,
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) {
-        self.init(name, ChosenStrategy.traits) { (slice) throws(MeasurementFailure) in
+        self.name = StrategyName(rawValue: name)
+        traits = ChosenStrategy.traits
+        slice = { (slice) throws(MeasurementFailure) in
             if let workload {
                 return try SectionSlice(slice, OwnSection(workload)).submitting(name, make)
             }
@@ -150,52 +138,43 @@ package struct RegisteredStrategy: Sendable {
             }
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .submitting(name, make)
-        } verdicts: { seed, bound in
+        }
+        verdicts = { seed, bound in
             StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
         }
     }
-
-    @usableFromInline
-    init(
-        _ name: String,
-        _ traits: StrategyTraits,
-        slice: @escaping Measuring,
-        verdicts: @escaping @Sendable (UInt64, BoundedWait) -> [ComparisonReport.Verdict]
-    ) {
-        self.name = StrategyName(rawValue: name)
-        self.traits = traits
-        self.slice = slice
-        self.verdicts = verdicts
-    }
 }
 
-/// A workload that a program brings, behind closures that were compiled for its value.
+/// A workload, behind closures that were compiled for its value.
 @usableFromInline
 package struct OwnWorkload: Sendable {
-    package let name: String
-    let slice: @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) -> CaseSlice.Output
-    let unsynchronized: RegisteredStrategy.Measuring
+    @usableFromInline package let name: String
+    @usableFromInline let slice:
+        @Sendable (StrategyKind, Slice) throws(MeasurementFailure) -> SliceResult
+    @usableFromInline let unsynchronized: RegisteredStrategy.Measuring
+}
 
+extension OwnWorkload {
     /// - Parameter workload: What the program describes.
     @inlinable
     package init<Value: Sendable>(_ workload: Workload<Value>) {
-        self.init(workload.name) { (kind, slice) throws(MeasurementFailure) in
+        name = workload.name
+        slice = { (kind, slice) throws(MeasurementFailure) in
             try kind.accept(SectionSlice(slice, OwnSection(workload)))
-        } unsynchronized: { (slice) throws(MeasurementFailure) in
-            try slice.unsynchronized(OwnSection(workload))
+        }
+        unsynchronized = { (slice) throws(MeasurementFailure) in
+            try SectionSlice(slice, OwnSection(workload)).unsynchronized()
         }
     }
 
-    @usableFromInline
-    init(
-        _ name: String,
-        slice:
-            @escaping @Sendable (StrategyKind, CaseSlice) throws(MeasurementFailure) ->
-            CaseSlice.Output,
-        unsynchronized: @escaping RegisteredStrategy.Measuring
-    ) {
-        self.name = name
-        self.slice = slice
-        self.unsynchronized = unsynchronized
+    /// The section of `latchkey compare`, which belongs to no program.
+    static let builtIn = OwnWorkload(name: "") { (kind, slice) throws(MeasurementFailure) in
+        slice.hasOneKey
+            ? try kind.accept(SectionSlice(slice, SyntheticSection<OneValue>(slice)))
+            : try kind.accept(SectionSlice(slice, SyntheticSection<ManyValues>(slice)))
+    } unsynchronized: { (slice) throws(MeasurementFailure) in
+        slice.hasOneKey
+            ? try SectionSlice(slice, SyntheticSection<OneValue>(slice)).unsynchronized()
+            : try SectionSlice(slice, SyntheticSection<ManyValues>(slice)).unsynchronized()
     }
 }

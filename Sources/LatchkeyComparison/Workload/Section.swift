@@ -26,7 +26,7 @@ protocol Section: Sendable {
     func write(_ value: inout Value, _ operation: PlannedOperation, number: Int) -> UInt64
 
     /// The number of things that are wrong with the values after a slice.
-    func wrongCount(_ stripes: [Value], _ result: SliceResult, _ slice: CaseSlice) -> Int
+    func wrongCount(_ stripes: [Value], _ result: SliceResult, _ slice: Slice) -> Int
 }
 
 /// The section of `latchkey compare`: some steps of work on a key's number.
@@ -36,13 +36,9 @@ struct SyntheticSection<Values: GuardedValues>: Section {
     @usableFromInline let steps: Int
 
     @usableFromInline
-    init(_ slice: CaseSlice) {
-        self.init(slice.slice.cost)
-    }
-
-    init(_ cost: OperationCost) {
-        work = cost.work
-        steps = cost.sectionSteps
+    init(_ slice: Slice) {
+        work = slice.cost.work
+        steps = slice.cost.sectionSteps
     }
 
     @inlinable static var canBeStriped: Bool { true }
@@ -66,7 +62,7 @@ struct SyntheticSection<Values: GuardedValues>: Section {
     }
 
     @usableFromInline
-    func wrongCount(_ stripes: [Values], _ result: SliceResult, _ slice: CaseSlice) -> Int {
-        slice.slice.wrongKeys(result, slice.workload, stripes: stripes)
+    func wrongCount(_ stripes: [Values], _ result: SliceResult, _ slice: Slice) -> Int {
+        slice.wrongKeys(result) { stripes[$0 % stripes.count].value($0 / stripes.count) }
     }
 }

@@ -208,9 +208,9 @@ struct OwnSection<Value: Sendable>: Section {
     }
 
     @usableFromInline
-    func wrongCount(_ stripes: [Value], _ result: SliceResult, _ slice: CaseSlice) -> Int {
+    func wrongCount(_ stripes: [Value], _ result: SliceResult, _ slice: Slice) -> Int {
         var counts = (reads: 0, writes: 0)
-        for (plan, tally) in zip(slice.slice.plans, result.tallies) {
+        for (plan, tally) in zip(slice.plans, result.tallies) {
             let writes = plan.writeCount(among: tally.operationsInAll)
             counts.writes += writes
             counts.reads += tally.operationsInAll - writes

@@ -3,25 +3,13 @@ package import LatchkeySettings
 /// The bounds of operations, and how many execute at once.
 package struct OperationLimits: Sendable, Hashable {
     /// How many operations can be queued or executing.
-    package var countMax: Int
+    package var countMax = 1000
     /// How many ended operations are kept.
-    package var historyCountMax: Int
+    package var historyCountMax = 1000
     /// How much memory queued operations and kept values take.
-    package var byteCountMax: Int
+    package var byteCountMax = 64 << 20
     /// How many operations execute at once.
-    package var executingMax: Int
-
-    package init(
-        countMax: Int = 1000,
-        historyCountMax: Int = 1000,
-        byteCountMax: Int = 64 << 20,
-        executingMax: Int = 2
-    ) {
-        self.countMax = countMax
-        self.historyCountMax = historyCountMax
-        self.byteCountMax = byteCountMax
-        self.executingMax = executingMax
-    }
+    package var executingMax = 2
 }
 
 extension OperationLimits: Configurable {

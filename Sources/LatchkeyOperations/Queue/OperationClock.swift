@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import LatchkeySettings
-package import LatchkeyStore
+internal import LatchkeyStore
 
 /// Where operations get the time from, and how they wait.
 ///
@@ -10,14 +10,6 @@ package struct OperationClock: Sendable {
     let now: @Sendable () -> Timestamp
     /// Calls a closure once after a time, unless the timer is stopped before.
     let after: @Sendable (Duration, @escaping @Sendable () -> Void) -> OperationTimer
-
-    package init(
-        now: @escaping @Sendable () -> Timestamp,
-        after: @escaping @Sendable (Duration, @escaping @Sendable () -> Void) -> OperationTimer
-    ) {
-        self.now = now
-        self.after = after
-    }
 
     package static let system = OperationClock(now: StoreClock.system.now) { delay, body in
         let timer = KernelTimer(delay, on: timers, body)
@@ -31,10 +23,6 @@ package struct OperationClock: Sendable {
 package struct OperationTimer: Sendable {
     /// Keeps the timer from calling; does nothing if it has called.
     let stop: @Sendable () -> Void
-
-    package init(stop: @escaping @Sendable () -> Void) {
-        self.stop = stop
-    }
 }
 
 /// A timer of the kernel, which is freed when it has called or was stopped.

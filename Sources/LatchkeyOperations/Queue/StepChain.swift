@@ -7,11 +7,10 @@ internal import Dispatch
 ///
 /// **Design.** A serial queue of the operation makes the steps, so that at most one thread works
 /// for it, and one of its own while it is busy: a step that blocks delays no other operation. A
-/// step may complete later, on any thread. Then the next one is made on the queue again, because
-/// that thread may be one that serves requests. `position` is used by one step at a time.
+/// step may complete at once or later, on any thread. What follows is done on the queue, because
+/// that thread may be one that serves requests, and so that no step is made inside of another.
 ///
-/// SAFETY: `@unchecked Sendable` because `position` changes only between two steps, by the thread
-/// on which a step has completed; the lock of ``Handoff`` and the queue order these threads.
+/// SAFETY: `@unchecked Sendable` because `position` is used on the queue alone.
 final class StepChain: @unchecked Sendable {
     /// Where a chain is.
     private struct Position {
@@ -57,54 +56,45 @@ final class StepChain: @unchecked Sendable {
     }
 
     func start() {
-        queue.async { self.proceed() }
+        queue.async { self.makeStep() }
     }
 
-    /// Makes steps until one completes later, or the chain has ended.
-    private func proceed() {
-        while position.index < position.steps.count {
-            if cancellation.isCancelled {
-                return end(.cancelled)
-            }
-            show(0)
-            let handoff = Handoff<StepResult>()
-            StepExecution(
-                step: position.steps[position.index],
-                previous: position.value,
-                environment: environment,
-                cancellation: cancellation,
-                report: { [weak self] in self?.show($0) },
-                resume: { [queue] in queue.async(execute: $0) }
-            ).make { result in
-                if handoff.complete(result) == .later {
-                    self.take(result) { self.start() }
-                }
-            }
-            guard let result = handoff.leave() else { return }
-            var isGoingOn = false
-            take(result) { isGoingOn = true }
-            guard isGoingOn else { return }
+    /// Makes the next step, or ends the chain.
+    private func makeStep() {
+        guard position.index < position.steps.count else {
+            return end(.finished(position.value, caught: position.caught))
         }
-        end(.finished(position.value, caught: position.caught))
+        guard !cancellation.isCancelled else { return end(.cancelled) }
+        show(0)
+        StepExecution(
+            step: position.steps[position.index],
+            previous: position.value,
+            environment: environment,
+            cancellation: cancellation,
+            report: { [weak self] in self?.show($0) },
+            resume: { [queue] in queue.async(execute: $0) }
+        ).make { result in
+            // At once, so that the answer to a client that cancels says it.
+            if case .failure(.cancelled) = result { return self.end(.cancelled) }
+            self.queue.async { self.take(result) }
+        }
     }
 
     /// Takes the result of a step, and goes on or ends the chain.
-    private func take(_ result: StepResult, goOn: () -> Void) {
+    private func take(_ result: StepResult) {
         cancellation.onCancel(nil)
         switch result {
         case .success(let value):
             position.value = value
             position.index += 1
-            goOn()
-        case .failure(.cancelled):
-            end(.cancelled)
+            makeStep()
         case .failure(let failure) where position.caught == nil && !plan.recovery.isEmpty:
             position.offset = position.done + 1
             position.index = 0
             position.steps = plan.recovery
             position.value = OperationValue(environment.describe(failure))
             position.caught = failure
-            goOn()
+            makeStep()
         case .failure(let failure):
             end(.failed(failure))
         }

@@ -15,47 +15,30 @@ extension StepExecution {
         putBatches(of: lines, completion)
     }
 
-    /// Puts batches until one is committed later, or the lines have ended.
+    /// Puts a batch, and the next one when it is committed, until the lines have ended.
     private func putBatches(
         of lines: ImportedLines,
         _ completion: @escaping @Sendable (StepResult) -> Void
     ) {
-        while true {
-            guard !cancellation.isCancelled else { return completion(.failure(.cancelled)) }
-            let steps: [Change.Step]
-            do {
-                steps = try lines.nextBatch()
-            } catch {
-                return completion(.failure(error))
-            }
-            guard !steps.isEmpty else { return completion(.success(lines.summary)) }
-            let handoff = Handoff<CommitResult>()
-            environment.commit(.transaction(Transaction(steps))) { decision in
-                if handoff.complete(decision) == .later {
-                    resume {
-                        guard take(decision, lines, completion) else { return }
-                        putBatches(of: lines, completion)
-                    }
-                }
-            }
-            guard let decision = handoff.leave(), take(decision, lines, completion) else { return }
+        guard !cancellation.isCancelled else { return completion(.failure(.cancelled)) }
+        let steps: [Change.Step]
+        do {
+            steps = try lines.nextBatch()
+        } catch {
+            return completion(.failure(error))
         }
-    }
-
-    /// Whether the import goes on.
-    private func take(
-        _ decision: CommitResult,
-        _ lines: ImportedLines,
-        _ completion: @escaping @Sendable (StepResult) -> Void
-    ) -> Bool {
-        switch decision {
-        case .success(let commit):
-            lines.batchIsCommitted(at: commit.revision)
-            report(lines.share)
-            return true
-        case .failure(let failure):
-            completion(.failure(failure))
-            return false
+        guard !steps.isEmpty else { return completion(.success(lines.summary)) }
+        environment.commit(.transaction(Transaction(steps))) { decision in
+            switch decision {
+            case .success(let commit):
+                resume {
+                    lines.batchIsCommitted(at: commit.revision)
+                    report(lines.share)
+                    putBatches(of: lines, completion)
+                }
+            case .failure(let failure):
+                completion(.failure(failure))
+            }
         }
     }
 }

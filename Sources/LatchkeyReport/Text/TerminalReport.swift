@@ -78,7 +78,6 @@ package struct TerminalReport {
             + fitting.text(style: style)
             + paragraphs([
                 legend(workload) + others, note, hint(table(entries, threads, columns), fitting),
-                HeapText.sentence(entries, in: ranking.order),
             ])
     }
 

@@ -27,7 +27,7 @@ package struct ServiceConfiguration: Sendable {
     package var storeLimits = StoreLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
-    package var operationLimits = OperationLimits()
+    package var operationLimits = OperationLimits.standard
     package var fetching = FetchLimits()
     /// Makes the comparisons of operations; nil if the program makes none.
     package var compare: OperationEnvironment.Compare?

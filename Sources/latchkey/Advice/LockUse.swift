@@ -33,32 +33,22 @@ struct LockUse: Equatable {
         return waitBuckets.keys.sorted().first { waitBuckets[$0, default: 0] >= share * all }
     }
 
-    static func + (first: Self, second: Self) -> Self { combined(first, second, +) }
+    static func + (first: Self, second: Self) -> Self { first.combined(second, +) }
 
-    static func - (later: Self, earlier: Self) -> Self { combined(later, earlier, -) }
+    static func - (later: Self, earlier: Self) -> Self { later.combined(earlier, -) }
 
-    private static func combined(
-        _ first: Self,
-        _ second: Self,
-        _ combine: (Double, Double) -> Double
-    ) -> Self {
-        func timed(_ path: KeyPath<Self, Timed>) -> Timed {
-            Timed(
-                count: combine(first[keyPath: path].count, second[keyPath: path].count),
-                seconds: combine(first[keyPath: path].seconds, second[keyPath: path].seconds)
-            )
+    private func combined(_ other: Self, _ combine: (Double, Double) -> Double) -> Self {
+        var result = self
+        for field in [
+            \Self.operations, \.reads, \.contended, \.wait.count, \.wait.seconds, \.hold.count,
+            \.hold.seconds,
+        ] {
+            result[keyPath: field] = combine(self[keyPath: field], other[keyPath: field])
         }
-        var buckets = first.waitBuckets.merging(second.waitBuckets) { combine($0, $1) }
-        for (bound, count) in second.waitBuckets where first.waitBuckets[bound] == nil {
-            buckets[bound] = combine(0, count)
+        for bound in Set(waitBuckets.keys).union(other.waitBuckets.keys) {
+            let counts = (waitBuckets[bound, default: 0], other.waitBuckets[bound, default: 0])
+            result.waitBuckets[bound] = combine(counts.0, counts.1)
         }
-        return Self(
-            operations: combine(first.operations, second.operations),
-            reads: combine(first.reads, second.reads),
-            contended: combine(first.contended, second.contended),
-            wait: timed(\.wait),
-            hold: timed(\.hold),
-            waitBuckets: buckets
-        )
+        return result
     }
 }

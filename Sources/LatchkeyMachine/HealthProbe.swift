@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// One `GET` over a plain socket, for commands that need no other program.
+/// One request over a plain socket, for commands that need no other program.
 package enum HealthProbe {
     /// The reason for a missing answer, in one sentence.
     package struct Failure: Error {
@@ -26,9 +26,8 @@ package enum HealthProbe {
     ) -> Result<Int, Failure> {
         Result { () throws(Failure) in
             let socket = try connected(reachable(host), port, timeoutSeconds, isNumeric: true)
-            defer { close(socket) }
-            try ask(socket, host, path)
-            return try status(of: received(from: socket, byteCount: statusByteCount))
+            let request = request(host, "GET", path)
+            return try status(of: exchange(request, on: socket, byteCount: statusByteCount))
         }
     }
 
@@ -36,18 +35,19 @@ package enum HealthProbe {
     /// connection.
     ///
     /// The host can be a name. Resolving it may block, and so may connecting, sending and
-    /// receiving, for the given time each.
+    /// receiving, for the given time each. A body is JSON.
     package static func answer(
         host: String,
         port: UInt16,
+        method: String = "GET",
         path: String,
+        body: String = "",
         timeoutSeconds: Int
     ) -> Result<(status: Int, body: [UInt8]), Failure> {
         Result { () throws(Failure) in
             let socket = try connected(host, port, timeoutSeconds, isNumeric: false)
-            defer { close(socket) }
-            try ask(socket, host, path)
-            let answer = try received(from: socket, byteCount: answerByteCountMax)
+            let request = request(host, method, path, body)
+            let answer = try exchange(request, on: socket, byteCount: answerByteCountMax)
             let status = try status(of: answer)
             guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {
                 throw Failure(message: "the answer is not HTTP")
@@ -61,12 +61,18 @@ package enum HealthProbe {
     /// Far more than the metrics of any service.
     private static let answerByteCountMax = 1 << 24
 
-    private static func ask(_ socket: Int32, _ host: String, _ path: String) throws(Failure) {
+    private static func request(
+        _ host: String,
+        _ method: String,
+        _ path: String,
+        _ body: String = ""
+    ) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n\r\n"
-        guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
-            throw Failure("send")
-        }
+        let content =
+            method == "GET"
+            ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+        return "\(method) \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n"
+            + "\(content)\r\n\(body)"
     }
 
     /// The address at which a service that listens on `host` is reached from its own machine.
@@ -122,11 +128,17 @@ package enum HealthProbe {
         return descriptor
     }
 
-    /// Reads at least so many bytes, or as many as there are.
-    private static func received(
-        from socket: Int32,
+    /// Sends a request, reads at least so many bytes of the answer, or as many as there are, and
+    /// closes the connection.
+    private static func exchange(
+        _ request: String,
+        on socket: Int32,
         byteCount: Int
     ) throws(Failure) -> [UInt8] {
+        defer { close(socket) }
+        guard unsafe send(socket, request, request.utf8.count, Int32(MSG_NOSIGNAL)) >= 0 else {
+            throw Failure("send")
+        }
         var answer: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while answer.count < byteCount {
