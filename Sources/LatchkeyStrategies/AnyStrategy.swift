@@ -196,8 +196,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy == AnyStrategy {
     /// A value under the strategy of that name.
     public init(_ value: Value, kind: StrategyKind) {
         let guarded = GuardedValue(value)
-        self.init(guarded, AnyStrategy(kind, in: guarded))
-        strategy.begin(guarded)
+        self.init(begin: guarded, AnyStrategy(kind, in: guarded))
     }
 
     /// The strategy's name.

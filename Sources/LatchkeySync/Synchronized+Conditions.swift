@@ -100,8 +100,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         try write(condition, before: deadline, CallSite(fileID, line), body)
     }
 
-    /// Inside a read, this would have no end: no write could fulfil the condition. So it is checked
-    /// as a write.
+    /// Checked as a write: inside a read, no write could fulfil the condition.
     @inlinable
     func read<Result, Failure: Error>(
         _ condition: (Value) -> Bool,

@@ -49,25 +49,76 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
     }
 }
 
-extension Synchronized where Value: ~Copyable {
-    /// Under `snapshot` and `actor` a value has access functions only if it is copyable and
-    /// `Sendable`.
-    ///
+// Where both of the first two fit, the third pair is the better one, so that nothing is ambiguous.
+
+extension Synchronized where Value: Sendable {
+    /// - Parameters:
+    ///   - value: The value to begin with.
+    ///   - strategy: Guards this value and no other.
+    @inlinable
+    public init(_ value: consuming Value, strategy: ChosenStrategy) {
+        self.init(begin: GuardedValue(value), strategy)
+    }
+
+    /// A value with a strategy of its own.
+    @inlinable
+    public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
+        let guarded = GuardedValue(value)
+        self.init(begin: guarded, ChosenStrategy(in: guarded))
+    }
+}
+
+extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// - Parameters:
     ///   - value: The value to begin with, which no other code may use any more.
     ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
-        self.init(GuardedValue(value), strategy)
-        strategy.begin(guarded)
+        self.init(begin: GuardedValue(value), strategy)
     }
 
     /// A value with a strategy of its own.
     @inlinable
     public init(_ value: consuming sending Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
-        self.init(guarded, ChosenStrategy(in: guarded))
+        self.init(begin: guarded, ChosenStrategy(in: guarded))
+    }
+}
+
+extension Synchronized where Value: Sendable, ChosenStrategy: InPlaceStrategy {
+    /// - Parameters:
+    ///   - value: The value to begin with.
+    ///   - strategy: Guards this value and no other.
+    @inlinable
+    public init(_ value: consuming Value, strategy: ChosenStrategy) {
+        self.init(begin: GuardedValue(value), strategy)
+    }
+
+    /// A value with a strategy of its own.
+    @inlinable
+    public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
+        let guarded = GuardedValue(value)
+        self.init(begin: guarded, ChosenStrategy(in: guarded))
+    }
+}
+
+extension Synchronized where Value: ~Copyable {
+    /// Not available: a strategy that does not use the value in its place copies it, or sends it.
+    @available(
+        *,
+        unavailable,
+        message: """
+            this strategy needs a value that is copyable and Sendable, as 'snapshot', whose \
+            writers change a copy while readers use the value. Choose another strategy.
+            """
+    )
+    public init(_ value: consuming sending Value) { fatalError() }
+
+    /// A value that the strategy has not guarded yet.
+    @inlinable
+    package init(begin guarded: GuardedValue<Value>, _ strategy: ChosenStrategy) {
         strategy.begin(guarded)
+        self.init(guarded, strategy)
     }
 }
 

@@ -44,7 +44,7 @@ func snapshots() {
 }
 
 func values() {
-    Synchronized<Moved, ActorStrategy>(Moved()).withLock { _ in }  // error: to 'InPlaceStrategy'
+    _ = Synchronized<Moved, ActorStrategy>(Moved())  // error: needs a value that is copyable
     _ = Guarded<Moved>(Moved()).value  // error: that 'Moved' conform to 'Copyable'
 }
 

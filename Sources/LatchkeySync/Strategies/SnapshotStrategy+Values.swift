@@ -19,26 +19,3 @@ extension Synchronized where Value: AnyObject & Sendable, ChosenStrategy == Snap
         self.init(value, strategy: SnapshotStrategy())
     }
 }
-
-extension Synchronized where Value: ~Copyable, ChosenStrategy == SnapshotStrategy {
-    /// Not available: a writer changes a copy while readers use the value.
-    @available(
-        *,
-        unavailable,
-        message: """
-            'snapshot' needs a value that is copyable and Sendable: writers change a copy while \
-            readers use the value. Choose another strategy.
-            """
-    )
-    public init(_ value: consuming sending Value) { fatalError() }
-}
-
-extension Synchronized where Value: Sendable, ChosenStrategy == SnapshotStrategy {
-    /// A value with a strategy of its own.
-    @inlinable
-    public init(_ value: consuming sending Value) {
-        let guarded = GuardedValue(value)
-        self.init(guarded, SnapshotStrategy(in: guarded))
-        strategy.begin(guarded)
-    }
-}

@@ -22,7 +22,7 @@ final class PublishedValue: @unchecked Sendable {
     @usableFromInline let first = AdaptiveLock()
     private var hasBegun = false
 
-    /// What the writer that is inside has replaced. Belongs to who holds the writers' lock.
+    /// What the writer that is inside has replaced, which belongs to who holds the writers' lock.
     @usableFromInline var replaced: Replaced?
 
     @usableFromInline
