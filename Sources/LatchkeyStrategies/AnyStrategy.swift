@@ -163,6 +163,29 @@ public struct AnyBlockingStrategy: BlockingStrategy {
         }
     }
 
+    /// The number of writes that were accepted and are not yet applied.
+    public var backlogCount: Int { base.backlogCount }
+
+    /// Forwards to the strategy.
+    public func submit<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        _ body: @escaping @Sendable () -> Result,
+        completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        try base.submit(request, observer: observer, body, completion: completion)
+    }
+
+    /// Forwards to the strategy.
+    nonisolated(nonsending) public func awaiting<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        whenFull: WhenFull,
+        _ body: @Sendable () -> Result
+    ) async throws(AccessRefused) -> Result {
+        try await base.awaiting(request, observer: observer, whenFull: whenFull, body)
+    }
+
     /// Forwards to the strategy.
     public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,

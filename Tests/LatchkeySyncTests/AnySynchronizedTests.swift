@@ -39,6 +39,19 @@ struct AnySynchronizedTests {
         #expect(said.contains("of the same value, guarded by '\(kind.rawValue)'"))
     }
 
+    @Test func `what is submitted past the blocking functions runs as the strategy promises`() async
+    {
+        let scores = AnySynchronized<Int>(1, kind: .serialQueueAsync)
+        let completed = Gate()
+        let value = await TestThread.result {
+            scores.blocking?.write { _ in
+                try? scores.blocking?.submitWrite({ $0 += 1 }, completion: { completed.open() })
+            }
+            return completed.pass() ? scores.blocking?.read { $0 } : nil
+        }
+        #expect(value == 2)
+    }
+
     @Test func `an observer hears of a strategy that is chosen by name`() {
         let scores = AnySynchronized<Int>(1, kind: .adaptive)
         let observer = RecordingObserver()
