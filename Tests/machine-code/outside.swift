@@ -28,7 +28,8 @@ public func writeUnderAny<ChosenStrategy: BlockingStrategy>(
     value.write { $0 &+= 1 }
 }
 
-/// The code of `writeUnderAdaptive`.
+/// The code of `writeUnderAdaptive`, with another body: the compiler makes one function of two that
+/// are the same.
 public func withLockUnderAdaptive(_ value: Synchronized<Int, AdaptiveStrategy>) {
-    value.withLock { $0 &+= 1 }
+    value.withLock { $0 ^= 1 }
 }
