@@ -36,6 +36,8 @@ public struct AnyStrategy: Strategy {
     let blocking: AnyBlockingStrategy?
 
     /// Makes the strategy of that name for one value.
+    public init(_ kind: StrategyKind) { self.init(kind, in: LockMemory()) }
+
     init(_ kind: StrategyKind, in memory: LockMemory) {
         self.kind = kind
         (erased, blocking) = kind.accept(StrategyMaker(memory: memory))
@@ -98,12 +100,12 @@ public struct AnyStrategy: Strategy {
     }
 
     /// Forwards to the strategy.
-    public func begin(_ value: LockMemory) { erased.begin(value) }
+    public func begin<Value>(_ guarded: GuardedValue<Value>) { erased.begin(guarded) }
 
     /// Forwards to the strategy.
-    public func reading<Value, Result, Failure: Error>(
+    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try erased.reading(guarded, body)
     }
@@ -196,9 +198,9 @@ public struct AnyBlockingStrategy: BlockingStrategy {
 
     /// Lends the value.
     @inlinable
-    public func reading<Value, Result, Failure: Error>(
+    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the caller is inside.
         try isInPlace ? unsafe guarded.read(body) : base.reading(guarded, body)
@@ -219,7 +221,8 @@ extension Synchronized where Value: Sendable, ChosenStrategy == AnyStrategy {
     /// A value under the strategy of that name.
     public init(_ value: Value, kind: StrategyKind) {
         let guarded = GuardedValue(value)
-        self.init(begin: guarded, AnyStrategy(kind, in: guarded))
+        self.init(guarded, AnyStrategy(kind, in: guarded))
+        strategy.begin(guarded)
     }
 
     /// The strategy's name.

@@ -30,9 +30,4 @@ public struct AccessRequest: BitwiseCopyable, Sendable {
         self.isSubmitted = isSubmitted
         self.keepsWritersOut = keepsWritersOut
     }
-
-    /// The request as one to several values, during which no write takes effect.
-    @inlinable var ofSeveral: AccessRequest {
-        AccessRequest(mode, at: site, isSubmitted: isSubmitted, keepsWritersOut: true)
-    }
 }

@@ -10,12 +10,13 @@
 public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendable {
     // SAFETY: unchecked, because the strategy keeps out whoever must not enter; Swift's own check
     // costs more than a lock. Whoever uses the value has to say `unsafe`.
-    @exclusivity(unchecked) @usableFromInline nonisolated(unsafe) final var storage: Storage<Value>
+    @exclusivity(unchecked) @usableFromInline
+    nonisolated(unsafe) final var storage: LentValue<Value>
 
     /// A value to be guarded by one strategy.
     @inlinable
     package init(_ value: consuming sending Value) {
-        unsafe storage = Storage(value)
+        unsafe storage = LentValue(value)
         super.init()
     }
 
@@ -29,37 +30,24 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         // SAFETY: the strategy keeps everybody else out.
-        try unsafe body(&storage.value)
+        try unsafe body(&storage.stored)
     }
 
-    /// Lends the value to `body`, which need not be copyable.
-    ///
-    /// The strategy keeps writers out meanwhile.
-    @unsafe
-    @inlinable
-    @inline(__always)
-    func borrow<Result: ~Copyable, Failure: Error>(
-        _ body: (borrowing Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        // SAFETY: the strategy keeps writers out.
-        try unsafe body(storage.value)
-    }
-}
-
-extension GuardedValue {
     /// Lends the value to `body`, without copying it.
     ///
     /// The strategy keeps writers out meanwhile.
     @unsafe
     @inlinable
     @inline(__always)
-    public func read<Result, Failure: Error>(
-        _ body: (Value) throws(Failure) -> Result
+    public func read<Result: ~Copyable, Failure: Error>(
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps writers out.
-        try unsafe storage.read(body)
+        try unsafe body(storage)
     }
+}
 
+extension GuardedValue {
     /// Lends the value to `body`, which may change it.
     ///
     /// The strategy keeps everybody else out meanwhile.
@@ -70,7 +58,7 @@ extension GuardedValue {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps everybody else out.
-        try unsafe body(&storage.value)
+        try unsafe body(&storage.stored)
     }
 
     /// Moves the value out.
@@ -79,7 +67,7 @@ extension GuardedValue {
     @inlinable
     func take() -> Value {
         // SAFETY: a stored variable of an object does not move, and no thread uses it until `put`.
-        unsafe withUnsafeMutablePointer(to: &storage.value) { unsafe $0.move() }
+        unsafe withUnsafeMutablePointer(to: &storage.stored) { unsafe $0.move() }
     }
 
     /// Moves a value into memory from which one was taken.
@@ -87,7 +75,7 @@ extension GuardedValue {
     func put(_ value: consuming Value) {
         var value = Optional(value)
         // SAFETY: the memory is not initialized after `take`.
-        unsafe withUnsafeMutablePointer(to: &storage.value) {
+        unsafe withUnsafeMutablePointer(to: &storage.stored) {
             if let value = value.take() {
                 unsafe $0.initialize(to: value)
             }
@@ -95,31 +83,37 @@ extension GuardedValue {
     }
 }
 
-/// A value that is only ever borrowed.
+/// A value that is only ever borrowed, as a strategy lends it to a body that reads.
 ///
 /// It is not copyable, so the compiler passes the value in place to a body that reads it. A
 /// copyable value would be copied first; for a dictionary or a string that means two atomic
 /// operations on its reference count, in a cache line that all readers share. With this type a read
 /// costs only the strategy.
-@usableFromInline
-struct Storage<Value: ~Copyable>: ~Copyable {
-    @usableFromInline var value: Value
+public struct LentValue<Value: ~Copyable>: ~Copyable {
+    @usableFromInline var stored: Value
 
+    /// A value that a strategy keeps to lend it.
     @inlinable
-    init(_ value: consuming Value) {
-        self.value = value
+    public init(_ value: consuming Value) {
+        stored = value
+    }
+
+    /// The value.
+    @inlinable public var value: Value {
+        _read { yield stored }
     }
 }
 
-extension Storage {
+extension LentValue {
     @inlinable
     @inline(__always)
     borrowing func read<Result, Failure: Error>(
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(value)
+        try body(stored)
     }
 }
+
 /// Accesses to several values, all of which the caller holds.
 @usableFromInline
 enum SeveralValues {
@@ -131,7 +125,7 @@ enum SeveralValues {
         _ guarded: [GuardedValue<Value>],
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try body(guarded.map { unsafe $0.read { $0 } })
+        try body(guarded.map { unsafe $0.read { $0.value } })
     }
 
     /// Runs `body` with the values themselves, moved out for the time of the call.

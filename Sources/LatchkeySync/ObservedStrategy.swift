@@ -10,7 +10,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     /// The strategy that does the work.
     public let base: Base
 
-    /// Hears of each access, before an observer that the base adds.
+    /// Hears of each access, after an observer that the base adds.
     public let observer: Observer
 
     /// - Parameters:
@@ -72,14 +72,14 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     }
 
     /// Forwards to the base.
-    @inlinable public func begin(_ value: LockMemory) { base.begin(value) }
+    @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) { base.begin(guarded) }
 
     /// Forwards to the base.
     @inlinable
     @inline(__always)
-    public func reading<Value, Result, Failure: Error>(
+    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try base.reading(guarded, body)
     }

@@ -77,15 +77,16 @@ public protocol Strategy: Sendable {
         _ body: @Sendable () -> Result
     ) async throws(AccessRefused) -> Result
 
-    /// Learns of the value that the strategy guards, once, before the first access.
+    /// Prepares for the value, once, before the first access.
     ///
-    /// - Parameter value: The same object as the ``GuardedValue`` of each access.
-    func begin(_ value: LockMemory)
+    /// It is not called for a value that is not copyable or not `Sendable`, which only an
+    /// ``InPlaceStrategy`` can guard.
+    func begin<Value>(_ guarded: GuardedValue<Value>)
 
     /// Lends the value to a body that reads, from inside.
-    func reading<Value, Result, Failure: Error>(
+    func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
     /// Lends the value to a body that may change it, from inside.
@@ -116,14 +117,14 @@ extension Strategy {
     public var erased: any Strategy { self }
 
     /// Does nothing.
-    @inlinable public func begin(_ value: LockMemory) {}
+    @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {}
 
     /// Lends the value itself.
     @inlinable
     @inline(__always)
-    public func reading<Value, Result, Failure: Error>(
+    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe guarded.read(body)
     }

@@ -32,9 +32,8 @@ public struct StrategyTraits: Sendable, Hashable {
     /// A caller that cannot enter at once is reported to ``EntryObserver/isBlocked(_:)``.
     ///
     /// Where it is not, a meter counts contention by samples of who is inside. A lock tells by
-    /// being tried before it is waited for: false only where a failed try is expensive, and then
-    /// for every strategy around the lock, whatever that says. No table has it: a report says
-    /// itself whether its counts are exact.
+    /// being tried before it is waited for: false only where a failed try is expensive. No table
+    /// has it: a report says itself whether its counts are exact.
     public var tellsOfWaiting: Bool
 
     /// Exactly the given traits.

@@ -153,8 +153,13 @@ extension Striped {
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        let observer = NoObserver().here(fileID, line)
-        submitReadAll(observer: observer, body, completion: completion)
+        submitReadAll(
+            observer: NoObserver(),
+            fileID: fileID,
+            line: line,
+            body,
+            completion: completion
+        )
     }
 
     /// The same with an observer, which hears of one access for each stripe.
@@ -212,8 +217,14 @@ extension Striped {
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let observer = NoObserver().here(fileID, line)
-        try submitWrite(several: stripes, observer: observer, body, completion: completion)
+        try submitWrite(
+            several: stripes,
+            observer: NoObserver(),
+            fileID: fileID,
+            line: line,
+            body,
+            completion: completion
+        )
     }
 
     /// The same with an observer, which hears of one access for each stripe.

@@ -137,7 +137,7 @@ public enum StripeCount {
 
 /// A stripe where only a borrow of it is handed out.
 ///
-/// See `Storage` for why that matters: the reference count would be the one line that all threads
+/// See `LentValue` for why that matters: the reference count would be the one line that all threads
 /// write to.
 @usableFromInline
 struct Stripe<Value: Sendable, ChosenStrategy: Strategy>: ~Copyable {

@@ -57,10 +57,8 @@ extension Synchronized where Value: Sendable {
         let request = AccessRequest(.read, at: CallSite(fileID, line), isSubmitted: true)
         checkBeforeBlocking(request, "asyncRead")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
-            strategy.reading(guarded) { value in
-                Reentry.checking(strategy, guarded, request, "asyncRead") {
-                    body(value)
-                }
+            strategy.reading(guarded) { lent in
+                Reentry.checking(strategy, guarded, request, "asyncRead") { lent.read(body) }
             }
         }
     }

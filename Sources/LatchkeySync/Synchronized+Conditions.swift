@@ -10,8 +10,8 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// ```
     ///
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
-    /// woken together, but not those behind a writer that it lets in. Under `adaptive` one reader
-    /// is inside at a time.
+    /// woken together, but not those behind a writer that it lets in. Where the lock has no shared
+    /// mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
     ///
     /// - Parameters:
     ///   - condition: Asked inside the guarded section. Must not enter a guarded value.
@@ -100,7 +100,6 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         try write(condition, before: deadline, CallSite(fileID, line), body)
     }
 
-    /// Checked as a write: inside a read, no write could fulfil the condition.
     @inlinable
     func read<Result, Failure: Error>(
         _ condition: (Value) -> Bool,
@@ -108,22 +107,18 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         _ site: CallSite,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let write = AccessRequest(.write, at: site)
-        return try Reentry.checking(strategy, guarded, write, "read(when:)") {
-            () throws(Failure) -> Result? in
-            try read(
-                AccessRequest(.read, at: site, keepsWritersOut: true),
-                waiting: { lock, isBlocked in
-                    lock.take(
-                        to: .read,
-                        when: { unsafe guarded.read(condition) },
-                        before: deadline,
-                        isBlocked: isBlocked
-                    )
-                },
-                body
-            )
-        }
+        try enter(
+            AccessRequest(.read, at: site, keepsWritersOut: true),
+            "read(when:)",
+            // Inside a read it would have no end: no write could fulfil the condition.
+            as: AccessRequest(.write, at: site),
+            waiting: { wait($0, to: .read, when: condition, before: deadline, isBlocked: $1) },
+            { () throws(Failure) -> Result in
+                try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+                    try lent.read(body)
+                }
+            }
+        )
     }
 
     @inlinable
@@ -133,18 +128,28 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         _ site: CallSite,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try write(
+        try enter(
             AccessRequest(.write, at: site),
             "write(when:)",
-            waiting: { lock, isBlocked in
-                lock.take(
-                    to: .write,
-                    when: { unsafe guarded.read(condition) },
-                    before: deadline,
-                    isBlocked: isBlocked
-                )
-            },
-            body
+            waiting: { wait($0, to: .write, when: condition, before: deadline, isBlocked: $1) },
+            { () throws(Failure) -> Result in try strategy.writing(guarded, body) }
+        )
+    }
+
+    @inlinable
+    func wait(
+        _ lock: ChosenStrategy.Lock,
+        to mode: AccessMode,
+        when condition: (Value) -> Bool,
+        before deadline: ContinuousClock.Instant?,
+        isBlocked: () -> Void
+    ) -> AccessMode? {
+        lock.take(
+            to: mode,
+            // SAFETY: asked by who holds the lock.
+            when: { unsafe guarded.read { $0.read(condition) } },
+            before: deadline,
+            isBlocked: isBlocked
         )
     }
 

@@ -77,7 +77,7 @@ extension Synchronized where Value: Sendable {
         try strategy.submit(
             request,
             observer: observer,
-            { [strategy, guarded] in strategy.reading(guarded, body) },
+            { [strategy, guarded] in strategy.reading(guarded) { $0.read(body) } },
             completion: completion
         )
     }

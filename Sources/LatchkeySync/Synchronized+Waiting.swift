@@ -17,12 +17,10 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let request = AccessRequest(.read, at: CallSite(fileID, line))
-        return try Reentry.checking(strategy, guarded, request, "tryRead") {
-            () throws(Failure) -> Result? in
-            try strategy.tryAccess(request, observer: NoObserver()) {
-                () throws(Failure) -> Result in
-                try strategy.reading(guarded, body)
+        try tryEnter(AccessRequest(.read, at: CallSite(fileID, line)), "tryRead") {
+            () throws(Failure) -> Result in
+            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+                try lent.read(body)
             }
         }
     }
@@ -40,43 +38,9 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let request = AccessRequest(.write, at: CallSite(fileID, line))
-        return try Reentry.checking(strategy, guarded, request, "tryWrite") {
-            () throws(Failure) -> Result? in
-            try strategy.tryAccess(request, observer: NoObserver()) {
-                () throws(Failure) -> Result in
-                try strategy.writing(guarded, body)
-            }
-        }
-    }
-
-    /// Reads in the name of an access function, once `wait` has taken the lock.
-    @inlinable
-    func read<Result, Failure: Error>(
-        _ request: AccessRequest,
-        waiting wait: (ChosenStrategy.Lock, _ isBlocked: () -> Void) -> AccessMode?,
-        _ body: (Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        try strategy.access(request, observer: NoObserver(), waiting: wait) {
+        try tryEnter(AccessRequest(.write, at: CallSite(fileID, line)), "tryWrite") {
             () throws(Failure) -> Result in
-            try strategy.reading(guarded, body)
-        }
-    }
-
-    /// Writes in the name of an access function, once `wait` has taken the lock.
-    @inlinable
-    func write<Result, Failure: Error>(
-        _ request: AccessRequest,
-        _ name: StaticString,
-        waiting wait: (ChosenStrategy.Lock, _ isBlocked: () -> Void) -> AccessMode?,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result? {
-        try Reentry.checking(strategy, guarded, request, name) {
-            () throws(Failure) -> Result? in
-            try strategy.access(request, observer: NoObserver(), waiting: wait) {
-                () throws(Failure) -> Result in
-                try strategy.writing(guarded, body)
-            }
+            try strategy.writing(guarded, body)
         }
     }
 }
@@ -95,15 +59,16 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        let request = AccessRequest(.read, at: CallSite(fileID, line))
-        return try Reentry.checking(strategy, guarded, request, "read(deadline:)") {
-            () throws(Failure) -> Result? in
-            try read(
-                request,
-                waiting: { $0.take(to: .read, before: deadline, isBlocked: $1) },
-                body
-            )
-        }
+        try enter(
+            AccessRequest(.read, at: CallSite(fileID, line)),
+            "read(deadline:)",
+            waiting: { $0.take(to: .read, before: deadline, isBlocked: $1) },
+            { () throws(Failure) -> Result in
+                try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+                    try lent.read(body)
+                }
+            }
+        )
     }
 
     /// Runs `body` with exclusive access to the value, unless that takes longer than the deadline.
@@ -122,11 +87,11 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try write(
+        try enter(
             AccessRequest(.write, at: CallSite(fileID, line)),
             "write(deadline:)",
             waiting: { $0.take(to: .write, before: deadline, isBlocked: $1) },
-            body
+            { () throws(Failure) -> Result in try strategy.writing(guarded, body) }
         )
     }
 }

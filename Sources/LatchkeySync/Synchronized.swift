@@ -57,14 +57,16 @@ extension Synchronized where Value: Sendable {
     ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming Value, strategy: ChosenStrategy) {
-        self.init(begin: GuardedValue(value), strategy)
+        self.init(GuardedValue(value), strategy)
+        strategy.begin(guarded)
     }
 
     /// A value with a strategy of its own.
     @inlinable
     public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
-        self.init(begin: guarded, ChosenStrategy(in: guarded))
+        self.init(guarded, ChosenStrategy(in: guarded))
+        strategy.begin(guarded)
     }
 }
 
@@ -74,14 +76,14 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
-        self.init(begin: GuardedValue(value), strategy)
+        self.init(GuardedValue(value), strategy)
     }
 
     /// A value with a strategy of its own.
     @inlinable
     public init(_ value: consuming sending Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
-        self.init(begin: guarded, ChosenStrategy(in: guarded))
+        self.init(guarded, ChosenStrategy(in: guarded))
     }
 }
 
@@ -91,14 +93,14 @@ extension Synchronized where Value: Sendable, ChosenStrategy: InPlaceStrategy {
     ///   - strategy: Guards this value and no other.
     @inlinable
     public init(_ value: consuming Value, strategy: ChosenStrategy) {
-        self.init(begin: GuardedValue(value), strategy)
+        self.init(GuardedValue(value), strategy)
     }
 
     /// A value with a strategy of its own.
     @inlinable
     public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
-        self.init(begin: guarded, ChosenStrategy(in: guarded))
+        self.init(guarded, ChosenStrategy(in: guarded))
     }
 }
 
@@ -113,13 +115,6 @@ extension Synchronized where Value: ~Copyable {
             """
     )
     public init(_ value: consuming sending Value) { fatalError() }
-
-    /// A value that the strategy has not guarded yet.
-    @inlinable
-    package init(begin guarded: GuardedValue<Value>, _ strategy: ChosenStrategy) {
-        strategy.begin(guarded)
-        self.init(guarded, strategy)
-    }
 }
 
 extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
@@ -205,10 +200,9 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         _ name: StaticString,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(strategy, guarded, request, name) {
-            () throws(Failure) -> Result in
-            try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
-                try strategy.reading(guarded, body)
+        try enter(request, name) { () throws(Failure) -> Result in
+            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+                try lent.read(body)
             }
         }
     }
@@ -221,12 +215,8 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         _ name: StaticString,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let request = AccessRequest(.write, at: site)
-        return try Reentry.checking(strategy, guarded, request, name) {
-            () throws(Failure) -> Result in
-            try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
-                try strategy.writing(guarded, body)
-            }
+        try enter(AccessRequest(.write, at: site), name) { () throws(Failure) -> Result in
+            try strategy.writing(guarded, body)
         }
     }
 }
@@ -241,11 +231,10 @@ extension Synchronized where Value: Sendable & ~Copyable, ChosenStrategy: Blocki
         line: UInt = #line,
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        let request = AccessRequest(.read, at: CallSite(fileID, line))
-        return try Reentry.checking(strategy, guarded, request, "read") {
+        try enter(AccessRequest(.read, at: CallSite(fileID, line)), "read") {
             () throws(Failure) -> Result in
-            try strategy.access(request, observer: NoObserver()) { () throws(Failure) -> Result in
-                try unsafe guarded.borrow(body)
+            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+                try body(lent.stored)
             }
         }
     }
@@ -263,13 +252,9 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        let request = AccessRequest(.write, at: CallSite(fileID, line))
-        return try Reentry.checking(strategy, guarded, request, "withLock") {
+        try enter(AccessRequest(.write, at: CallSite(fileID, line)), "withLock") {
             () throws(Failure) -> Disconnected<Result> in
-            try strategy.access(request, observer: NoObserver()) {
-                () throws(Failure) -> Disconnected<Result> in
-                Disconnected(try unsafe guarded.write(body))
-            }
+            Disconnected(try unsafe guarded.write(body))
         }.taken()
     }
 }
@@ -289,16 +274,9 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
         let request = AccessRequest(.write, at: CallSite(fileID, line))
-        let result = try Reentry.checking(
-            strategy,
-            guarded,
-            request,
-            "withLockIfAvailable"
-        ) { () throws(Failure) -> Disconnected<Result>? in
-            try strategy.tryAccess(request, observer: NoObserver()) {
-                () throws(Failure) -> Disconnected<Result> in
-                Disconnected(try unsafe guarded.write(body))
-            }
+        let result = try tryEnter(request, "withLockIfAvailable") {
+            () throws(Failure) -> Disconnected<Result> in
+            Disconnected(try unsafe guarded.write(body))
         }
         return switch consume result {
         case .some(let result): result.taken()

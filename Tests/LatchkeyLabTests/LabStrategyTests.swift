@@ -13,7 +13,7 @@ struct LabStrategyTests {
     @Test func `a registered strategy is measured and checked beside ours`() async throws {
         let lab = Lab()
             .strategy("semaphore-lock", SemaphoreAsLock.self)
-            .strategy("whole", CountedStrategy<RawLockStrategy<SemaphoreAsLock>>.self)
+            .strategy("whole", RawLockStrategy<SemaphoreAsLock>.self)
             .strategy("queue") { SerialQueueAsyncStrategy() }
         let names = ["semaphore-lock", "whole", "queue", "lock"]
         for keys in [1, 16] {

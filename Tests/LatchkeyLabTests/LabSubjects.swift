@@ -58,31 +58,6 @@ struct UntriedLock: RawLock {
     func unlock() { base.unlock() }
 }
 
-/// A strategy around another one.
-struct CountedStrategy<Base: BlockingStrategy & MakeableStrategy>: BlockingStrategy,
-    MakeableStrategy
-{
-    static var name: String { Base.name }
-    static var traits: StrategyTraits { Base.traits }
-
-    let base = Base()
-
-    func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
-        _ request: AccessRequest,
-        observer: Observer,
-        _ body: () throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try base.access(request, observer: observer, body)
-    }
-
-    func hold<Observer: EntryObserver>(
-        _ request: AccessRequest,
-        observer: Observer
-    ) -> Release {
-        base.hold(request, observer: observer)
-    }
-}
-
 /// The quickest run.
 func labArguments(_ strategies: String) -> [String] {
     [

@@ -201,11 +201,11 @@ private struct Paused<Base: Strategy>: Strategy {
         try await base.awaiting(request, observer: observer, whenFull: whenFull, body)
     }
 
-    func begin(_ value: LockMemory) { base.begin(value) }
+    func begin<Value>(_ guarded: GuardedValue<Value>) { base.begin(guarded) }
 
-    func reading<Value, Result, Failure: Error>(
+    func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try base.reading(guarded, body)
     }

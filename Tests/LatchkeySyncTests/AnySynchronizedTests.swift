@@ -52,6 +52,21 @@ struct AnySynchronizedTests {
         #expect(value == 2)
     }
 
+    @Test(arguments: [StrategyKind.adaptive, .snapshot, .barrierQueueAsync, .actor])
+    func `stripes have a strategy that is chosen by name`(kind: StrategyKind) async throws {
+        let counts = Striped(count: 8, strategy: { AnyStrategy(kind) }, value: { $0 })
+        let (completed, seen) = (Gate(), Collected<[Int]>([]))
+        try counts.submitWrite(
+            several: Array(2..<8),
+            { values in values = values.map { $0 + 10 } },
+            completion: { completed.open() }
+        )
+        #expect(await TestThread.result { completed.pass() })
+        counts.submitReadAll({ all in seen.with { $0 = all } }, completion: { completed.open() })
+        #expect(await TestThread.result { completed.pass() })
+        #expect(seen.with { $0 } == [0, 1] + (12..<18))
+    }
+
     @Test func `an observer hears of a strategy that is chosen by name`() {
         let scores = AnySynchronized<Int>(1, kind: .adaptive)
         let observer = RecordingObserver()

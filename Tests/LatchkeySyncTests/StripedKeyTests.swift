@@ -80,6 +80,16 @@ struct StripedKeyTests {
         }
     }
 
+    @Test func `a key's stripe has the access functions of one value`() {
+        let values = Striped<[String: Int], AdaptiveStrategy>(count: 8) { _ in [:] }
+        for number in 0..<100 {
+            values[key: "\(number)"].withLock { $0["\(number)"] = number }
+        }
+        for number in 0..<100 {
+            #expect(values.read(key: "\(number)") { $0["\(number)"] } == number)
+        }
+    }
+
     @Test func `no key at all stops`() async {
         await #expect(processExitsWith: .failure) {
             let values = Striped<Int, AdaptiveStrategy>(count: 4) { $0 }

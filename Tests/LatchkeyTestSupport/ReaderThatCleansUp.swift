@@ -29,6 +29,11 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     /// Makes a strategy for one value.
     public init() {}
 
+    /// Publishes the first version.
+    public func begin<Value>(_ guarded: GuardedValue<Value>) {
+        current = unsafe Version(guarded.read { $0.value })
+    }
+
     /// Lets readers in at once, and writers one at a time.
     public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
@@ -48,15 +53,17 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     }
 
     /// Lends the version of this moment, which is kept while a reader is inside.
-    public func reading<Value, Result, Failure: Error>(
+    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         state.lock()
-        let version = unsafe current as? Version<Value> ?? Version(guarded.read { $0 })
-        current = version
+        let current = current
         state.unlock()
-        return try version.read(body)
+        guard let version = current as? Version<Value> else {
+            preconditionFailure("A value was read before it began.")
+        }
+        return try body(version.lent)
     }
 
     private func leave() {
@@ -84,10 +91,8 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // From here on, readers look at versions only.
-        reading(guarded) { _ in }
         let result = try unsafe guarded.write(body)
-        let version = unsafe Version(guarded.read { $0 })
+        let version = unsafe Version(guarded.read { $0.value })
         state.lock()
         if readerCount > 0 || isCleaning, let current {
             replaced.append(current)
@@ -106,17 +111,11 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     }
 
     /// SAFETY: `@unchecked Sendable` because a version does not change.
-    private final class Version<Value>: @unchecked Sendable {
-        private let value: Value
+    private final class Version<Value: ~Copyable>: @unchecked Sendable {
+        let lent: LentValue<Value>
 
-        init(_ value: Value) {
-            self.value = value
-        }
-
-        func read<Result, Failure: Error>(
-            _ body: (Value) throws(Failure) -> Result
-        ) throws(Failure) -> Result {
-            try body(value)
+        init(_ value: consuming Value) {
+            lent = LentValue(value)
         }
     }
 }

@@ -8,7 +8,9 @@ extension BlockingStrategy {
         _ guarded: GuardedValue<Value>,
         _ body: (Value) -> Result
     ) -> Result {
-        access(AccessRequest(.read), observer: NoObserver()) { reading(guarded, body) }
+        access(AccessRequest(.read), observer: NoObserver()) {
+            reading(guarded) { body($0.value) }
+        }
     }
 
     /// Writes.

@@ -64,8 +64,11 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         published = PublishedValue(epochs)
     }
 
-    /// Stops the process at a second value, whose versions this one would take for its own.
-    public func begin(_ value: LockMemory) { published.begin() }
+    /// Publishes the first version.
+    @inlinable
+    public func begin<Value>(_ guarded: GuardedValue<Value>) {
+        published.begin(unsafe guarded.read { $0.value })
+    }
 
     /// Enters at once to read; waits for other writers to write, and to read while no write takes
     /// effect.
@@ -81,7 +84,8 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         }
         var replaced: Replaced?
         defer { discard(replaced) }
-        return try writers.access(request, observer: observer) { () throws(Failure) -> Result in
+        return try writers.access(request, observer: observer) {
+            () throws(Failure) -> Result in
             defer { replaced = published.takeReplaced() }
             return try body()
         }
@@ -99,7 +103,8 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         }
         var replaced: Replaced?
         defer { discard(replaced) }
-        return try writers.tryAccess(request, observer: observer) { () throws(Failure) -> Result in
+        return try writers.tryAccess(request, observer: observer) {
+            () throws(Failure) -> Result in
             defer { replaced = published.takeReplaced() }
             return try body()
         }
@@ -167,11 +172,11 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// Nothing frees it: the caller has entered the epochs, or keeps writers out.
     @inlinable
     @inline(__always)
-    public func reading<Value, Result, Failure: Error>(
+    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
-        _ body: (Value) throws(Failure) -> Result
+        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try unsafe published.version(of: guarded).pointee.read(body)
+        try unsafe body(published.version(of: Value.self).pointee)
     }
 
     /// Lends a copy and publishes it.
@@ -180,7 +185,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var copy = reading(guarded) { $0 }
+        var copy = reading(guarded) { $0.value }
         let result = try body(&copy)
         publish(copy, in: guarded)
         return result
@@ -193,7 +198,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var values = zip(strategies, guarded).map { $0.reading($1) { $0 } }
+        var values = zip(strategies, guarded).map { $0.reading($1) { $0.value } }
         let result = try body(&values)
         SeveralValues.expect(values.count, of: guarded.count)
         for (index, guarded) in guarded.enumerated() {

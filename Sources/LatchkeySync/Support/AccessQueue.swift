@@ -9,7 +9,8 @@ public import Synchronization
 ///
 /// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
 /// half readers, high half writers. Only accesses with an active observer are counted.
-public struct AccessQueue: Sendable {
+@usableFromInline
+struct AccessQueue: Sendable {
     @usableFromInline let queue: DispatchQueue
     @usableFromInline let isConcurrent: Bool
     @usableFromInline let entrants = Entrants()
@@ -22,7 +23,8 @@ public struct AccessQueue: Sendable {
     ///   - isConcurrent: Whether readers share the queue.
     ///   - backlogMax: How many submitted writes may wait to be applied; nil if a write is applied
     ///     before the call that submits it returns.
-    public init(label: String, isConcurrent: Bool, backlogMax: Int? = nil) {
+    @usableFromInline
+    init(label: String, isConcurrent: Bool, backlogMax: Int? = nil) {
         queue = PrivateQueue.make(label: "latchkey.\(label)", isConcurrent: isConcurrent)
         self.isConcurrent = isConcurrent
         submissions = backlogMax.map(Submissions.init)

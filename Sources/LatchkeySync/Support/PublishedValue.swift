@@ -7,8 +7,8 @@ public import Synchronization
 /// the writers' lock. ``Epochs`` decides when an old one is freed.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because a version is freed by `Epochs` or by `deinit`,
-/// when no reader can have it, `free` is written once, before the first version is published, and
-/// `hasBegun` before the first access.
+/// when no reader can have it, `free` is written once, before the first access, and `replaced`
+/// belongs to who holds the writers' lock.
 @safe
 @usableFromInline
 final class PublishedValue: @unchecked Sendable {
@@ -18,11 +18,7 @@ final class PublishedValue: @unchecked Sendable {
     /// Frees a version, whose type this object does not know.
     @usableFromInline var free: (@Sendable (UnsafeMutableRawPointer) -> Void)?
 
-    /// Held while the first version is made.
-    @usableFromInline let first = AdaptiveLock()
-    private var hasBegun = false
-
-    /// What the writer that is inside has replaced, which belongs to who holds the writers' lock.
+    /// What the writer that is inside has replaced.
     @usableFromInline var replaced: Replaced?
 
     @usableFromInline
@@ -36,11 +32,14 @@ final class PublishedValue: @unchecked Sendable {
         }
     }
 
-    /// Stops the process at the second call.
-    @usableFromInline
-    func begin() {
-        precondition(!hasBegun, "A 'snapshot' strategy guards one value and was given a second.")
-        hasBegun = true
+    /// Publishes the first version, before the first access.
+    @inlinable
+    func begin<Value>(_ value: consuming Value) {
+        let first = unsafe UnsafeMutableRawPointer(Self.make(value))
+        guard unsafe address.exchange(first, ordering: .acquiringAndReleasing) == nil else {
+            fatalError("Latchkey: a 'snapshot' strategy guards one value and was given a second.")
+        }
+        unsafe free = Self.free(Value.self)
     }
 
     /// The version to read.
@@ -48,31 +47,12 @@ final class PublishedValue: @unchecked Sendable {
     /// The caller has entered ``epochs``, or keeps writers out.
     @inlinable
     @inline(__always)
-    func version<Value>(of guarded: GuardedValue<Value>) -> UnsafeMutablePointer<Storage<Value>> {
+    func version<Value: ~Copyable>(of value: Value.Type) -> UnsafeMutablePointer<LentValue<Value>> {
         // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
         guard let version = unsafe address.load(ordering: .sequentiallyConsistent) else {
-            return unsafe firstVersion(of: guarded)
+            preconditionFailure("A snapshot was read before it began.")
         }
-        return unsafe version.assumingMemoryBound(to: Storage<Value>.self)
-    }
-
-    /// Publishes the first version, unless another caller has.
-    ///
-    /// Writers do this before they change the guarded value, which is why it is read here.
-    @inlinable
-    @inline(never)
-    func firstVersion<Value>(
-        of guarded: GuardedValue<Value>
-    ) -> UnsafeMutablePointer<Storage<Value>> {
-        first.lock()
-        defer { first.unlock() }
-        if let version = unsafe address.load(ordering: .acquiring) {
-            return unsafe version.assumingMemoryBound(to: Storage<Value>.self)
-        }
-        let version = unsafe guarded.read { unsafe Self.make($0) }
-        unsafe free = Self.free(Value.self)
-        unsafe address.store(UnsafeMutableRawPointer(version), ordering: .sequentiallyConsistent)
-        return unsafe version
+        return unsafe version.assumingMemoryBound(to: LentValue<Value>.self)
     }
 
     /// Makes the value the one that readers find, once in an access.
@@ -102,16 +82,16 @@ final class PublishedValue: @unchecked Sendable {
     }
 
     @inlinable
-    static func make<Value>(_ value: consuming Value) -> UnsafeMutablePointer<Storage<Value>> {
-        let version = UnsafeMutablePointer<Storage<Value>>.allocate(capacity: 1)
-        unsafe version.initialize(to: Storage(value))
+    static func make<Value>(_ value: consuming Value) -> UnsafeMutablePointer<LentValue<Value>> {
+        let version = UnsafeMutablePointer<LentValue<Value>>.allocate(capacity: 1)
+        unsafe version.initialize(to: LentValue(value))
         return unsafe version
     }
 
     @inlinable
     static func free<Value>(_ type: Value.Type) -> @Sendable (UnsafeMutableRawPointer) -> Void {
         { address in
-            let version = unsafe address.assumingMemoryBound(to: Storage<Value>.self)
+            let version = unsafe address.assumingMemoryBound(to: LentValue<Value>.self)
             unsafe version.deinitialize(count: 1)
             unsafe version.deallocate()
         }
