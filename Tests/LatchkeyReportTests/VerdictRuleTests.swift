@@ -175,7 +175,7 @@ struct VerdictRuleTests {
         kept.settings.currentStrategy = StrategyName(.snapshot)
         #expect(
             found(kept).sentence
-                == "No difference of 10 % found: keep `snapshot`; its writers copy the value."
+                == "No difference of 10 % found: keep `snapshot`, whose writers copy the value."
         )
     }
 
