@@ -127,8 +127,10 @@ struct VerdictWorkloadTests {
                 #expect(FigureText.duration(nanoseconds: cost * 1_000) == time)
             }
         }
-        let unfair = try matches(/`([^`]+)` is not fair (with .+): Jain's index is ([\d.]+),/, \.notes)
-        { report, seed, match in
+        let unfair = try matches(
+            /`([^`]+)` is not fair (with .+): Jain's index is ([\d.]+),/,
+            \.notes
+        ) { report, seed, match in
             let own = try entry(report, seed, match.1, match.2)
             #expect(FigureText.fixed(try #require(own.summary.jainIndex), 2) == match.3)
         }
@@ -137,7 +139,9 @@ struct VerdictWorkloadTests {
 
     @Test func `a slow repeat is that of the case that is named`() throws {
         let count = try matches(/`([^`]+)` (with [^()`]+) \(([\d.]+[kM]?)\)/, \.notes) {
-            report, seed, match in
+            report,
+            seed,
+            match in
             let own = try entry(report, seed, match.1, match.2)
             let slowest = own.repeats.map(\.operationsPerSecond).min() ?? 0
             #expect(FigureText.count(slowest) == match.3)
@@ -145,7 +149,7 @@ struct VerdictWorkloadTests {
         #expect(count >= 50, "\(count) slow repeats")
     }
 
-    @Test func `nobody is advised to use what breaks a limit, or copies where many write`() throws {
+    @Test func `no advice is to use what breaks a limit, or copies where many write`() throws {
         var (count, copyingCount) = (0, 0)
         for report in Self.reports {
             let found = try #require(report.recommendation)

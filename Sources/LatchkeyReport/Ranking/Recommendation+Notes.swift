@@ -112,10 +112,11 @@ extension ComparisonReport.Recommendation {
         if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
             !asGood.contains(next), let ratio = headline.ratio(name, to: next), ratio.value > 1
         {
-            // One within 10 % is not in the list above.
+            // One within 10 % is not in the list above. That another one is slower needs no reason.
             let isNear = ratio.value < Headline.gainMin - Headline.rounding
-            let obstacle = isNear ? headline.obstacle(next) : nil
-            let reason = obstacle.map { ", but \($0.text)" } ?? ""
+            let obstacle = headline.obstacle(next)
+            let isReason = isNear || obstacle?.kind != .slower
+            let reason = isReason ? obstacle.map { ", but \($0.text)" } ?? "" : ""
             let lead =
                 ratio.value < ranking.leastRatio
                 ? "behind `\(name)` by less than the noise of the run"
