@@ -46,7 +46,6 @@ let package = Package(
         // Without pkgConfig, which would ask all who depend on LatchkeySync to install these: they
         // lie in the system's own paths. A module map links for Swift only, C targets themselves.
         .systemLibrary(name: "CMicrohttpd"),
-        .systemLibrary(name: "CYajl"),
         .systemLibrary(name: "CCurl"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
@@ -73,7 +72,7 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
+            dependencies: ["CLatchkeySystem", "LatchkeySettings", "LatchkeySync"]
         ),
         .target(
             name: "CLatchkeyFetch",

@@ -254,17 +254,13 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
             }
             contents = try batch.contents(depthMax: limits.depthMax, isPartial: isPartial)
         } catch {
-            let problem: Problem =
-                error.error == .json(.outOfMemory) ? .outOfMemory : .invalidLine
-            if case .json = error.error, problem == .invalidLine, lastLineIsOpen,
-                error.number == lineNumber, !isPartial
-            {
+            if case .json = error.error, lastLineIsOpen, error.number == lineNumber, !isPartial {
                 throw ImportFailure(
                     RequestFailure(.incompleteImport, "The last line is cut off."),
                     line: lineNumber
                 )
             }
-            throw ImportFailure(RequestFailure(problem, error.error.detail), line: error.number)
+            throw ImportFailure(RequestFailure(.invalidLine, error.error.detail), line: error.number)
         }
         if let end = contents.end {
             let count = importedCount + contents.steps.count
