@@ -34,15 +34,12 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     /// Whether the body has ended, and all of it is divided.
     private var isAtEnd = false
     private var batch = ImportBatch()
+    private var steps: ImportSteps
     /// How many lines have ended.
     private var lineNumber = 0
     /// Whether the body ended in the middle of the last line, or just before its line feed.
     private var lastLineIsOpen = false
-    /// Whether the line came that says the end.
-    private var isWhole = false
     private var importedCount = 0
-    /// How many lines of the batch are properties, once it is on its way to the store.
-    private var stepCount = 0
     /// The latest commit of the import, or what the store says is its latest one.
     private var revision: Revision?
     private var receivedByteCount = 0
@@ -65,6 +62,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
         self.store = store
         self.isPartial = isPartial
         self.limits = limits
+        steps = ImportSteps(isPartial: isPartial)
         inbox = ImportInbox(places, request.exchange.client)
     }
 
@@ -164,7 +162,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
             readByteCount += count
             if unsafe end != nil {
                 readByteCount += 1
-                unsafe endLine(part, in: buffer)
+                try unsafe endLine(part, in: buffer)
             } else {
                 unsafe batch.keepOpen(part)
             }
@@ -172,18 +170,38 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
         return true
     }
 
-    private func endLine(_ bytes: UnsafeRawBufferPointer, in buffer: ImportBuffer?) {
+    private func endLine(
+        _ bytes: UnsafeRawBufferPointer,
+        in buffer: ImportBuffer?
+    ) throws(ImportFailure) {
         lineNumber += 1
-        unsafe batch.endLine(bytes, in: buffer, lineNumber)
+        guard let line = unsafe batch.endLine(bytes, in: buffer, lineNumber) else { return }
+        do throws(InvalidImportLine) {
+            try steps.add(unsafe ImportEntry(line, depthMax: limits.depthMax, owner: batch))
+        } catch {
+            let reason =
+                switch error {
+                case .json where lastLineIsOpen && !isPartial:
+                    RequestFailure(.incompleteImport, "The last line is cut off.")
+                case .badCount: RequestFailure(.incompleteImport, error.detail)
+                default: RequestFailure(.invalidLine, error.detail)
+                }
+            throw ImportFailure(reason, line: lineNumber)
+        }
     }
 
     /// Puts what is left behind the last piece, and answers when nothing is.
     private func end() {
         if batch.openByteCount > 0 {
             lastLineIsOpen = true
-            unsafe endLine(UnsafeRawBufferPointer(start: nil, count: 0), in: nil)
+            do throws(ImportFailure) {
+                try unsafe endLine(UnsafeRawBufferPointer(start: nil, count: 0), in: nil)
+            } catch {
+                fail(error)
+                return
+            }
         }
-        guard batch.lineCount == 0, isWhole || isPartial, let revision else {
+        guard batch.lineCount == 0, steps.isWhole || isPartial, let revision else {
             // Without lines, that tells the latest revision.
             commit()
             return
@@ -228,62 +246,22 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
         guard !inbox.isLost else {
             return
         }
-        let contents: ImportBatch.Contents
-        do throws(ImportFailure) {
-            contents = try checkedContents()
-        } catch {
-            fail(error)
+        guard !isAtEnd || steps.isWhole || isPartial else {
+            let reason = RequestFailure(
+                .incompleteImport,
+                #"The last line is missing, {"end":true,"count":…,"revision":…}."#
+            )
+            fail(ImportFailure(reason, line: lineNumber + 1))
             return
         }
-        stepCount = contents.steps.count
-        guard stepCount > 0 || revision == nil else {
+        let puts = steps.next()
+        guard !puts.isEmpty || revision == nil else {
             // There was the last line only.
             startBatch()
             queue.async { self.goOn() }
             return
         }
-        submit(.transaction(Transaction(contents.steps)), attempt: 1)
-    }
-
-    /// The batch, if all its lines are valid and the end is where it must be.
-    private func checkedContents() throws(ImportFailure) -> ImportBatch.Contents {
-        let contents: ImportBatch.Contents
-        do throws(ImportBatch.BadLine) {
-            guard !isWhole || batch.lineCount == 0 else {
-                throw ImportBatch.BadLine(number: batch.firstNumber, error: .behindEnd)
-            }
-            contents = try batch.contents(depthMax: limits.depthMax, isPartial: isPartial)
-        } catch {
-            if case .json = error.error, lastLineIsOpen, error.number == lineNumber, !isPartial {
-                throw ImportFailure(
-                    RequestFailure(.incompleteImport, "The last line is cut off."),
-                    line: lineNumber
-                )
-            }
-            throw ImportFailure(RequestFailure(.invalidLine, error.error.detail), line: error.number)
-        }
-        if let end = contents.end {
-            let count = importedCount + contents.steps.count
-            guard end.count == count else {
-                throw ImportFailure(
-                    RequestFailure(
-                        .incompleteImport,
-                        "The last line counts \(end.count) properties; \(count) came before it."
-                    ),
-                    line: end.line
-                )
-            }
-            isWhole = true
-        } else if isAtEnd, !isWhole, !isPartial {
-            throw ImportFailure(
-                RequestFailure(
-                    .incompleteImport,
-                    #"The last line is missing, {"end":true,"count":…,"revision":…}."#
-                ),
-                line: lineNumber + 1
-            )
-        }
-        return contents
+        submit(.transaction(Transaction(puts)), attempt: 1)
     }
 
     private func submit(_ change: Change, attempt: Int) {
@@ -305,7 +283,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private func take(_ decision: Decision) {
         switch decision {
         case .success(let commit):
-            importedCount += stepCount
+            importedCount = steps.count
             revision = commit.revision
             startBatch()
             goOn()

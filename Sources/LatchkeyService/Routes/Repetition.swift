@@ -76,7 +76,7 @@ final class Repetition: Sendable {
         _ match: RouteMatch,
         _ handle: @escaping RouteTable.Handler
     ) -> Bool {
-        guard let field = request.exchange.header(named: "idempotency-key") else {
+        guard let field = request.exchange.header(named: .idempotencyKey) else {
             return false
         }
         take(field, Waiting(request: request, match: match, handle: handle))

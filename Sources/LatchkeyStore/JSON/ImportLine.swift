@@ -105,6 +105,49 @@ package enum ImportEntry: Sendable {
     }
 }
 
+/// What the lines of an import put, one after the other.
+package struct ImportSteps: Sendable {
+    /// The puts since the last ``next()``.
+    package private(set) var steps: [Change.Step] = []
+    /// How many properties came before.
+    package private(set) var count = 0
+    /// Whether the line came that says the end, behind which there can be none.
+    package private(set) var isWhole = false
+    /// Whether the lines are a part of an export, in which ends are passed over.
+    private let isPartial: Bool
+
+    package init(isPartial: Bool) {
+        self.isPartial = isPartial
+    }
+
+    /// Adds what a line stands for.
+    package mutating func add(
+        _ entry: @autoclosure () throws(InvalidImportLine) -> ImportEntry
+    ) throws(InvalidImportLine) {
+        guard !isWhole else {
+            throw .behindEnd
+        }
+        switch try entry() {
+        case .put(let step):
+            steps.append(step)
+            count += 1
+        case .end where isPartial:
+            break
+        case .end(let number):
+            guard number == count else {
+                throw .badCount(number, before: count)
+            }
+            isWhole = true
+        }
+    }
+
+    /// The puts of a batch, which is over.
+    package mutating func next() -> [Change.Step] {
+        defer { steps = [] }
+        return steps
+    }
+}
+
 /// Why a text is no line of an import.
 package enum InvalidImportLine: Error, Hashable {
     case json(InvalidJSON)
@@ -120,7 +163,7 @@ package enum InvalidImportLine: Error, Hashable {
     /// There is `end`, but the line is not the last one of an export.
     case badEnd
     /// The end counts other properties than those that came before it.
-    case badCount
+    case badCount(Int64, before: Int)
     /// The line comes behind the end.
     case behindEnd
 }
@@ -140,7 +183,8 @@ extension InvalidImportLine {
         case .unknownMember: "The members are name, value, ttl, revision and created."
         case .repeatedMember: "A member comes twice."
         case .badEnd: "The members of the last line are \"end\":true, count, and maybe revision."
-        case .badCount: "The last line counts other properties than those before it."
+        case .badCount(let count, let before):
+            "The last line counts \(count) properties; \(before) came before it."
         case .behindEnd: "Nothing can follow the line that says \"end\":true."
         }
     }

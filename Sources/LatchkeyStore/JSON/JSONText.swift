@@ -125,12 +125,11 @@ private struct JSONReader {
     }
 
     private func word(_ word: StaticString, _ start: Int) throws(InvalidJSON) -> Int {
-        var index = start
-        for unsafe letter in unsafe UnsafeRawBufferPointer(word) {
-            guard byte(index) == letter else { throw malformed(index) }
-            index += 1
+        let letters = unsafe UnsafeRawBufferPointer(word)
+        for offset in letters.indices where unsafe byte(start + offset) != letters[offset] {
+            throw malformed(start + offset)
         }
-        return index
+        return start + letters.count
     }
 
     @inline(__always)
@@ -159,7 +158,7 @@ private struct JSONReader {
 
     /// Eight bytes at a time: long strings are most of what a reader passes over.
     ///
-    /// - Parameter bits: gets the bits of all bytes of the string, and maybe of some behind it.
+    /// `bits` gets the bits of all its bytes, and maybe of some behind it.
     private func string(_ start: Int, _ bits: inout UInt64) throws(InvalidJSON) -> Int {
         var index = start + 1
         while true {
@@ -218,7 +217,8 @@ private struct JSONReader {
             for index in (start + 1)...(start + 4) {
                 switch byte(index) {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-                    UInt8(ascii: "A")...UInt8(ascii: "F"): break
+                    UInt8(ascii: "A")...UInt8(ascii: "F"):
+                    break
                 default: throw malformed(index)
                 }
             }

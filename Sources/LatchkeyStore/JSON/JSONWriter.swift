@@ -101,7 +101,8 @@ package struct JSONWriter {
 
     /// Whether a piece has room for the string.
     static func fitsIntoPiece(_ text: UnsafeRawBufferPointer) -> Bool {
-        unsafe text.count <= JSONPiece.stringByteCountMax && !text.contains(where: JSONText.isEscaped)
+        unsafe text.count <= JSONPiece.stringByteCountMax
+            && !text.contains(where: JSONText.isEscaped)
     }
 
     package mutating func integer(_ value: UInt64) {
