@@ -66,7 +66,7 @@ package final class Evictor: Sendable {
     /// How many removals follow each other on one stack.
     private static let removalsOnStackMax = 16
     /// How often room is made for one change before it is refused: others may take the room.
-    @usableFromInline static let attemptsMax = 32
+    static let attemptsMax = 32
 
     private let queue = DispatchQueue(label: "latchkey.eviction", qos: .userInitiated)
     private let state = Synchronized<State, AdaptiveStrategy>(State())
@@ -105,7 +105,6 @@ package final class Evictor: Sendable {
     ///   - change: The change. Properties that it names are not removed.
     ///   - full: Why the change was refused.
     ///   - completion: Told what was removed.
-    @usableFromInline
     func makeRoom(
         for change: Change,
         _ full: StoreFull,
@@ -120,7 +119,6 @@ package final class Evictor: Sendable {
     }
 
     /// What became of making room.
-    @usableFromInline
     enum Result: Sendable {
         /// Properties were removed.
         case room

@@ -184,6 +184,6 @@ private struct RouteMaker: StrategyVisitor {
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )
         let history = HistoryRoutes(store: watched, hub: hub)
-        return { PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &$0) }
+        return { PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &$0) }
     }
 }

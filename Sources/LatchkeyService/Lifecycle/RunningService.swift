@@ -9,9 +9,8 @@ internal import LatchkeyStrategies
 
 /// A service that listens and serves, from its initialiser to ``drain()``.
 ///
-/// **Design.** ``StoreRouteMaker`` chooses the strategy once. The path of a request to the store is
-/// generic over the strategy and is compiled for each one. This class is not generic, because it is
-/// used only at start and at the end.
+/// **Design.** ``StoreRouteMaker`` chooses the strategy once. From ``ServedStore`` on, the path of a
+/// request is generic over the strategy and is compiled for each one. All else is compiled once.
 ///
 /// A process has one service. Its parts refer to each other in cycles (the metrics to the server,
 /// the server to the routes, these to the metrics and the store), so they are freed with the
@@ -176,8 +175,9 @@ private struct StoreRouteMaker: StrategyVisitor {
         )
     }
 
+    /// All that is compiled for the strategy: few closures, which the rest uses.
     private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
-        var table = table
+        let usage = { @Sendable in store.usage }
         let journaled = JournaledStore(
             store,
             journal: journal,
@@ -186,22 +186,23 @@ private struct StoreRouteMaker: StrategyVisitor {
         )
         let serving = SampledStore(
             base: journaled,
-            shadows: shadows(of: store),
+            shadows: shadows(usage),
             recorder: recorder
         )
         let watched = WatchedStore(
             journal: journal,
-            usage: { store.usage },
+            usage: usage,
             look: { (name, scope, completion) throws(BacklogFull) in
-                try journaled.look(
-                    name,
-                    in: scope,
-                    observer: NoObserver().here(),
-                    completion: completion
-                )
+                let observer = TimingObserver(timing: nil, site: CallSite())
+                try journaled.look(name, in: scope, observer: observer, completion: completion)
             },
             snapshot: { journaled.snapshot(completion: $0) }
         )
+        return serve(ServedStore(serving), watched)
+    }
+
+    private func serve(_ serving: ServedStore, _ watched: WatchedStore) -> Output {
+        var table = table
         let depthMax = configuration.storeLimits.depthMax
         let history = HistoryRoutes(store: watched, hub: watches)
         PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
@@ -223,15 +224,13 @@ private struct StoreRouteMaker: StrategyVisitor {
             lineByteCountMax: configuration.http.bodyBytesMax,
             places: configuration.importPlaces
         ).add(to: &table)
-        return (table, { store.usage }, operations)
+        return (table, watched.usage, operations)
     }
 
-    private func shadows<ChosenStrategy: Strategy>(
-        of store: PropertyStore<ChosenStrategy>
-    ) -> Shadows? {
+    private func shadows(_ usage: @escaping @Sendable () -> StoreUsage) -> Shadows? {
         let stores = configuration.shadows.map { kind in
             kind.accept(
-                ShadowMaker(configuration: configuration, meters: meters) { store.usage }
+                ShadowMaker(configuration: configuration, meters: meters, servingUsage: usage)
             )
         }
         return Shadows(

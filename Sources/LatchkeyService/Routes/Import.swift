@@ -19,9 +19,9 @@ internal import LatchkeyStrategies
 /// The inbox says when the queue may use the request.
 ///
 /// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
-final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
+final class Import: BodyReader, @unchecked Sendable {
     private let request: ServiceRequest
-    private let store: Store
+    private let store: ServedStore
     private let isPartial: Bool
     private let limits: ImportLimits
     private let queue = DispatchQueue(label: "latchkey.import")
@@ -56,7 +56,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     init(
         _ request: ServiceRequest,
-        store: Store,
+        store: ServedStore,
         isPartial: Bool,
         limits: ImportLimits,
         places: SharedPlaces
@@ -221,8 +221,8 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     /// How often a batch is submitted again that found the backlog full, and after how long: ten
     /// seconds in all.
-    private static var attemptsMax: Int { 5000 }
-    private static var pause: DispatchTimeInterval { .milliseconds(2) }
+    private static let attemptsMax = 5000
+    private static let pause = DispatchTimeInterval.milliseconds(2)
 
     private func commit() {
         guard !inbox.isLost else {
@@ -292,7 +292,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     private func submit(_ change: Change, attempt: Int) {
         do {
-            try store.commit(change, observer: NoObserver().here()) { [self] decision in
+            try store.commit(change) { [self] decision in
                 queue.async { self.take(decision) }
             }
         } catch {

@@ -2,8 +2,8 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// The route of transactions.
-struct TransactionRoutes<Store: CommittingStore>: Sendable {
-    let store: Store
+struct TransactionRoutes: Sendable {
+    let store: ServedStore
     let depthMax: Int
 
     func add(to table: inout RouteTable) {
@@ -22,7 +22,7 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
         try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
         let answer = TransactionAnswer(request, transaction)
-        try request.commit(.transaction(transaction), to: store, receiver: answer)
+        try request.commit(.transaction(transaction), to: store, .transaction(answer))
     }
 
     /// The transaction of the body, whose bytes it borrows: they are valid until the answer.
@@ -42,11 +42,11 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
 /// Answers a transaction.
 ///
 /// An object, because a transaction and a request are more references than one that is handed on.
-private final class TransactionAnswer: DecisionReceiver {
+final class TransactionAnswer: Sendable {
     private let request: ServiceRequest
     private let transaction: Transaction
 
-    init(_ request: ServiceRequest, _ transaction: Transaction) {
+    fileprivate init(_ request: ServiceRequest, _ transaction: Transaction) {
         self.request = request
         self.transaction = transaction
     }
