@@ -184,6 +184,7 @@ private struct RouteMaker: StrategyVisitor {
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )
         let history = HistoryRoutes(store: watched, hub: hub)
-        return { PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &$0) }
+        let served = ServedStore(store)
+        return { PropertyRoutes(store: served, depthMax: 64, history: history).add(to: &$0) }
     }
 }
