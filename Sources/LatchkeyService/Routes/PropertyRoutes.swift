@@ -70,7 +70,7 @@ struct PropertyRoutes: Sendable {
         let change = unsafe request.exchange.body.withUnsafeBytes { value in
             unsafe Change.put(name, value: value, ttl: ttl, conditions: conditions)
         }
-        try request.commit(change, to: store, .put(request))
+        try request.commit(change, to: store, .put)
     }
 
     private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -82,14 +82,14 @@ struct PropertyRoutes: Sendable {
         let change = unsafe request.exchange.body.withUnsafeBytes { patch in
             unsafe Change.merge(name, patch: patch, ttl: ttl, conditions: conditions)
         }
-        try request.commit(change, to: store, .value(request))
+        try request.commit(change, to: store, .value)
     }
 
     private func delete(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         try request.noQuery()
         let name = try request.name(match.capture)
         let change = Change.delete(name, conditions: try request.conditions())
-        try request.commit(change, to: store, .deletion(request))
+        try request.commit(change, to: store, .deletion)
     }
 
     private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -98,24 +98,24 @@ struct PropertyRoutes: Sendable {
         let conditions = try request.conditions()
         let step = try request.incrementStep(depthMax: depthMax)
         let change = Change.increment(name, by: step, ttl: ttl, conditions: conditions)
-        try request.commit(change, to: store, .value(request))
+        try request.commit(change, to: store, .value)
     }
 }
 
 extension ServiceRequest {
-    /// Commits a change, which `answer` follows.
+    /// Commits a change of one property and answers.
     ///
     /// A profile of contention names the place of this call.
     func commit(
         _ change: Change,
         to store: ServedStore,
-        _ answer: ChangeAnswer,
+        _ kind: ChangeAnswer.Kind,
         fileID: StaticString = #fileID,
         line: UInt = #line
     ) throws(RequestFailure) {
         do {
             let observer = TimingObserver(timing: timing, site: CallSite(fileID, line))
-            try store.commit(change, observer, answer)
+            try store.commit(change, observer, ChangeAnswer(request: self, kind: kind))
         } catch {
             throw RequestFailure(.backlogFull)
         }

@@ -23,6 +23,9 @@ struct ServedStore: Sendable {
     /// Decides a change and makes it, or refuses it.
     let commit: @Sendable (Change, TimingObserver, ChangeAnswer) throws(BacklogFull) -> Void
 
+    /// The same for what follows in an object.
+    let commitAny: @Sendable (Change, TimingObserver, AnyAnswer) throws(BacklogFull) -> Void
+
     /// Lists properties.
     let list: @Sendable (PageRequest, TimingObserver, @escaping @Sendable (Page) -> Void) -> Void
 
@@ -41,6 +44,9 @@ struct ServedStore: Sendable {
         commit = { (change, observer, answer) throws(BacklogFull) in
             try store.commit(change, observer: observer, receiver: answer)
         }
+        commitAny = { (change, observer, answer) throws(BacklogFull) in
+            try store.commit(change, observer: observer, receiver: answer)
+        }
         list = { store.list($0, observer: $1, completion: $2) }
         snapshot = { store.snapshot(completion: $0) }
     }
@@ -53,39 +59,59 @@ struct ServedStore: Sendable {
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         let observer = TimingObserver(timing: nil, site: CallSite(fileID, line))
-        try commit(change, observer, .other(DecisionClosure(completion)))
+        try commitAny(change, observer, .other(AnyAnswer.Other(completion)))
     }
 }
 
-/// What follows the decision about a change.
-enum ChangeAnswer: DecisionReceiver {
-    /// Answers with the revision.
-    case put(ServiceRequest)
-    /// Answers with the value that the change leaves.
-    case value(ServiceRequest)
-    /// Answers without a body.
-    case deletion(ServiceRequest)
+/// Answers a request that changes one property.
+///
+/// The kind has no payload: an enumeration of requests costs more for each copy.
+struct ChangeAnswer: DecisionReceiver {
+    enum Kind: Sendable {
+        /// With the revision.
+        case put
+        /// With the value that the change leaves.
+        case value
+        /// Without a body.
+        case deletion
+    }
+
+    let request: ServiceRequest
+    let kind: Kind
+
+    func receive(_ decision: Decision) {
+        guard let commit = request.committed(decision) else {
+            return
+        }
+        switch kind {
+        case .put:
+            request.respond(commit.first?.isCreation == true ? .created : .noContent) {
+                $0.add("ETag", quoted: commit.revision)
+            }
+        case .value:
+            if let property = commit.first?.property {
+                request.respond(value: property)
+            }
+        case .deletion: request.respond(.noContent)
+        }
+    }
+}
+
+/// What follows any other decision, in one reference.
+enum AnyAnswer: DecisionReceiver {
     case transaction(TransactionAnswer)
-    case other(DecisionClosure)
+    case other(Other)
+
+    final class Other: Sendable {
+        fileprivate let receive: @Sendable (Decision) -> Void
+
+        init(_ receive: @escaping @Sendable (Decision) -> Void) { self.receive = receive }
+    }
 
     func receive(_ decision: Decision) {
         switch self {
-        case .put(let request):
-            if let commit = request.committed(decision) {
-                request.respond(commit.first?.isCreation == true ? .created : .noContent) {
-                    $0.add("ETag", quoted: commit.revision)
-                }
-            }
-        case .value(let request):
-            if let property = request.committed(decision)?.first?.property {
-                request.respond(value: property)
-            }
-        case .deletion(let request):
-            if request.committed(decision) != nil {
-                request.respond(.noContent)
-            }
         case .transaction(let answer): answer.receive(decision)
-        case .other(let closure): closure.receive(decision)
+        case .other(let other): other.receive(decision)
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import LatchkeyHTTP
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// The route of transactions.
 struct TransactionRoutes: Sendable {
@@ -22,7 +23,12 @@ struct TransactionRoutes: Sendable {
         try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
         let answer = TransactionAnswer(request, transaction)
-        try request.commit(.transaction(transaction), to: store, .transaction(answer))
+        let observer = TimingObserver(timing: request.timing, site: CallSite())
+        do throws(BacklogFull) {
+            try store.commitAny(.transaction(transaction), observer, .transaction(answer))
+        } catch {
+            throw RequestFailure(.backlogFull)
+        }
     }
 
     /// The transaction of the body, whose bytes it borrows: they are valid until the answer.
