@@ -51,6 +51,11 @@ let package = Package(
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
+        // Its sources take in the other files.
+        .target(
+            name: "CLatchkeyPages",
+            exclude: ["Dashboard", "openapi.yaml", "report.html"]
+        ),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
         .target(
@@ -98,20 +103,17 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyReport",
-            dependencies: ["LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies"],
-            // The page is one file, script and style sheet included.
-            resources: [.embedInCode("page.html")]
+            dependencies: [
+                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies",
+            ]
         ),
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTrace",
-            ],
-            // The contract and the dashboard are served from the program itself. The contract is a
-            // link to the file at the root.
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("Dashboard")]
+                "CLatchkeyPages", "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings",
+                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTrace",
+            ]
         ),
         .target(
             name: "LatchkeyCommandLine",
@@ -182,7 +184,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
+                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP",
+                "LatchkeyMachine",
                 "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore", "LatchkeyStrategies",
                 "LatchkeyTestSupport",
             ]

@@ -1,3 +1,4 @@
+internal import CLatchkeyPages
 internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyHTTP
@@ -46,11 +47,12 @@ struct OperatingRoutes: Sendable {
             request.respond(.noContent)
         }
         addProbes(to: &table)
+        let contract = unsafe latchkey_pages_contract().bytes
         table.add(.get, "/openapi.yaml", statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
-            request.respond(.ok, body: .bytes(PackageResources.openapi_yaml)) {
+            request.respond(.ok, body: .bytes(contract)) {
                 $0.add("Content-Type", "application/yaml")
                 $0.mustBeRevalidated()
             }
