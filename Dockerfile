@@ -11,7 +11,7 @@
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libcurl4-openssl-dev libmicrohttpd-dev libyajl-dev \
+      libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev libyajl-dev zlib1g-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
@@ -29,7 +29,7 @@ COPY --from=build /install/latchkey.debug /
 FROM debian:bookworm-slim AS system
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      ca-certificates libcurl4 libmicrohttpd12 libyajl2 \
+      ca-certificates libcurl4 libmicrohttpd12 libsqlite3-0 libyajl2 zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /install/latchkey /usr/local/bin/latchkey
 COPY scripts/closure /usr/local/bin/

@@ -48,6 +48,8 @@ let package = Package(
         .systemLibrary(name: "CMicrohttpd"),
         .systemLibrary(name: "CYajl"),
         .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CZlib"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
@@ -74,6 +76,13 @@ let package = Package(
         .target(
             name: "LatchkeyStore",
             dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
+        ),
+        .target(
+            name: "LatchkeyPersistence",
+            dependencies: [
+                "CLatchkeySystem", "CSQLite", "CZlib", "LatchkeyMetrics", "LatchkeySettings",
+                "LatchkeyStore", "LatchkeySync",
+            ]
         ),
         .target(
             name: "CLatchkeyFetch",
@@ -168,6 +177,20 @@ let package = Package(
         .testTarget(
             name: "LatchkeyStoreTests",
             dependencies: ["LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport"]
+        ),
+        // A file system for SQLite whose calls fail when a test says so.
+        .target(
+            name: "CLatchkeyFaults",
+            dependencies: ["CSQLite"],
+            path: "Tests/CLatchkeyFaults",
+            linkerSettings: [.linkedLibrary("sqlite3")]
+        ),
+        .testTarget(
+            name: "LatchkeyPersistenceTests",
+            dependencies: [
+                "CLatchkeyFaults", "CSQLite", "LatchkeyPersistence", "LatchkeyStore",
+                "LatchkeyTestSupport",
+            ]
         ),
         .testTarget(
             name: "LatchkeyOperationsTests",

@@ -1,0 +1,173 @@
+package import LatchkeyStore
+
+/// The folder that keeps a store's commits: one SQLite database, written by one thread.
+///
+/// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then ``start(historyOldest:noteLifetime:released:withdraw:)``.
+package final class Persistence: Sendable {
+    /// Writes a line to the log of the service: an event, and what belongs to it.
+    package typealias Log =
+        @Sendable (_ isError: Bool, _ event: String, _ fields: [(String, String)]) -> Void
+
+    /// Whether the folder had no database.
+    package let isNew: Bool
+    /// The revision of the table `stored`: ``readChanges(_:)`` begins behind it.
+    package let storedRevision: Revision
+    /// Commits up to here cannot be part of a history: the properties that they replaced are not
+    /// known any more.
+    ///
+    /// At least ``storedRevision``; larger if a round of compaction was not at its end.
+    package let historyRevision: Revision
+    /// The revision of the last commit, or the one before the first.
+    package let lastRevision: Revision
+    /// The latest time of a commit.
+    package let lastTime: Timestamp
+    /// How many properties ``readStored(_:)`` reads.
+    package let storedCount: Int
+    /// How many effects ``readChanges(_:)`` reads.
+    package let changeCount: Int
+    package let statistics = PersistenceStatistics()
+
+    /// Opens the folder, or makes it, and looks for damage.
+    ///
+    /// - Parameters:
+    ///   - path: The folder.
+    ///   - settings: The path in them is not used.
+    ///   - startRevision: The revision before the first commit of a new database.
+    ///   - log: Takes events.
+    package init(
+        opening path: String,
+        _ settings: PersistenceSettings = .standard,
+        startRevision: Revision,
+        log: @escaping Log = { _, _, _ in }
+    ) throws(PersistenceFailure) {
+        isNew = true
+        storedRevision = startRevision
+        historyRevision = startRevision
+        lastRevision = startRevision
+        lastTime = Timestamp(milliseconds: 0)
+        storedCount = 0
+        changeCount = 0
+    }
+
+    /// Reads the properties of the table `stored`, in the order of their names.
+    package func readStored(
+        _ body: ([Property]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+    }
+
+    /// Reads the commits behind ``storedRevision``, in the order of their revisions.
+    ///
+    /// Those up to ``historyRevision`` can delete properties that are not there, and replace
+    /// properties of later revisions.
+    package func readChanges(
+        _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+    }
+
+    /// Reads the notes in the order of their revisions: the revision and the time of the commit,
+    /// and the note.
+    package func readNotes(
+        _ body: (Revision, Timestamp, [UInt8]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+    }
+
+    /// Starts the threads that write.
+    ///
+    /// - Parameters:
+    ///   - historyOldest: The lowest revision behind which the history holds all commits.
+    ///     Compaction does not go past it.
+    ///   - noteLifetime: Notes that are older are deleted when their commits are compacted.
+    ///   - released: Called with the latest revision that is on the disk, on a thread of its own.
+    ///   - withdraw: Takes back the commits above the revision, and calls the completion: when no
+    ///     withdrawn commit is given to ``append(_:note:)`` any more, and before a new one is.
+    package func start(
+        historyOldest: @escaping @Sendable () -> Revision,
+        noteLifetime: Duration,
+        released: @escaping @Sendable (Revision) -> Void,
+        withdraw:
+            @escaping @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void)
+            -> Void
+    ) {
+    }
+
+    /// Takes a commit that has effects, to be written; never blocks.
+    ///
+    /// Commits can come out of the order of their revisions.
+    package func append(_ commit: Commit, note: [UInt8]?) {
+    }
+
+    /// Whether a write that is decided now can be expected to be written.
+    package var acceptsWrites: Bool { true }
+
+    package var status: PersistenceStatus { PersistenceStatus() }
+
+    /// Writes what waits, and closes the files.
+    ///
+    /// - Returns: Whether all that was appended is on the disk.
+    package func finish() -> Bool { true }
+}
+
+/// What a check of a data folder found.
+package struct CheckReport: Sendable {
+    /// Sentences about damage; none if all is as it was written.
+    package var damages: [String] = []
+    package var storedRevision: Revision = 0
+    /// The last revision up to which everything is readable.
+    package var lastRevision: Revision = 0
+    package var propertyCount = 0
+    package var changeCount = 0
+    package var noteCount = 0
+    package var byteCount = 0
+
+    package init() {}
+}
+
+/// What a recovery did.
+package struct RecoveryReport: Sendable {
+    /// What was found.
+    package var before = CheckReport()
+    /// Sentences about what is lost, or would be.
+    package var losses: [String] = []
+    /// Whether files were changed.
+    package var isDone = false
+    /// Where the damaged files are now.
+    package var keptPath: String?
+
+    package init() {}
+}
+
+extension Persistence {
+    /// Looks for damage in a data folder that no process uses.
+    package static func check(_ path: String) throws(PersistenceFailure) -> CheckReport {
+        CheckReport()
+    }
+
+    /// Makes a damaged data folder usable, without what cannot be read.
+    ///
+    /// Without `acceptLoss` it only says what would be lost.
+    package static func recover(
+        _ path: String,
+        acceptLoss: Bool
+    ) throws(PersistenceFailure) -> RecoveryReport {
+        RecoveryReport()
+    }
+
+    /// Copies the database of a data folder, which may be in use, into a new file, and checks it.
+    package static func backup(
+        of path: String,
+        into file: String
+    ) throws(PersistenceFailure) -> CheckReport {
+        CheckReport()
+    }
+
+    /// Makes a new data folder from a backup.
+    ///
+    /// Revisions go on 2³² behind the last one, and history and notes are dropped, so that nothing
+    /// that a client remembers matches.
+    package static func restore(
+        _ file: String,
+        into path: String
+    ) throws(PersistenceFailure) -> CheckReport {
+        CheckReport()
+    }
+}

@@ -1,0 +1,3 @@
+#ifndef CLATCHKEYFAULTS_H
+#define CLATCHKEYFAULTS_H
+#endif

@@ -1,0 +1,6 @@
+import LatchkeyPersistence
+import Testing
+
+@Suite("Persistence")
+struct RoundTripTests {
+}
