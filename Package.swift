@@ -189,7 +189,7 @@ let package = Package(
             name: "LatchkeyPersistenceTests",
             dependencies: [
                 "CLatchkeyFaults", "CSQLite", "LatchkeyPersistence", "LatchkeyStore",
-                "LatchkeyTestSupport",
+                "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

@@ -1,4 +1,6 @@
 package import LatchkeyStore
+internal import LatchkeySync
+internal import Synchronization
 
 /// The folder that keeps a store's commits: one SQLite database, written by one thread.
 ///
@@ -27,6 +29,12 @@ package final class Persistence: Sendable {
     package let changeCount: Int
     package let statistics = PersistenceStatistics()
 
+    private let tuning: Tuning
+    private let database: Guarded<OpenedDatabase?>
+    private let settings: PersistenceSettings
+    private let log: Log
+    private let started = Guarded<WriterLoop?>(nil)
+
     /// Opens the folder, or makes it, and looks for damage.
     ///
     /// - Parameters:
@@ -34,25 +42,52 @@ package final class Persistence: Sendable {
     ///   - settings: The path in them is not used.
     ///   - startRevision: The revision before the first commit of a new database.
     ///   - log: Takes events.
-    package init(
+    package convenience init(
         opening path: String,
         _ settings: PersistenceSettings = .standard,
         startRevision: Revision,
         log: @escaping Log = { _, _, _ in }
     ) throws(PersistenceFailure) {
-        isNew = true
-        storedRevision = startRevision
-        historyRevision = startRevision
-        lastRevision = startRevision
-        lastTime = Timestamp(milliseconds: 0)
-        storedCount = 0
-        changeCount = 0
+        try self.init(
+            opening: path,
+            settings,
+            startRevision: startRevision,
+            log: log,
+            tuning: Tuning()
+        )
+    }
+
+    init(
+        opening path: String,
+        _ settings: PersistenceSettings,
+        startRevision: Revision,
+        log: @escaping Log,
+        tuning: Tuning
+    ) throws(PersistenceFailure) {
+        let folder = try Folder(path, mayCreate: true)
+        let database = try OpenedDatabase(
+            folder,
+            startRevision: startRevision,
+            vfs: tuning.vfs
+        )
+        self.database = Guarded(database)
+        self.tuning = tuning
+        self.settings = settings
+        self.log = log
+        isNew = database.isNew
+        storedRevision = database.meta.storedRevision
+        historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
+        lastRevision = database.lastRevision
+        lastTime = database.lastTime
+        storedCount = Int(database.meta[.storedCount])
+        changeCount = Int(database.lastRow - database.meta[.storedRow])
     }
 
     /// Reads the properties of the table `stored`, in the order of their names.
     package func readStored(
         _ body: ([Property]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
+        try RowReader(opened).readStored(body)
     }
 
     /// Reads the commits behind ``storedRevision``, in the order of their revisions.
@@ -62,6 +97,8 @@ package final class Persistence: Sendable {
     package func readChanges(
         _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
+        var read = RowReader.ChangesRead(revision: storedRevision)
+        try RowReader(opened).readChanges(&read, body)
     }
 
     /// Reads the notes in the order of their revisions: the revision and the time of the commit,
@@ -69,6 +106,7 @@ package final class Persistence: Sendable {
     package func readNotes(
         _ body: (Revision, Timestamp, [UInt8]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
+        try RowReader(opened).readNotes(body)
     }
 
     /// Starts the threads that write.
@@ -87,24 +125,66 @@ package final class Persistence: Sendable {
         withdraw:
             @escaping @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void)
             -> Void
-    ) {
+    ) throws(PersistenceFailure) {
+        let database = opened
+        let loop = WriterLoop(
+            database,
+            settings,
+            tuning,
+            noteLifetime: noteLifetime,
+            WriterLoop.Callbacks(
+                historyOldest: historyOldest,
+                released: released,
+                withdraw: withdraw
+            ),
+            statistics,
+            log
+        )
+        started.write { started in
+            precondition(started == nil, "start is called once.")
+            started = loop
+        }
+        do {
+            try loop.start()
+        } catch {
+            throw PersistenceFailure(error, database.folder.database)
+        }
     }
 
     /// Takes a commit that has effects, to be written; never blocks.
     ///
     /// Commits can come out of the order of their revisions.
     package func append(_ commit: Commit, note: [UInt8]?) {
+        loop.append(QueuedCommit(commit, note: note))
+    }
+
+    private var opened: OpenedDatabase {
+        guard let database = database.read({ $0 }) else {
+            preconditionFailure("finish was not called before.")
+        }
+        return database
+    }
+
+    private var loop: WriterLoop {
+        guard let loop = started.read({ $0 }) else {
+            preconditionFailure("start is called before.")
+        }
+        return loop
     }
 
     /// Whether a write that is decided now can be expected to be written.
-    package var acceptsWrites: Bool { true }
+    package var acceptsWrites: Bool { loop.acceptsWrites.load(ordering: .relaxed) }
 
-    package var status: PersistenceStatus { PersistenceStatus() }
+    package var status: PersistenceStatus { loop.status }
 
     /// Writes what waits, and closes the files.
     ///
     /// - Returns: Whether all that was appended is on the disk.
-    package func finish() -> Bool { true }
+    package func finish() -> Bool {
+        let isWritten = started.write { $0.take() }?.finish() ?? true
+        database.write { $0 = nil }
+        return isWritten
+    }
 }
 
 /// What a check of a data folder found.
