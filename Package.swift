@@ -188,8 +188,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyPersistenceTests",
             dependencies: [
-                "CLatchkeyFaults", "CSQLite", "LatchkeyPersistence", "LatchkeyStore",
-                "LatchkeySync", "LatchkeyTestSupport",
+                "CLatchkeyFaults", "CSQLite", "LatchkeyMetrics", "LatchkeyPersistence",
+                "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

@@ -413,7 +413,7 @@ final class LogFrames {
 
 extension DatabaseError {
     /// SQLITE_IOERR_WRITE, a macro that Swift cannot import.
-    private static let writeError = SQLITE_IOERR | 3 << 8
+    static let writeError = SQLITE_IOERR | 3 << 8
 
     /// Whether there is no space, and so nothing was written.
     ///

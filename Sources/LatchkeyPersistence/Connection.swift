@@ -58,9 +58,11 @@ final class Connection: @unchecked Sendable {
     }
 
     private static func error(_ handle: OpaquePointer, _ code: Int32) -> DatabaseError {
-        DatabaseError(
+        // SQLite does not keep errno of a commit; the file of the log does.
+        let logCode = code == DatabaseError.writeError ? unsafe latchkey_sqlite_log_errno(handle) : 0
+        return DatabaseError(
             code: code,
-            systemCode: unsafe sqlite3_system_errno(handle),
+            systemCode: logCode != 0 ? logCode : unsafe sqlite3_system_errno(handle),
             text: unsafe String(cString: sqlite3_errmsg(handle))
         )
     }
@@ -77,10 +79,10 @@ final class Connection: @unchecked Sendable {
         try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// The first column of the first row.
+    /// The first column of the first row; nil if it is null or there is no row.
     func integer(_ sql: String) throws(DatabaseError) -> Int64? {
         let statement = try Statement(self, sql)
-        return try statement.step() ? statement.integer(0) : nil
+        return try statement.step() ? statement.optionalInteger(0) : nil
     }
 
     func text(_ sql: String) throws(DatabaseError) -> String? {

@@ -122,7 +122,9 @@ final class WriterThread: @unchecked Sendable {
 
     private var deadline: ContinuousClock.Instant? {
         switch mode {
-        case .normal: loop.durability == .always ? nil : nextSync
+        // Compaction may wait for the end of its pause.
+        case .normal where loop.durability == .always: writer.hasCompaction ? compactsAfter : nil
+        case .normal: nextSync
         case .failing, .refusing: nextProbe
         case .ended: nil
         }

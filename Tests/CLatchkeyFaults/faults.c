@@ -114,6 +114,11 @@ static int file_reserved(sqlite3_file *file, int *result) {
 }
 
 static int file_control(sqlite3_file *file, int operation, void *argument) {
+    struct latchkey_faults *faults = ((struct file *)file)->faults;
+    if (operation == SQLITE_FCNTL_LAST_ERRNO && faults->last_error != 0) {
+        *(int *)argument = faults->last_error;
+        return SQLITE_OK;
+    }
     return inner(file)->pMethods->xFileControl(inner(file), operation, argument);
 }
 
@@ -256,6 +261,13 @@ void latchkey_faults_hold(struct latchkey_faults *faults, bool holds) {
     faults->holds = holds;
     pthread_cond_broadcast(&faults->changed);
     pthread_mutex_unlock(&faults->lock);
+}
+
+int latchkey_faults_waiting(struct latchkey_faults *faults) {
+    pthread_mutex_lock(&faults->lock);
+    int waiting = faults->holds ? faults->waiting : 0;
+    pthread_mutex_unlock(&faults->lock);
+    return waiting;
 }
 
 void latchkey_faults_await(struct latchkey_faults *faults) {

@@ -41,6 +41,9 @@ long latchkey_faults_count(struct latchkey_faults *faults);
 // Lets syncs of the log wait, or go on.
 void latchkey_faults_hold(struct latchkey_faults *faults, bool holds);
 
+// How many syncs of the log wait.
+int latchkey_faults_waiting(struct latchkey_faults *faults);
+
 // Waits until a sync of the log waits.
 void latchkey_faults_await(struct latchkey_faults *faults);
 
