@@ -21,12 +21,18 @@ struct BatchFailure: Error {
 
 /// Writes transactions; used by one thread.
 final class BatchWriter {
-    /// A slice of compaction has at most so many rows.
+    /// A slice of compaction has so many rows where few commits wait.
     static let sliceCount = 200
+    /// It has at most so many rows.
+    static let sliceCountMax = 4000
     /// It ends with the row that brings it beyond so many bytes.
     private static let sliceByteCount = 1 << 20
-    /// So many compacted rows are deleted at once.
-    private static let removalCount: Int64 = 1000
+    /// A slice deletes so many times as many rows.
+    private static let removalFactor: Int64 = 5
+
+    static let storedWriting =
+        "insert or replace into stored(name, value, revision, created, expiry, checksum) "
+        + "values(?, ?, ?, ?, ?, ?)"
 
     let connection: Connection
     /// As on the disk.
@@ -79,17 +85,13 @@ final class BatchWriter {
             "select \(ChangeRow.columns) from changes where row = ?"
         )
         readStored = try Statement(connection, "select checksum from stored where name = ?")
-        writeStored = try Statement(
-            connection,
-            "insert or replace into stored(name, value, revision, created, expiry, checksum) "
-                + "values(?, ?, ?, ?, ?, ?)"
-        )
+        writeStored = try Statement(connection, Self.storedWriting)
         removeStored = try Statement(connection, "delete from stored where name = ?")
         removeChanges = try Statement(connection, "delete from changes where row < ?")
         removeNotes = try Statement(
             connection,
             "delete from notes where revision in (select revision from notes where revision <= ?1 "
-                + "order by revision limit 1000) and time < ?2"
+                + "order by revision limit 2000) and time < ?2"
         )
         frames.follow(connection)
         dataVersion = try connection.integer("pragma data_version") ?? 0
@@ -101,6 +103,8 @@ final class BatchWriter {
     struct Extra {
         /// Makes a slice of compaction, if there is something to compact.
         var compacts = false
+        /// It has at most so many rows.
+        var sliceCount = BatchWriter.sliceCount
         /// Notes of compacted commits that are older are deleted.
         var noteTime = Timestamp(milliseconds: .min)
         /// Writes something in any case.
@@ -117,7 +121,7 @@ final class BatchWriter {
                 try insert(queued)
             }
             if extra.compacts {
-                try compact(extra.noteTime)
+                try compact(extra)
             }
             if extra.isProbe {
                 meta[.probe] &+= 1
@@ -166,6 +170,8 @@ final class BatchWriter {
         )
     }
 
+    /// Looks whether another program has written.
+    ///
     /// "The integer values returned by two invocations of 'PRAGMA data_version' from the same
     /// connection will be different if changes were committed to the database by any other
     /// connection in the interim." (SQLite's manual)
@@ -276,9 +282,9 @@ final class BatchWriter {
     var hasCompaction: Bool { round != nil || firstRow <= meta[.storedRow] }
 
     /// Makes the next slice of the round, or deletes what is compacted.
-    private func compact(_ noteTime: Timestamp) throws(DatabaseError) {
+    private func compact(_ extra: Extra) throws(DatabaseError) {
         guard var round else {
-            return try removeCompacted(noteTime)
+            return try removeCompacted(extra)
         }
         var keys: [MetaKey] = [.storedCount, .storedSum]
         if round.position == 0 {
@@ -287,7 +293,7 @@ final class BatchWriter {
             keys += [.roundRevision, .roundRow]
         }
         var byteCount = 0
-        let end = min(round.position + Self.sliceCount, round.rows.count)
+        let end = min(round.position + extra.sliceCount, round.rows.count)
         while round.position < end, byteCount < Self.sliceByteCount {
             byteCount += try bringForward(round.rows[round.position])
             round.position += 1
@@ -353,15 +359,16 @@ final class BatchWriter {
     }
 
     /// Deletes the next rows that are compacted.
-    private func removeCompacted(_ noteTime: Timestamp) throws(DatabaseError) {
+    private func removeCompacted(_ extra: Extra) throws(DatabaseError) {
         guard firstRow <= meta[.storedRow] else {
             return
         }
-        firstRow = min(firstRow + Self.removalCount, meta[.storedRow] + 1)
+        let count = Int64(extra.sliceCount) * Self.removalFactor
+        firstRow = min(firstRow + count, meta[.storedRow] + 1)
         try removeChanges.bind(1, firstRow)
         try removeChanges.run()
         try removeNotes.bind(1, meta[.storedRevision])
-        try removeNotes.bind(2, noteTime.milliseconds)
+        try removeNotes.bind(2, extra.noteTime.milliseconds)
         try removeNotes.run()
     }
 
@@ -371,55 +378,5 @@ final class BatchWriter {
     func beginNewLog(_ mode: Int32) throws(DatabaseError) {
         try connection.checkpoint(mode)
         frames.count = 0
-    }
-}
-
-/// A round of compaction: which rows of `changes` go into `stored`.
-struct CompactionRound: Sendable {
-    /// The latest row of each name, sorted by name.
-    let rows: [Int64]
-    /// How many of them are done.
-    var position = 0
-    /// The last row of the round, which ends a commit.
-    let lastRow: Int64
-    let revision: Revision
-    /// The latest time of a commit.
-    let time: Timestamp
-}
-
-/// How many frames the log of a database has.
-///
-/// **Design.** SQLite calls back on the thread of the connection, after a transaction.
-final class LogFrames {
-    var count = 0
-
-    var byteCount: Int { count * LogScan.frameByteCount }
-
-    /// The object has to live as long as the connection.
-    func follow(_ connection: Connection) {
-        unsafe sqlite3_wal_hook(
-            connection.handle,
-            { context, _, _, count in
-                if let context = unsafe context {
-                    unsafe Unmanaged<LogFrames>.fromOpaque(context).takeUnretainedValue().count =
-                        Int(count)
-                }
-                return SQLITE_OK
-            },
-            Unmanaged.passUnretained(self).toOpaque()
-        )
-    }
-}
-
-extension DatabaseError {
-    /// SQLITE_IOERR_WRITE, a macro that Swift cannot import.
-    static let writeError = SQLITE_IOERR | 3 << 8
-
-    /// Whether there is no space, and so nothing was written.
-    ///
-    /// SQLite says SQLITE_FULL for ENOSPC only.
-    var isFull: Bool {
-        primaryCode == SQLITE_FULL
-            || code == Self.writeError && [ENOSPC, EDQUOT, EFBIG].contains(systemCode)
     }
 }

@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// A call of SQLite that failed.
 struct DatabaseError: Error {
@@ -59,7 +60,8 @@ final class Connection: @unchecked Sendable {
 
     private static func error(_ handle: OpaquePointer, _ code: Int32) -> DatabaseError {
         // SQLite does not keep errno of a commit; the file of the log does.
-        let logCode = code == DatabaseError.writeError ? unsafe latchkey_sqlite_log_errno(handle) : 0
+        let logCode =
+            code == DatabaseError.writeError ? unsafe latchkey_sqlite_log_errno(handle) : 0
         return DatabaseError(
             code: code,
             systemCode: logCode != 0 ? logCode : unsafe sqlite3_system_errno(handle),
@@ -232,4 +234,17 @@ extension DatabaseError {
     static let damage = SQLITE_CORRUPT
 
     var isDamage: Bool { primaryCode == SQLITE_CORRUPT || primaryCode == SQLITE_NOTADB }
+}
+
+extension DatabaseError {
+    /// SQLITE_IOERR_WRITE, a macro that Swift cannot import.
+    static let writeError = SQLITE_IOERR | 3 << 8
+
+    /// Whether there is no space, and so nothing was written.
+    ///
+    /// SQLite says SQLITE_FULL for ENOSPC only.
+    var isFull: Bool {
+        primaryCode == SQLITE_FULL
+            || code == Self.writeError && [ENOSPC, EDQUOT, EFBIG].contains(systemCode)
+    }
 }

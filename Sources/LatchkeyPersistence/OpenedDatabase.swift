@@ -25,6 +25,7 @@ final class OpenedDatabase: Sendable {
     ///   - startRevision: The revision before the first commit of a new database; nil if none is
     ///     to be made.
     ///   - vfs: The file system of SQLite; nil for the standard one.
+    /// - Throws: If the database is not ours, or not whole.
     init(
         _ folder: Folder,
         startRevision: Revision?,
@@ -153,21 +154,29 @@ final class OpenedDatabase: Sendable {
 
     // MARK: With SQLite
 
-    /// In the old journal mode, whose transaction leaves the whole database or an empty file.
+    /// Makes the tables, if they are not there.
     ///
-    /// - Returns: Whether it was not there.
+    /// - Returns: Whether they were not there.
     private static func create(
         _ connection: Connection,
         _ startRevision: Revision
     ) throws(DatabaseError) -> Bool {
+        guard try connection.integer("select count(*) from sqlite_schema") == 0 else {
+            return false
+        }
+        _ = try createTables(connection, startRevision)
+        return true
+    }
+
+    /// In the old journal mode, whose transaction leaves the whole database or an empty file.
+    static func createTables(
+        _ connection: Connection,
+        _ startRevision: Revision
+    ) throws(DatabaseError) -> Meta {
         try connection.execute(
             "pragma page_size = \(Schema.pageByteCount); pragma journal_mode = delete; "
                 + "pragma synchronous = extra; begin exclusive"
         )
-        guard try connection.integer("select count(*) from sqlite_schema") == 0 else {
-            try connection.execute("commit")
-            return false
-        }
         for statement in Schema.statements {
             try connection.execute(statement)
         }
@@ -181,7 +190,7 @@ final class OpenedDatabase: Sendable {
             "pragma application_id = \(Schema.application); "
                 + "pragma user_version = \(Schema.format); commit"
         )
-        return true
+        return meta
     }
 
     private static func configure(_ connection: Connection) throws(DatabaseError) {

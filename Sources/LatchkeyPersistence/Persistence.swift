@@ -42,6 +42,7 @@ package final class Persistence: Sendable {
     ///   - settings: The path in them is not used.
     ///   - startRevision: The revision before the first commit of a new database.
     ///   - log: Takes events.
+    /// - Throws: If the folder cannot be used, with a sentence that says why.
     package convenience init(
         opening path: String,
         _ settings: PersistenceSettings = .standard,
@@ -118,6 +119,7 @@ package final class Persistence: Sendable {
     ///   - released: Called with the latest revision that is on the disk, on a thread of its own.
     ///   - withdraw: Takes back the commits above the revision, and calls the completion: when no
     ///     withdrawn commit is given to ``append(_:note:)`` any more, and before a new one is.
+    /// - Throws: If the database cannot be opened a second time.
     package func start(
         historyOldest: @escaping @Sendable () -> Revision,
         noteLifetime: Duration,
@@ -184,70 +186,5 @@ package final class Persistence: Sendable {
         let isWritten = started.write { $0.take() }?.finish() ?? true
         database.write { $0 = nil }
         return isWritten
-    }
-}
-
-/// What a check of a data folder found.
-package struct CheckReport: Sendable {
-    /// Sentences about damage; none if all is as it was written.
-    package var damages: [String] = []
-    package var storedRevision: Revision = 0
-    /// The last revision up to which everything is readable.
-    package var lastRevision: Revision = 0
-    package var propertyCount = 0
-    package var changeCount = 0
-    package var noteCount = 0
-    package var byteCount = 0
-
-    package init() {}
-}
-
-/// What a recovery did.
-package struct RecoveryReport: Sendable {
-    /// What was found.
-    package var before = CheckReport()
-    /// Sentences about what is lost, or would be.
-    package var losses: [String] = []
-    /// Whether files were changed.
-    package var isDone = false
-    /// Where the damaged files are now.
-    package var keptPath: String?
-
-    package init() {}
-}
-
-extension Persistence {
-    /// Looks for damage in a data folder that no process uses.
-    package static func check(_ path: String) throws(PersistenceFailure) -> CheckReport {
-        CheckReport()
-    }
-
-    /// Makes a damaged data folder usable, without what cannot be read.
-    ///
-    /// Without `acceptLoss` it only says what would be lost.
-    package static func recover(
-        _ path: String,
-        acceptLoss: Bool
-    ) throws(PersistenceFailure) -> RecoveryReport {
-        RecoveryReport()
-    }
-
-    /// Copies the database of a data folder, which may be in use, into a new file, and checks it.
-    package static func backup(
-        of path: String,
-        into file: String
-    ) throws(PersistenceFailure) -> CheckReport {
-        CheckReport()
-    }
-
-    /// Makes a new data folder from a backup.
-    ///
-    /// Revisions go on 2³² behind the last one, and history and notes are dropped, so that nothing
-    /// that a client remembers matches.
-    package static func restore(
-        _ file: String,
-        into path: String
-    ) throws(PersistenceFailure) -> CheckReport {
-        CheckReport()
     }
 }

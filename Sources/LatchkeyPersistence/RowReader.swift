@@ -48,14 +48,14 @@ struct RowReader {
 
     // MARK: The table stored
 
+    static let storedReading =
+        "select name, value, revision, created, expiry, checksum from stored order by name"
+
     func readStored(
         _ body: ([Property]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
         try run(readable: nil) {
-            let rows = try Statement(
-                connection,
-                "select name, value, revision, created, expiry, checksum from stored order by name"
-            )
+            let rows = try Statement(connection, Self.storedReading)
             var (count, sum): (Int64, Int64) = (0, 0)
             var chunk: [Property] = []
             var former: Property?
@@ -91,6 +91,17 @@ struct RowReader {
         _ index: Int64,
         behind former: Property?
     ) throws(Finding) -> Property {
+        guard let property = wholeProperty(rows) else {
+            throw Finding(text: "row \(index) of the table stored is not what was written")
+        }
+        if let former, unsafe former.nameBytes.order(property.nameBytes) != true {
+            throw Finding(text: "row \(index) of the table stored is not in its place")
+        }
+        return property
+    }
+
+    /// The property of the current row, or nil if the row is not what was written.
+    func wholeProperty(_ rows: Statement) -> Property? {
         let numbers = RowNumbers(
             revision: rows.integer(2),
             created: rows.integer(3),
@@ -98,15 +109,16 @@ struct RowReader {
         )
         let (name, value) = unsafe (rows.bytes(0), rows.bytes(1))
         guard rows.isText(0), rows.isText(1),
-            unsafe numbers.storedChecksum(name, value) == rows.integer(5),
-            let property = unsafe Self.property(name, value, numbers)
+            unsafe numbers.storedChecksum(name, value) == rows.integer(5)
         else {
-            throw Finding(text: "row \(index) of the table stored is not what was written")
+            return nil
         }
-        if let former, unsafe former.nameBytes.order(property.nameBytes) != true {
-            throw Finding(text: "row \(index) of the table stored is not in its place")
-        }
-        return property
+        return unsafe Self.property(name, value, numbers)
+    }
+
+    /// The name of a property, which keeps its bytes.
+    static func name(of property: Property) -> PropertyName? {
+        try? unsafe PropertyName(borrowing: property.nameBytes, owner: property.owner)
     }
 
     private static func property(
@@ -137,7 +149,9 @@ struct RowReader {
         var revision: Revision
     }
 
-    /// - Parameter progress: Of the rows so far, also where a row is damaged.
+    /// Reads the commits that are not in `stored`.
+    ///
+    /// `progress` is of the rows so far, also where a row is damaged.
     func readChanges(
         _ progress: inout ChangesRead,
         _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
@@ -328,15 +342,9 @@ struct ChangeRow {
             created: Revision(bitPattern: numbers.created),
             expiry: numbers.expiry.map { Timestamp(milliseconds: $0) } ?? .never
         )
-        guard
-            let kept = try? unsafe PropertyName(
-                borrowing: property.nameBytes,
-                owner: property.owner
-            )
-        else {
-            return nil
+        return RowReader.name(of: property).map {
+            StoredEffect(name: $0, property: property, reason: reason)
         }
-        return StoredEffect(name: kept, property: property, reason: reason)
     }
 }
 

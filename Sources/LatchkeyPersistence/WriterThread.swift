@@ -139,7 +139,10 @@ final class WriterThread: @unchecked Sendable {
 
     private func makeTransaction(isProbe: Bool) {
         var extra = BatchWriter.Extra(isProbe: isProbe)
-        let isDue = batch.isEmpty || uncompactedCount * 3 / 2 >= BatchWriter.sliceCount
+        // More rows than come, so that a round ends before the next one is due.
+        let dueCount = uncompactedCount * 3 / 2
+        let isDue = batch.isEmpty || dueCount >= BatchWriter.sliceCount
+        extra.sliceCount = min(max(dueCount, BatchWriter.sliceCount), BatchWriter.sliceCountMax)
         extra.compacts = compacts && isDue
         guard !batch.isEmpty || isProbe || extra.compacts else {
             return

@@ -135,8 +135,9 @@ struct CompactionTests {
             opened.persistence.append(try source.next(), note: nil)
             let revision = source.model.revision
             withdrawals = opened.calls.read(
-                when: { $0.released >= revision || !$0.withdrawals.isEmpty }
-            ) { $0.withdrawals }
+                when: { $0.released >= revision || !$0.withdrawals.isEmpty },
+                { $0.withdrawals }
+            )
             if !withdrawals.isEmpty {
                 source = before
             }

@@ -53,8 +53,9 @@ struct FailureTests {
             opened.persistence.append(try source.next(effectCountMax: 40), note: nil)
             let revision = source.model.revision
             let withdrawals = opened.calls.read(
-                when: { $0.withdrawals.count > count || $0.released >= revision }
-            ) { $0.withdrawals }
+                when: { $0.withdrawals.count > count || $0.released >= revision },
+                { $0.withdrawals }
+            )
             guard withdrawals.count > count else {
                 // The transaction has fewer writes.
                 #expect(first >= 2)
@@ -162,8 +163,9 @@ struct FailureTests {
                 opened.persistence.append(try source.next(), note: nil)
                 let revision = source.model.revision
                 let isWithdrawn = opened.calls.read(
-                    when: { $0.released >= revision || $0.withdrawals.count > count }
-                ) { $0.withdrawals.count > count }
+                    when: { $0.released >= revision || $0.withdrawals.count > count },
+                    { $0.withdrawals.count > count }
+                )
                 if isWithdrawn {
                     source = before
                     waitUntil { opened.persistence.acceptsWrites }

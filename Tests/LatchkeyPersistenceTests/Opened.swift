@@ -67,11 +67,11 @@ final class Opened: Sendable {
     }
 
     func waitUntilReleased(_ revision: Revision) {
-        calls.read(when: { $0.released >= revision }) { _ in }
+        calls.read(when: { $0.released >= revision }, { _ in })
     }
 
     func waitForWithdrawals(_ count: Int) -> [(revision: Revision, reason: Withdrawal)] {
-        calls.read(when: { $0.withdrawals.count >= count }) { $0.withdrawals }
+        calls.read(when: { $0.withdrawals.count >= count }, { $0.withdrawals })
     }
 }
 
