@@ -6,6 +6,18 @@
 package protocol DecisionReceiver: Sendable {
     /// Called exactly once, outside the guarded section.
     func receive(_ decision: Decision)
+
+    /// What is kept with a commit by the user of a ``CommitHook``.
+    ///
+    /// Asked once for each commit with an effect, outside the guarded section, before the hook gets
+    /// the commit. That it is asked does not say that the commit stays.
+    func note(for commit: Commit) -> [UInt8]?
+}
+
+extension DecisionReceiver {
+    /// Nothing.
+    @inlinable
+    package func note(for commit: Commit) -> [UInt8]? { nil }
 }
 
 /// A closure that takes the decision.
@@ -21,5 +33,31 @@ package struct DecisionClosure: DecisionReceiver {
     @inlinable
     package func receive(_ decision: Decision) {
         closure(decision)
+    }
+}
+
+/// A closure that takes the decision before another receiver, which has the note.
+@usableFromInline
+package struct DecisionRelay<Next: DecisionReceiver>: DecisionReceiver {
+    @usableFromInline let next: Next
+    @usableFromInline let closure: @Sendable (Decision) -> Void
+
+    /// - Parameters:
+    ///   - next: Asked for the note, and not given the decision: that is up to the closure.
+    ///   - closure: Takes the decision.
+    @inlinable
+    package init(to next: Next, _ closure: @escaping @Sendable (Decision) -> Void) {
+        self.next = next
+        self.closure = closure
+    }
+
+    @inlinable
+    package func receive(_ decision: Decision) {
+        closure(decision)
+    }
+
+    @inlinable
+    package func note(for commit: Commit) -> [UInt8]? {
+        next.note(for: commit)
     }
 }

@@ -52,7 +52,7 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
             try base.commit(change, observer: observer, receiver: receiver)
             return
         }
-        try commit(change, evictor, attempt: 0, observer: observer) { receiver.receive($0) }
+        try commit(change, evictor, attempt: 0, observer: observer, receiver: receiver)
     }
 
     /// Commits a change, and makes room for it where there is too little.
@@ -62,18 +62,19 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         _ evictor: Evictor,
         attempt: Int,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        try base.commit(change, observer: observer) { [self] decision in
+        let relay = DecisionRelay(to: receiver) { [self] decision in
             journal.record(decision, expiries)
             guard case .failure(.full(let full)) = decision, attempt < Evictor.attemptsMax else {
-                completion(decision)
+                receiver.receive(decision)
                 return
             }
             evictor.makeRoom(for: change, full) { [self] made in
-                guard made == .room else {
-                    completion(made == .nothing ? decision : .failure(.backlogFull))
-                    return
+                switch made {
+                case .room: break
+                case .nothing: return receiver.receive(decision)
+                case .refused(let refusal): return receiver.receive(.failure(refusal))
                 }
                 do throws(BacklogFull) {
                     try commit(
@@ -81,13 +82,14 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
                         evictor,
                         attempt: attempt + 1,
                         observer: observer,
-                        completion: completion
+                        receiver: receiver
                     )
                 } catch {
-                    completion(.failure(.backlogFull))
+                    receiver.receive(.failure(.backlogFull))
                 }
             }
         }
+        try base.commit(change, observer: observer, receiver: relay)
     }
 
     @usableFromInline
@@ -123,6 +125,11 @@ struct JournalingReceiver<Next: DecisionReceiver>: DecisionReceiver {
     func receive(_ decision: Decision) {
         journal.record(decision, expiries)
         next.receive(decision)
+    }
+
+    @inlinable
+    func note(for commit: Commit) -> [UInt8]? {
+        next.note(for: commit)
     }
 }
 

@@ -38,7 +38,7 @@ final class RepeatableServer: Sendable {
     ) throws {
         let commits = commits
         let clock = nanoseconds
-        hook = CommitHook { _ in commits.arrive() }
+        hook = CommitHook { _, _ in commits.arrive() }
         let repetition = Repetition(limits, clientShare: 1, registry) {
             clock.now.load(ordering: .relaxed)
         }

@@ -28,6 +28,18 @@ extension Refusal {
                 .storeFull,
                 "The bytes of names and values have reached their bound, --max-bytes."
             )
+        case .withdrawn(.full):
+            return RequestFailure(
+                .storeFull,
+                "There is no space left where changes are written down."
+            )
+        case .withdrawn(.unavailable):
+            return RequestFailure(
+                .backlogFull,
+                "The change could not be written down, and was not made."
+            )
+        case .withdrawn(.unknown):
+            return RequestFailure(.outcomeUnknown)
         case .step(let index, let branch, let refusal):
             let failure = refusal.failure
             let detail = failure.detail ?? failure.problem.title

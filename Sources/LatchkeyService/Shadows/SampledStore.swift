@@ -40,10 +40,11 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
             return { $0.commit(copy) }
         }
         if let record {
-            try base.commit(change, observer: observer) { decision in
+            let relay = DecisionRelay(to: receiver) { decision in
                 record(decision)
                 receiver.receive(decision)
             }
+            try base.commit(change, observer: observer, receiver: relay)
         } else {
             try base.commit(change, observer: observer, receiver: receiver)
         }
