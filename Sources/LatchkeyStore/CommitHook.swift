@@ -104,7 +104,7 @@ package final class CommitHook: Sendable {
     /// ``beginWithdrawal(after:_:)``, so that who sees a generation finds no earlier table.
     @usableFromInline var generation: Generation { currentGeneration.load(ordering: .acquiring) }
 
-    /// Begins behind a revision, which counts as released, before the first commit.
+    /// Begins behind a revision, which counts as released, before a first commit is received.
     func begin(after revision: Revision) {
         state.write { state in
             state.waiting.begin(after: revision)
@@ -187,14 +187,14 @@ package final class CommitHook: Sendable {
                 return (false, .withdrawn(reason))
             }
             // The answer waits before the user can release the commit.
-            let isWaiting = state.waiting.add(commit.revision, proceed)
-            precondition(isWaiting, "A commit is released after it was received.")
+            let outcome: Outcome? =
+                state.waiting.add(commit.revision, proceed) ? nil : .released
             guard state.ending == nil else {
                 state.ending?.deferred.append(Passed(commit: commit, note: note))
-                return (false, nil)
+                return (false, outcome)
             }
             passing.wrappingAdd(1, ordering: .relaxed)
-            return (true, nil)
+            return (true, outcome)
         }
         if isPassed {
             receive(commit, note)
@@ -323,13 +323,16 @@ private struct WaitingAnswers: Sendable {
 
     /// Takes those up to a revision, in order.
     mutating func takeAll(through revision: Revision) -> [Proceed] {
+        precondition(
+            revision - start <= places.count,
+            "A commit is released after it was received."
+        )
         var answers: [Proceed] = []
-        answers.reserveCapacity(min(Int(revision - start), places.count))
+        answers.reserveCapacity(Int(revision - start))
         while start < revision, let place = places.popFirst() {
             start += 1
             place.append(to: &answers)
         }
-        start = revision
         return answers
     }
 

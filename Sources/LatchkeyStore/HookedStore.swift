@@ -305,7 +305,7 @@ extension HookedStore {
             },
             completion: { replayed in
                 if let last = replayed.last {
-                    hook.release(through: last.revision)
+                    hook.begin(after: last.revision)
                 }
                 completion(replayed)
             }

@@ -58,8 +58,8 @@ private struct ReadingBoth: StrategyVisitor {
         read(store, names, rounds) { store.base.usage.revision }
         // Behind a hook that holds nothing back, readers rely on the tables alone.
         let hook = CommitHook { _, _ in }
-        hook.release(through: .max)
         let hooked = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 64, hook: hook)
+        hook.begin(after: .max)
         read(hooked, names, rounds) { hooked.base.usage.revision }
     }
 
