@@ -15,7 +15,8 @@ struct LoadingTests {
         try await offPool { kind.accept(Restarting(stripeCount: stripeCount)) }
     }
 
-    @Test func `properties of later revisions can be loaded before what is replayed`() async throws {
+    @Test func `properties of later revisions can be loaded before what is replayed`() async throws
+    {
         try await offPool {
             let store = BlockingStore<HookedStore<LockStrategy>>(
                 stripeCount: 2,
@@ -155,7 +156,8 @@ private struct Restarting: StrategyVisitor {
         store.load(Array(loaded.properties.prefix(7)))
         store.load(Array(loaded.properties.dropFirst(7)))
         let rest = commits.dropFirst(loadedCount).map(StoredCommit.init)
-        let replayed = store.replay(Array(rest.prefix(50))) + store.replay(Array(rest.dropFirst(50)))
+        let replayed =
+            store.replay(Array(rest.prefix(50))) + store.replay(Array(rest.dropFirst(50)))
         #expect(store.base.usage == source.base.usage)
         #expect(store.digest() == source.digest())
         #expect(store.list(limit: 1000).revision == source.list(limit: 1000).revision)
