@@ -23,7 +23,9 @@ struct LoadingTests {
                 hook: CommitHook { _, _ in }
             )
             let (early, late) = (stored("a", "1", revision: 1), stored("a", "22", revision: 2))
+            store.load([early])
             store.load([late])
+            #expect(store.base.usage == StoreUsage(revision: 0, propertyCount: 1, byteCount: 3))
             let commits = store.replay([
                 StoredCommit(revision: 1, [("a", early)]),
                 StoredCommit(revision: 2, [("a", late)]),

@@ -69,6 +69,10 @@ struct WithdrawalTests {
         try await offPool { LookingBeforeWithdrawal().run() }
     }
 
+    @Test func `a generation begins when readers find what was there before`() async throws {
+        try await offPool { LookingDuringWithdrawal().run() }
+    }
+
     @Test func `an answer that is older than all known withdrawals counts as unknown`() {
         var withdrawals = Withdrawals()
         #expect(withdrawals.reason(5, 0) == nil)
@@ -329,6 +333,53 @@ private struct LookingBeforeWithdrawal {
         #expect(second.join())
         goesOn.open()
         #expect(reader.join())
+    }
+}
+
+/// Under `snapshot` readers enter while a withdrawal is made: before its tables are published they
+/// find what is withdrawn, and are of the generation before it.
+private struct LookingDuringWithdrawal {
+    func run() {
+        let looks = Synchronized<(@Sendable () -> Void)?, LockStrategy>(nil)
+        let seen = Synchronized<[String], LockStrategy>([])
+        let commits = Arrivals()
+        let hook = CommitHook { _, _ in commits.arrive() }
+        let store = BlockingStore(
+            HookedStore(
+                limits: StoreLimits(),
+                stripeCount: 8,
+                strategy: { SnapshotStrategy() },
+                clock: StoreClock { Timestamp(milliseconds: 0) },
+                after: 0,
+                hook: hook,
+                betweenSteps: {
+                    if let look = looks.read({ $0 }) {
+                        TestThread(look).join()
+                    }
+                }
+            )
+        )
+        let writer = TestThread {
+            let steps: [Change.Step] = [.put("a", "1"), .put("b", "1")]
+            #expect(Outcome(store.commit(steps)) == .refused(.withdrawn(.full)))
+        }
+        #expect(commits.wait(for: 1))
+        looks.write {
+            $0 = {
+                let generation = hook.generation
+                for name in ["a", "b"] {
+                    try? store.base.base.look(.owning(name)) { property in
+                        seen.write { $0.append("\(generation) \(property?.revision ?? 0)") }
+                    }
+                }
+            }
+        }
+        withdraw(store, after: 0, .full)
+        looks.write { $0 = nil }
+        #expect(writer.join())
+        #expect(seen.read { $0 } == ["0 1", "0 1", "0 0", "0 0"])
+        #expect(hook.generation == 1)
+        #expect(store.property("a") == nil)
     }
 }
 
