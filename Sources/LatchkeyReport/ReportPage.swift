@@ -77,6 +77,8 @@ private struct Content: Encodable {
     let selfWaitNote = ComparisonReport.Case.waitsForItselfNote
     let missNote = ComparisonReport.missNote
     let method: String
+    /// Whether the throughput of a case is that of rounds.
+    let hasRounds: Bool
     let cacheLineFact: String?
     let cacheLine: String?
 
@@ -85,6 +87,7 @@ private struct Content: Encodable {
         let all = full.cases.map(\.workload).uniqued()
         order = ranking.order
         method = HTTPComparison.method(full.settings.arrival)
+        hasRounds = full.cases.contains { $0.rounds != nil }
         looks = StrategyLook.numbers((full.cases + full.baselines).map(\.strategy).uniqued())
         cacheLineFact = full.cacheLineFact
         cacheLine = full.cacheLineText.isEmpty ? nil : full.cacheLineText

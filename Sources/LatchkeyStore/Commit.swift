@@ -121,7 +121,7 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case transactionTooLarge
     /// As many changes wait as the strategy accepts.
     ///
-    /// Only where a change is tried again after room was made for it.
+    /// Only where a change is tried again: after room was made for it, or after a withdrawal.
     case backlogFull
     case full(StoreFull)
     /// The change was made, and taken back before anybody was shown it.

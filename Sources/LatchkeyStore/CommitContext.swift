@@ -91,12 +91,12 @@ final class CommitContext: Sendable {
         }
     }
 
-    /// Ends a withdrawal when readers see the former properties, before new commits are made.
-    @usableFromInline
+    /// Lets new commits follow this revision.
+    ///
+    /// Called when readers see what was there before, while all tables are held.
     func endTakingBack(to revision: Revision, _ reason: Withdrawal) {
-        revisions.endTakingBack(to: revision) {
-            hook?.beginWithdrawal(after: revision, reason)
-        }
+        revisions.move(to: revision)
+        hook?.beginWithdrawal(after: revision, reason)
     }
 
     /// The digest of a store of these tables, which the caller holds.

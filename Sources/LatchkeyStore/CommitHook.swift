@@ -251,14 +251,11 @@ extension CommitHook {
     private func tell() {
         var left = Self.isAwaited
         while left == Self.isAwaited {
-            let (answers, reason) = state.write { state in
-                let ending = state.ending
-                state.ending?.completion = nil
-                return ((ending?.completion, ending?.answers ?? []), ending?.reason ?? .unknown)
-            }
-            answers.0?()
-            for proceed in answers.1 {
-                proceed(.withdrawn(reason))
+            if let ending = state.read({ $0.ending }) {
+                ending.completion?()
+                for proceed in ending.answers {
+                    proceed(.withdrawn(ending.reason))
+                }
             }
             let deferred = state.write { state in
                 defer { state.ending = nil }

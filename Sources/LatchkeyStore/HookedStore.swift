@@ -330,8 +330,7 @@ extension HookedStore {
         _ reason: Withdrawal,
         completion: @escaping @Sendable () -> Void
     ) {
-        let context = base.context
-        let end = WithdrawalEnd(context, revision, reason)
+        let end = WithdrawalEnd(base.context, revision, reason)
         writeAll(
             observer: WithdrawalObserver(end: end),
             { [stripes = base.stripes] tables in
@@ -370,7 +369,7 @@ extension HookedStore {
 /// The moment of a withdrawal from which on nobody can see what was taken back.
 ///
 /// Where readers wait for writers, that is inside the guarded section. Else it is when all tables
-/// are published, before the first of them is left.
+/// are published, before the first of them is left. In both cases no writer is let in before.
 private final class WithdrawalEnd: Sendable {
     private let context: CommitContext
     private let revision: Revision

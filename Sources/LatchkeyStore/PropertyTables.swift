@@ -167,7 +167,7 @@ extension [PropertyTable] {
             )
         }
         context.room.restore(new, beyond: former)
-        context.revisions.advance(to: last)
+        context.revisions.move(to: last)
         return replayed
     }
 
@@ -176,7 +176,6 @@ extension [PropertyTable] {
     /// ``CommitContext/endTakingBack(to:_:)`` follows when readers see it.
     mutating func takeBack(after revision: Revision, _ table: (PropertyName) -> Int) {
         let context = self[0].context
-        context.revisions.beginTakingBack()
         var last = context.revisions.last
         while last > revision {
             guard let commit = context.hook?.unreleasedCommits.takeBack(last) else {

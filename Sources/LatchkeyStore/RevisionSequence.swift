@@ -68,30 +68,10 @@ struct RevisionSequence: ~Copyable, Sendable {
         publication.unlock()
     }
 
-    /// Keeps new revisions from being taken.
+    /// Goes back to this revision, so that those behind it are taken again, or on to it.
     ///
-    /// The calling thread holds all tables, and calls ``endTakingBack(to:_:)``.
-    func beginTakingBack() {
-        if ordersPublication {
-            publication.lock()
-        }
-    }
-
-    /// Lets the revisions behind this one be taken again.
-    ///
-    /// `body` is called when readers find no later one, and before one is taken.
-    func endTakingBack(to revision: Revision, _ body: () -> Void) {
-        lastRevision.store(revision, ordering: .releasing)
-        body()
-        if ordersPublication {
-            publication.unlock()
-        }
-    }
-
-    /// Goes on behind a revision of commits that were made before.
-    ///
-    /// The calling thread holds all tables, and nobody else uses the store yet.
-    func advance(to revision: Revision) {
+    /// The calling thread holds all tables: no revision is taken meanwhile.
+    func move(to revision: Revision) {
         lastRevision.store(revision, ordering: .releasing)
     }
 

@@ -192,6 +192,8 @@ import Testing
         #expect(advice.switchTo == name)
         #expect(advice.copying == (name == nil ? ["snapshot"] : []))
         #expect((advice.paragraphs.last?.contains("writers copy") == true) == (name == nil))
+        let copies = advice.headline.hasPrefix("Use `snapshot`, whose writers copy the value: it ")
+        #expect(copies == (name != nil), "\(advice.headline)")
     }
 
     @Test func `the hottest lock is named where the lock costs much`() {

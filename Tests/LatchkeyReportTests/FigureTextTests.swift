@@ -22,6 +22,14 @@ struct FigureTextTests {
         #expect(FigureText.fixed(value, digits) == text)
     }
 
+    @Test(arguments: [
+        (1, "key", "1 key"), (1_024, "key", "1024 keys"), (2, "query", "2 queries"),
+        (0, "thread", "0 threads"), (3, "y", "3 ys"),
+    ])
+    func `a noun follows its number`(number: Int, noun: String, text: String) {
+        #expect(FigureText.counted(number, noun) == text)
+    }
+
     @Test func `durations have units`() {
         #expect(FigureText.duration(nanoseconds: 12.34) == "12.3 ns")
         #expect(FigureText.duration(nanoseconds: 1_200_000) == "1.20 ms")

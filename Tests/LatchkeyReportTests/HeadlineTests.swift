@@ -122,7 +122,7 @@ struct HeadlineTests {
         reading.verdicts = report.verdicts
         #expect(
             found(reading).sentence
-                == "Use `snapshot`: `lock` failed the check 'counts'; its writers copy the value."
+                == "Use `snapshot`, whose writers copy the value: `lock` failed the check 'counts'."
         )
     }
 
@@ -198,8 +198,8 @@ struct HeadlineTests {
             found.sentence
                 == (expected == "lock"
                     ? "Keep `lock`: `snapshot` is faster, but its writers copy."
-                    : "Use `snapshot`: 3.00 times as many as `lock` on 8 threads; its writers copy "
-                        + "the value.")
+                    : "Use `snapshot`, whose writers copy the value: 3.00 times as many as `lock` "
+                        + "on 8 threads.")
         )
     }
 

@@ -72,8 +72,8 @@ struct RenderedPageTests {
         let body = try rendered(report)
         let places = [
             "aria-label=\"Recommendation\"", "More about it", "Reads against writes",
-            "Workload 1: ",
-            "Workload 2: ",
+            "id=\"w1\">Workload 1: ",
+            "id=\"w2\">Workload 2: ",
             "0.900 (0.800–1.000)", "How it was measured",
         ].map { body.range(of: $0)?.lowerBound }
         #expect(!places.contains(nil))
@@ -146,6 +146,20 @@ struct RenderedPageTests {
         #expect(try rendered(.empty).contains("no two strategies can be ranked"))
     }
 
+    @Test func `of several workloads, the page says which one it shows first`() throws {
+        var report = SampleReport(strategies: [.lock, .spin], threads: [1, 2]).make()
+        let single = try rendered(report)
+        #expect(!single.contains("orkload 1") && !single.contains("rounds"))
+        report.add(SampleReport.workload(readRatio: 0.99))
+        var random = SeededRandom(seed: 1)
+        report.addRounds(noise: 0.01, &random)
+        let body = try rendered(report)
+        #expect(body.contains("<b>Throughput, workload 1</b>"))
+        #expect(body.contains(" Workload 1: 50&nbsp;% reads, section 50&nbsp;ns"))
+        #expect(body.contains("<b>Throughput, workload 2</b>"))
+        #expect(body.contains("Throughput is then that of the rounds"))
+    }
+
     @Test func `an open loop is plotted from when operations were due`() throws {
         let sample = SampleReport(strategies: [.lock, .spin], threads: [1, 2])
         let closed = try rendered(sample.make())
@@ -206,6 +220,15 @@ private func page(_ report: ComparisonReport) throws -> String {
 }
 
 extension ComparisonReport {
+    /// Adds the same cases under another workload.
+    fileprivate mutating func add(_ other: Workload) {
+        cases += cases.map { entry in
+            var entry = entry
+            entry.workload = other
+            return entry
+        }
+    }
+
     /// A report with markup wherever text from outside has a place.
     fileprivate static var hostile: ComparisonReport {
         var report = SampleReport(strategies: [.lock, .spin], threads: [1, 2]).make()

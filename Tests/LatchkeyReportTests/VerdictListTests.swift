@@ -25,6 +25,20 @@ struct VerdictListTests {
         #expect(count >= 20 && barredCount >= 10, "\(count) are better, \(barredCount) barred")
     }
 
+    @Test func `the next best is told with what bars it`() throws {
+        var count = 0
+        for (_, found, headline) in try VerdictTruthTests.verdicts() {
+            for note in found.notes {
+                guard let match = note.firstMatch(of: /^Next best: `([^`]+)`/),
+                    let obstacle = headline.obstacle(String(match.1)), obstacle.kind != .slower
+                else { continue }
+                count += 1
+                #expect(note.hasSuffix("), but \(obstacle.text)."), "\(note)")
+            }
+        }
+        #expect(count >= 10, "\(count) are barred")
+    }
+
     @Test func `line two says that nothing was found better only where no row is far ahead`() throws
     {
         var (count, barredCount) = (0, 0)

@@ -132,6 +132,19 @@ struct VerdictRuleTests {
         #expect(found(report).strategies == ["lock", "semaphore"], "it starves, or copies")
     }
 
+    @Test func `who cannot replace the current one is not as good as what does`() {
+        let found = found(
+            ComparisonReport.plain([
+                .lock: [1: steady(1e6), 8: steady(1e6)],
+                .adaptive: [1: steady(1.5e6), 8: steady(1.5e6)],
+                .spin: [1: steady(2.8e6), 8: steady(0.8e6)],
+            ])
+        )
+        #expect(found.strategies == ["adaptive"])
+        #expect(found.passedOver.map(\.strategy) == ["spin"])
+        #expect(!found.notes.contains { $0.hasPrefix("Within 10 %") }, "\(found.notes)")
+    }
+
     @Test func `in line two, too, a limit is that of the current one`() {
         let report = ComparisonReport.plain([
             .lock: [1: steady(1e6), 2: steady(1e6), 8: steady(1e6)],
@@ -175,7 +188,7 @@ struct VerdictRuleTests {
         kept.settings.currentStrategy = StrategyName(.snapshot)
         #expect(
             found(kept).sentence
-                == "No difference of 10 % found: keep `snapshot`; its writers copy the value."
+                == "No difference of 10 % found: keep `snapshot`, whose writers copy the value."
         )
     }
 

@@ -15,14 +15,17 @@ struct LoadingTests {
         try await offPool { kind.accept(Restarting(stripeCount: stripeCount)) }
     }
 
-    @Test func `properties of later revisions can be loaded before what is replayed`() async throws {
+    @Test func `properties of later revisions can be loaded before what is replayed`() async throws
+    {
         try await offPool {
             let store = BlockingStore<HookedStore<LockStrategy>>(
                 stripeCount: 2,
                 hook: CommitHook { _, _ in }
             )
             let (early, late) = (stored("a", "1", revision: 1), stored("a", "22", revision: 2))
+            store.load([early])
             store.load([late])
+            #expect(store.base.usage == StoreUsage(revision: 0, propertyCount: 1, byteCount: 3))
             let commits = store.replay([
                 StoredCommit(revision: 1, [("a", early)]),
                 StoredCommit(revision: 2, [("a", late)]),
@@ -155,7 +158,8 @@ private struct Restarting: StrategyVisitor {
         store.load(Array(loaded.properties.prefix(7)))
         store.load(Array(loaded.properties.dropFirst(7)))
         let rest = commits.dropFirst(loadedCount).map(StoredCommit.init)
-        let replayed = store.replay(Array(rest.prefix(50))) + store.replay(Array(rest.dropFirst(50)))
+        let replayed =
+            store.replay(Array(rest.prefix(50))) + store.replay(Array(rest.dropFirst(50)))
         #expect(store.base.usage == source.base.usage)
         #expect(store.digest() == source.digest())
         #expect(store.list(limit: 1000).revision == source.list(limit: 1000).revision)

@@ -44,6 +44,35 @@ struct WithdrawalTests {
         try await offPool { kind.accept(WithdrawingEviction()) }
     }
 
+    @Test func `a revision that is used again does not release the answer before`() {
+        let hook = CommitHook { _, _ in }
+        hook.begin(after: 2)
+        hook.beginWithdrawal(after: 2, .full)
+        hook.endWithdrawal {}
+        let time = Timestamp(milliseconds: 0)
+        hook.pass(Commit(revision: 3, time: time, first: nil), 1, note: nil) { _ in }
+        hook.release(through: 3)
+        #expect(hook.isReleased(3, 1))
+        #expect(!hook.isReleased(3, 0))
+        let outcomes = Synchronized<[String], LockStrategy>([])
+        for (revision, generation) in [(3, 0), (2, 0), (3, 1)] as [(Revision, Generation)] {
+            hook.whenDecided(revision, generation) { outcome in
+                outcomes.write { $0.append("\(outcome)") }
+            }
+        }
+        let withdrawn = "withdrawn(LatchkeyStore.Withdrawal.full)"
+        #expect(outcomes.read { $0 } == [withdrawn, "released", "released"])
+    }
+
+    @Test func `a reader that looked before a withdrawal is not shown what it found`() async throws
+    {
+        try await offPool { LookingBeforeWithdrawal().run() }
+    }
+
+    @Test func `a generation begins when readers find what was there before`() async throws {
+        try await offPool { LookingDuringWithdrawal().run() }
+    }
+
     @Test func `an answer that is older than all known withdrawals counts as unknown`() {
         var withdrawals = Withdrawals()
         #expect(withdrawals.reason(5, 0) == nil)
@@ -69,8 +98,9 @@ struct WithdrawalTests {
 ///     commits                          released   withdrawn   answered
 ///     -------                          --------   ---------   --------
 ///     1 a put, 2 b put                 2                      both
-///     3 a put, 4 b deleted, 5 c and d                         nothing that depends on them
-///                                                 3, 4, 5     3, 4, 5 refused, all others again
+///     3 a put, 4 b deleted, 5 c and d
+///     6 x put, 7 x deleted                                    nothing that depends on them
+///                                                 3 to 7      3 to 7 refused, all others again
 ///     3 e put, and a second time                              no
 ///                                                 3           the first refused
 ///     3 e put, the second time         3                      the second
@@ -99,7 +129,11 @@ private struct WithdrawingOnce: StrategyVisitor {
         #expect(commits.wait(for: 4))
         answers.commit("5", Change([.put("c", "333"), .put("d", "4"), .delete("a")]))
         #expect(commits.wait(for: 5))
-        for name in ["a", "b", "c", "d"] {
+        answers.commit("6", Change(.put("x", "1")))
+        #expect(commits.wait(for: 6))
+        answers.commit("7", Change(.delete("x")))
+        #expect(commits.wait(for: 7))
+        for name in ["a", "b", "c", "d", "x"] {
             answers.look(name)
         }
         let second = Conditions(ifMatch: .oneOf([2]))
@@ -108,12 +142,13 @@ private struct WithdrawingOnce: StrategyVisitor {
         answers.list()
         #expect(answers.wait(for: expected))
         // The others have been decided and given back their places, also where that is done later.
-        while hook.unreleased.count != 3 {
+        while hook.unreleased.count != 5 {
             Yield.now()
         }
 
         withdraw(store, after: 2, .full)
-        expected += ["3 \(full)", "4 \(full)", "5 \(full)", "a 1", "b 10", "c -", "d -"]
+        expected += (3...7).map { "\($0) \(full)" }
+        expected += ["a 1", "b 10", "c -", "d -", "x -"]
         expected += ["read b done", "delete d missing", "page 2: 2"]
         #expect(answers.wait(for: expected))
         #expect(store.base.usage == usage)
@@ -122,12 +157,12 @@ private struct WithdrawingOnce: StrategyVisitor {
 
         let absent = Conditions(ifNoneMatch: .any)
         answers.commit("first", Change(.put("e", "1", absent)))
-        #expect(commits.wait(for: 6))
+        #expect(commits.wait(for: 8))
         answers.commit("second", Change(.put("e", "2", absent)))
         #expect(answers.wait(for: expected))
         withdraw(store, after: 2, .full)
         expected += ["first \(full)"]
-        #expect(commits.wait(for: 7), "the second one is made now")
+        #expect(commits.wait(for: 9), "the second one is made now")
         #expect(answers.wait(for: expected))
         hook.release(through: 3)
         expected += ["second done"]
@@ -240,6 +275,111 @@ private struct WithdrawingBeforePassing: StrategyVisitor {
         #expect(late.join())
         #expect(received.read { $0 } == ["b"])
         #expect(hook.unreleased == (0, 0))
+    }
+}
+
+/// Under `snapshot` a reader enters at once and keeps what it found.
+///
+/// A property that expires makes the reader ask for the time: the test holds it there.
+///
+///     reader                 others
+///     ------                 ------
+///                            3 a put, with a time to live
+///     finds a of 3
+///     is held                3 withdrawn
+///                            3 b put, and released
+///     looks again: none
+private struct LookingBeforeWithdrawal {
+    func run() {
+        let (isHeld, goesOn) = (Gate(), Gate())
+        let holds = Atomic<Bool>(false)
+        let commits = Arrivals()
+        let hook = CommitHook { _, _ in commits.arrive() }
+        let store = BlockingStore(
+            HookedStore(
+                limits: StoreLimits(),
+                stripeCount: 1,
+                strategy: { SnapshotStrategy() },
+                clock: StoreClock {
+                    if holds.exchange(false, ordering: .relaxed) {
+                        isHeld.open()
+                        goesOn.pass()
+                    }
+                    return Timestamp(milliseconds: 0)
+                },
+                after: 2,
+                hook: hook
+            )
+        )
+        let writers = [("a", Outcome.refused(.withdrawn(.unavailable))), ("b", .created(3))]
+            .map { name, outcome in
+                {
+                    TestThread {
+                        let change = Change.increment(.owning(name), by: 1, ttl: 1000)
+                        #expect(Outcome(store.commit(change)) == outcome)
+                    }
+                }
+            }
+        let first = writers[0]()
+        #expect(commits.wait(for: 1))
+        holds.store(true, ordering: .relaxed)
+        let reader = TestThread { #expect(store.property("a") == nil) }
+        #expect(isHeld.pass())
+        withdraw(store, after: 2, .unavailable)
+        #expect(first.join())
+        let second = writers[1]()
+        #expect(commits.wait(for: 2))
+        hook.release(through: 3)
+        #expect(second.join())
+        goesOn.open()
+        #expect(reader.join())
+    }
+}
+
+/// Under `snapshot` readers enter while a withdrawal is made: before its tables are published they
+/// find what is withdrawn, and are of the generation before it.
+private struct LookingDuringWithdrawal {
+    func run() {
+        let looks = Synchronized<(@Sendable () -> Void)?, LockStrategy>(nil)
+        let seen = Synchronized<[String], LockStrategy>([])
+        let commits = Arrivals()
+        let hook = CommitHook { _, _ in commits.arrive() }
+        let store = BlockingStore(
+            HookedStore(
+                limits: StoreLimits(),
+                stripeCount: 8,
+                strategy: { SnapshotStrategy() },
+                clock: StoreClock { Timestamp(milliseconds: 0) },
+                after: 0,
+                hook: hook,
+                betweenSteps: {
+                    if let look = looks.read({ $0 }) {
+                        TestThread(look).join()
+                    }
+                }
+            )
+        )
+        let writer = TestThread {
+            let steps: [Change.Step] = [.put("a", "1"), .put("b", "1")]
+            #expect(Outcome(store.commit(steps)) == .refused(.withdrawn(.full)))
+        }
+        #expect(commits.wait(for: 1))
+        looks.write {
+            $0 = {
+                let generation = hook.generation
+                for name in ["a", "b"] {
+                    try? store.base.base.look(.owning(name)) { property in
+                        seen.write { $0.append("\(generation) \(property?.revision ?? 0)") }
+                    }
+                }
+            }
+        }
+        withdraw(store, after: 0, .full)
+        looks.write { $0 = nil }
+        #expect(writer.join())
+        #expect(seen.read { $0 } == ["0 1", "0 1", "0 0", "0 0"])
+        #expect(hook.generation == 1)
+        #expect(store.property("a") == nil)
     }
 }
 

@@ -88,7 +88,9 @@ package enum FigureText {
     /// The noun after a number.
     package static func plural(_ noun: String, _ number: Double) -> String {
         if number == 1 { return noun }
-        return noun.hasSuffix("y") ? noun.dropLast() + "ies" : noun + "s"
+        // `entries`, but `keys`.
+        let isAfterVowel = noun.dropLast().last.map { "aeiou".contains($0) } ?? true
+        return noun.hasSuffix("y") && !isAfterVowel ? noun.dropLast() + "ies" : noun + "s"
     }
 
     private static func scaled(_ value: Double, _ units: [(name: String, size: Double)]) -> String {

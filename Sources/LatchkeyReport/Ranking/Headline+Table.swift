@@ -13,8 +13,7 @@ extension Headline {
                 return false
             }
             return max(ratio, 1 / ratio) < Self.gainMin - Self.rounding
-                && breach(name, in: ranking.situations) == nil
-                && !copiesTooMuch(name, ranking.situations) && !collapsing.contains(name)
+                && obstacle(name) == nil && !collapsing.contains(name)
                 && !ranking.situations.contains { isFarAhead(strategy, of: name, in: $0) }
         }
     }
@@ -73,4 +72,9 @@ extension Headline {
     }
 
     func copies(_ strategy: String) -> Bool { copying.contains(strategy) }
+
+    /// The name of what is to be used somewhere, and that its writers copy.
+    func told(_ strategy: String) -> String {
+        "`\(strategy)`" + (copies(strategy) ? " (writers copy)" : "")
+    }
 }

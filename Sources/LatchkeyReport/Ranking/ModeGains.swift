@@ -45,7 +45,7 @@ struct ModeGains: Equatable {
 
     func sentence(_ figure: RankedFigure, over name: String) -> String {
         func text(_ ratio: Double) -> String {
-            ratio >= 1 ? figure.gain(ratio, over: name) : figure.loss(1 / ratio) + " than `\(name)`"
+            ratio >= 1 ? figure.gain(ratio, over: name) : figure.loss(1 / ratio, than: name)
         }
         return "On several threads: \(text(near)) with processors near each other, \(text(far)) "
             + "with processors far apart."
@@ -53,12 +53,14 @@ struct ModeGains: Equatable {
 
     /// That nothing is gained in the mode which is not that of the table, as a clause; `nil`
     /// if something is.
-    func condition(_ figure: RankedFigure) -> String? {
+    func condition(_ figure: RankedFigure, over name: String) -> String? {
         let gains = unusual.map { (mode: $0, gain: $0 == .far ? far : near) }
         guard let worst = gains.min(by: { $0.gain < $1.gain }), worst.gain < 1 else { return nil }
         let place = worst.mode == .far ? "far apart" : "near each other"
         // Less than 10 % is no difference that counts.
-        let loss = 1 / worst.gain >= Headline.gainMin ? figure.loss(1 / worst.gain) : "not better"
+        let isLoss = 1 / worst.gain >= Headline.gainMin
+        let loss =
+            isLoss ? figure.loss(1 / worst.gain, than: name) : "not better than `\(name)`"
         return "with processors \(place): \(loss)"
     }
 }

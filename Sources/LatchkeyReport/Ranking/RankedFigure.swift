@@ -133,4 +133,7 @@ enum RankedFigure {
             ? FigureText.percent(1 - 1 / ratio) + " slower"
             : FigureText.count(ratio) + " times slower"
     }
+
+    /// The same with the other strategy: `19 % slower than `lock``.
+    func loss(_ ratio: Double, than name: String) -> String { loss(ratio) + " than `\(name)`" }
 }

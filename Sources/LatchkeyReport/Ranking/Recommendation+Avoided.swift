@@ -26,10 +26,10 @@ extension ComparisonReport.Recommendation {
         ]
     }
 
-    /// The names of those that line three only counts.
+    /// The clauses of those that line three only counts.
     static func avoidedBesides(_ report: ComparisonReport, _ headline: Headline) -> [String] {
         let all = allAvoided(report, headline)
-        return all.dropFirst(shown(all).count).map(\.strategy)
+        return all.dropFirst(shown(all).count).map(\.text)
     }
 
     /// Those for which the line has room: one at least.
@@ -114,7 +114,7 @@ extension ComparisonReport.Recommendation {
             let place = WorkloadText.difference(of: situation, among: ranking.situations)
             return Avoided(
                 strategy: other,
-                clause: "is \(ranking.figure.loss(ratio)) than `\(name)` \(place)"
+                clause: "is \(ranking.figure.loss(ratio, than: name)) \(place)"
             )
         }
     }

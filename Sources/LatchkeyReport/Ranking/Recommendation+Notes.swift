@@ -38,16 +38,20 @@ extension ComparisonReport.Recommendation {
         notes += besides(report, headline, name)
         notes += unranked(report, ranking)
         notes += unsteady(report, ranking)
-        let greatest = ranking.situations.max { $0.threads < $1.threads }
-        let ranked = ranking.overall.map(\.strategy)
-        let peers = report.cases.filter {
-            Ranking.Situation($0) == greatest && ranked.contains($0.strategy)
-        }
-        guard let own = peers.first(where: { $0.strategy == name }) else { return notes }
+        guard let greatest = ranking.situations.max(by: { $0.threads < $1.threads }),
+            let own = headline.entry(name, in: greatest)
+        else { return notes }
+        // Who breaks a limit, or copies where writes are frequent, is not to be used for more than
+        // its throughput.
+        let peers = ranking.overall.map(\.strategy).filter { other in
+            headline.breach(other, in: ranking.situations) == nil
+                && !headline.copiesTooMuch(other, ranking.situations)
+        }.compactMap { headline.entry($0, in: greatest) }
+        let place = WorkloadText.difference(of: greatest, among: ranking.situations)
         // On a busy machine, waits and shares are those of the other processes, too.
         let isOwn = headline.judgesLimits
-        return notes + (isOwn ? waits(own, peers, ranking.figure) : []) + tradeOffs(own, peers)
-            + (isOwn ? fairness(own) : [])
+        return notes + (isOwn ? waits(own, peers, headline, place) : [])
+            + tradeOffs(own, peers, headline, place) + (isOwn ? fairness(own, place) : [])
     }
 
     /// What was left out of the order, and why.
@@ -108,10 +112,11 @@ extension ComparisonReport.Recommendation {
         if let next = order.firstIndex(of: name).flatMap({ order.dropFirst($0 + 1).first }),
             !asGood.contains(next), let ratio = headline.ratio(name, to: next), ratio.value > 1
         {
-            // One within 10 % is not in the list above.
+            // One within 10 % is not in the list above. That another one is slower needs no reason.
             let isNear = ratio.value < Headline.gainMin - Headline.rounding
-            let obstacle = isNear ? headline.obstacle(next) : nil
-            let reason = obstacle.map { ", but \($0.text)" } ?? ""
+            let obstacle = headline.obstacle(next)
+            let isReason = isNear || obstacle?.kind != .slower
+            let reason = isReason ? obstacle.map { ", but \($0.text)" } ?? "" : ""
             let lead =
                 ratio.value < ranking.leastRatio
                 ? "behind `\(name)` by less than the noise of the run"
@@ -125,7 +130,7 @@ extension ComparisonReport.Recommendation {
         }
         let slow = avoidedBesides(report, headline)
         if !slow.isEmpty {
-            notes.append("Not to be used here either: \(FigureText.names(slow)).")
+            notes.append("Not to be used here either: \(slow.joined(separator: "; ")).")
         }
         return notes
     }
@@ -162,8 +167,11 @@ extension ComparisonReport.Recommendation {
         }
         let slow = report.cases.compactMap { entry in
             ranking.figure.slowRepeat(entry).map { speed in
-                "`\(entry.strategy)` \(WorkloadText.threads(entry.threads, entry.workload)) "
-                    + "(\(ranking.figure.text(ofSpeed: speed)))"
+                let place = WorkloadText.difference(
+                    of: Ranking.Situation(entry),
+                    among: ranking.situations
+                )
+                return "`\(entry.strategy)` \(place) (\(ranking.figure.text(ofSpeed: speed)))"
             }
         }
         guard !slow.isEmpty else { return notes }
@@ -189,7 +197,8 @@ extension ComparisonReport.Recommendation {
     private static func waits(
         _ own: ComparisonReport.Case,
         _ peers: [ComparisonReport.Case],
-        _ figure: RankedFigure
+        _ headline: Headline,
+        _ place: String
     ) -> [String] {
         guard !own.waitsForItself, let ours = own.summary.wait,
             ours.p99Nanoseconds > waitNanosecondsMin
@@ -201,17 +210,18 @@ extension ComparisonReport.Recommendation {
         guard let best, best.wait.p99Nanoseconds < 0.5 * ours.p99Nanoseconds else { return [] }
         return [
             "If long waits matter more than "
-                + (figure == .throughput ? "throughput: " : "the response: ")
-                + "`\(best.name)` has a p99 wait of "
-                + "\(FigureText.quantile(nanoseconds: best.wait.p99Nanoseconds)) "
-                + "\(WorkloadText.threads(own.threads, own.workload)), "
+                + (headline.ranking.figure == .throughput ? "throughput: " : "the response: ")
+                + "\(headline.told(best.name)) has a p99 wait of "
+                + "\(FigureText.quantile(nanoseconds: best.wait.p99Nanoseconds)) \(place), "
                 + "`\(own.strategy)` \(FigureText.quantile(nanoseconds: ours.p99Nanoseconds))."
         ]
     }
 
     private static func tradeOffs(
         _ own: ComparisonReport.Case,
-        _ peers: [ComparisonReport.Case]
+        _ peers: [ComparisonReport.Case],
+        _ headline: Headline,
+        _ place: String
     ) -> [String] {
         let costs = peers.compactMap { peer in
             peer.summary.cpuSecondsPerMillionOperations.map { (name: peer.strategy, cost: $0) }
@@ -220,18 +230,17 @@ extension ComparisonReport.Recommendation {
             let least = costs.min(by: { $0.cost < $1.cost }), least.cost < 0.8 * ours
         else { return [] }
         return [
-            "If processor time matters more: `\(least.name)` takes "
-                + "\(FigureText.duration(nanoseconds: least.cost * 1_000)) per operation "
-                + "\(WorkloadText.threads(own.threads, own.workload)), `\(own.strategy)` "
-                + "\(FigureText.duration(nanoseconds: ours * 1_000))."
+            "If processor time matters more: \(headline.told(least.name)) takes "
+                + "\(FigureText.duration(nanoseconds: least.cost * 1_000)) per operation \(place), "
+                + "`\(own.strategy)` \(FigureText.duration(nanoseconds: ours * 1_000))."
         ]
     }
 
-    private static func fairness(_ own: ComparisonReport.Case) -> [String] {
+    private static func fairness(_ own: ComparisonReport.Case, _ place: String) -> [String] {
         guard let jainIndex = own.summary.jainIndex, jainIndex < 0.9 else { return [] }
         return [
-            "`\(own.strategy)` is not fair \(WorkloadText.threads(own.threads, own.workload)): "
-                + "Jain's index is \(FigureText.fixed(jainIndex, 2)), and 1 would be fair."
+            "`\(own.strategy)` is not fair \(place): Jain's index is "
+                + "\(FigureText.fixed(jainIndex, 2)), and 1 would be fair."
         ]
     }
 }

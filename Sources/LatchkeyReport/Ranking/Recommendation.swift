@@ -51,8 +51,10 @@ extension ComparisonReport.Recommendation {
         outcome = others.isEmpty ? .one : .several
         passedOver = Self.passedOver(headline)
         sentence = Self.sentence(report, headline, name)
-        let modes = headline.current.flatMap { ModeGains(headline, name, $0) }
-        flip = Self.flip(headline, modes?.condition(ranking.figure))
+        let modes = headline.current.flatMap { current in
+            ModeGains(headline, name, current)?.condition(ranking.figure, over: current)
+        }
+        flip = Self.flip(headline, modes)
         notes = Self.notes(report, headline, name)
     }
 
@@ -74,34 +76,35 @@ extension ComparisonReport.Recommendation {
         guard let current = headline.current else { return "" }
         let ranking = headline.ranking
         let asked = report.settings.currentStrategy.rawValue
-        let copying = headline.copies(name) ? "; its writers copy the value" : ""
+        let subject = "`\(name)`" + (headline.copies(name) ? ", whose writers copy the value" : "")
         if let excluded = ranking.excluded.first(where: { $0.strategy == asked }) {
-            return "Use `\(name)`: `\(asked)` \(excluded.reason)\(copying)."
+            return "Use \(subject): `\(asked)` \(excluded.reason)."
         }
         let absence = headline.isStandIn ? " (`\(asked)` was not measured)" : ""
         guard name != current else {
             let verb = headline.isStandIn ? "use" : "keep"
-            let texts = [absence + copying, copying].map { kept(headline, current, verb, $0) }
+            let texts = [absence, ""].map { kept(headline, current, verb, subject, $0) }
             return texts.first { $0.wordCount <= wordCountMax } ?? texts[1]
         }
-        let text = "Use `\(name)`: " + gain(headline, name, current) + copying
+        let text = "Use \(subject): " + gain(headline, name, current)
         let whole = text + absence + "."
         return whole.wordCount <= wordCountMax ? whole : text + "."
     }
 
-    /// That the current strategy stays, and why.
+    /// That the current strategy stays, and why; `subject` is its name, and that it copies.
     private static func kept(
         _ headline: Headline,
         _ current: String,
         _ verb: String,
+        _ subject: String,
         _ absence: String
     ) -> String {
         let capital = verb.prefix(1).uppercased() + verb.dropFirst()
-        let keeping = "\(capital) `\(current)`: "
+        let keeping = "\(capital) \(subject): "
         let ranking = headline.ranking
         let kinds = headline.faster.compactMap(\.obstacle?.kind)
         if headline.isUndecided || kinds.contains(.undecided) {
-            return "Too noisy to tell which is better: \(verb) `\(current)`\(absence)."
+            return "Too noisy to tell which is better: \(verb) \(subject)\(absence)."
         }
         if let kind = kinds.first {
             let names = headline.faster.filter { $0.obstacle != nil }.map(\.strategy)
@@ -119,7 +122,7 @@ extension ComparisonReport.Recommendation {
             let gain = ranking.figure.gain(ratio.value, over: next)
             return keeping + "\(gain), the next best\(absence)."
         }
-        return "\(finding(ratios, headline)): \(verb) `\(current)`\(absence)."
+        return "\(finding(ratios, headline)): \(verb) \(subject)\(absence)."
     }
 
     /// What is known of the ratios of the current strategy to the others, where no other is named.
@@ -250,8 +253,8 @@ extension ComparisonReport.Recommendation {
         guard let name = flip.strategy else {
             return "others \(place(flip, ranking)), too noisy to tell which"
         }
-        let copying = headline.copies(name) ? " (writers copy)" : ""
-        return "`\(name)` \(place(flip, ranking)): \(ranking.figure.gain(flip.gain))\(copying)"
+        let gain = ranking.figure.gain(flip.gain)
+        return "\(headline.told(name)) \(place(flip, ranking)): \(gain)"
     }
 
     private static func place(_ flip: Headline.Flip, _ ranking: Ranking) -> String {

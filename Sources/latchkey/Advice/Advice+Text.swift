@@ -19,8 +19,8 @@ extension Advice {
         case .notBottleneck: "Your lock is not your bottleneck: keep `\(strategy)`."
         case .keep: "Nothing better found: keep `\(strategy)`."
         case .switch:
-            "Use `\(switchTo ?? "")`: it would save "
-                + "\(FigureText.percent(switchGain?.gain ?? 0)) of the busy time."
+            "Use `\(switchTo ?? "")`\(switchCopies ? ", whose writers copy the value" : ""): "
+                + "it would save \(FigureText.percent(switchGain?.gain ?? 0)) of the busy time."
         case .undecided: "Your lock costs much, and shadows cannot tell which costs less."
         case .shadowsNeeded: "Your lock costs enough to try other strategies."
         case .incomparable: "\(strategy) cannot be compared with other strategies here."
@@ -30,6 +30,10 @@ extension Advice {
 
     /// What the switch would save.
     private var switchGain: Candidate? { candidates.first { $0.strategy == switchTo } }
+
+    private var switchCopies: Bool {
+        switchTo.flatMap(StrategyKind.init(rawValue:))?.traits.copiesOnWrite == true
+    }
 
     /// The figure behind it.
     var reason: String {
