@@ -160,8 +160,8 @@ final class BatchWriter {
                 mayHaveWritten: true
             )
         }
-        // Whether a write that failed otherwise is on the disk, and what came behind it, nobody
-        // knows. SQLITE_BUSY comes before the first write.
+        // A write that failed otherwise may be on the disk, and what came behind it, too.
+        // SQLITE_BUSY comes before the first write.
         let isUnknown = duringCommit && error.primaryCode != SQLITE_BUSY
         return BatchFailure(
             consequence: isUnknown ? .unknown : .refused(.unavailable),

@@ -4,7 +4,8 @@ internal import Synchronization
 
 /// The folder that keeps a store's commits: one SQLite database, written by one thread.
 ///
-/// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then ``start(historyOldest:noteLifetime:released:withdraw:)``.
+/// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then
+/// ``start(historyOldest:noteLifetime:released:withdraw:)``.
 package final class Persistence: Sendable {
     /// Writes a line to the log of the service: an event, and what belongs to it.
     package typealias Log =

@@ -165,7 +165,8 @@ extension Rule {
     }
 
     private static let libraries = [
-        "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "yajl/yajl_parse.h": "CYajl",
+        "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "sqlite3.h": "CSQLite",
+        "yajl/yajl_parse.h": "CYajl", "zlib.h": "CZlib",
     ]
 
     static let cIncludes = Rule(
