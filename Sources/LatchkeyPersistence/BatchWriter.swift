@@ -21,9 +21,7 @@ struct BatchFailure: Error {
 
 /// Writes transactions; used by one thread.
 final class BatchWriter {
-    /// A slice of compaction has so many rows where few commits wait.
-    static let sliceCount = 200
-    /// It has at most so many rows.
+    /// A slice of compaction has at most so many rows.
     static let sliceCountMax = 4000
     /// It ends with the row that brings it beyond so many bytes.
     private static let sliceByteCount = 1 << 20
@@ -104,7 +102,7 @@ final class BatchWriter {
         /// Makes a slice of compaction, if there is something to compact.
         var compacts = false
         /// It has at most so many rows.
-        var sliceCount = BatchWriter.sliceCount
+        var sliceCount = 0
         /// Notes of compacted commits that are older are deleted.
         var noteTime = Timestamp(milliseconds: .min)
         /// Writes something in any case.

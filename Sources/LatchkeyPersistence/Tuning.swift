@@ -8,6 +8,8 @@ struct Tuning: Sendable {
     var roundCountMax = 1 << 18
     /// It ends with the name that brings it beyond so many bytes.
     var roundNameByteCountMax = 16 << 20
+    /// A slice of compaction has so many rows where few commits wait.
+    var sliceCount = 200
     /// A round begins with so many bytes of values, too, or a quarter of the database.
     var roundByteCountMin = 64 << 20
     /// A checkpoint beside the writer is made each so many frames.

@@ -140,9 +140,9 @@ final class WriterThread: @unchecked Sendable {
     private func makeTransaction(isProbe: Bool) {
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
-        let dueCount = uncompactedCount * 3 / 2
-        let isDue = batch.isEmpty || dueCount >= BatchWriter.sliceCount
-        extra.sliceCount = min(max(dueCount, BatchWriter.sliceCount), BatchWriter.sliceCountMax)
+        let (dueCount, sliceCount) = (uncompactedCount * 3 / 2, loop.tuning.sliceCount)
+        let isDue = batch.isEmpty || dueCount >= sliceCount
+        extra.sliceCount = min(max(dueCount, sliceCount), BatchWriter.sliceCountMax)
         extra.compacts = compacts && isDue
         guard !batch.isEmpty || isProbe || extra.compacts else {
             return

@@ -14,6 +14,7 @@ struct CompactionTests {
     private var tuning: Tuning {
         var tuning = disk.tuning
         tuning.roundCountMin = 300
+        tuning.sliceCount = 20
         tuning.checkpointFrameCount = 50
         tuning.restartFrameCount = 100
         return tuning
