@@ -117,15 +117,14 @@ extension LentValue {
 /// Accesses to several values, all of which the caller holds.
 @usableFromInline
 enum SeveralValues {
-    /// Runs `body` with copies that end before this returns.
-    ///
-    /// Otherwise the next writer would find its value shared and copy it.
+    /// Copies, which have to end before the access: else the next writer would find its value
+    /// shared and copy it.
     @inlinable
-    static func read<Value, Result, Failure: Error>(
-        _ guarded: [GuardedValue<Value>],
-        _ body: ([Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try body(guarded.map { unsafe $0.read { $0.value } })
+    static func copies<Value, ChosenStrategy: Strategy>(
+        _ strategies: [ChosenStrategy],
+        _ guarded: [GuardedValue<Value>]
+    ) -> [Value] {
+        zip(strategies, guarded).map { unsafe $0.reading($1) { $0.value } }
     }
 
     /// Runs `body` with the values themselves, moved out for the time of the call.

@@ -75,33 +75,36 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) { base.begin(guarded) }
 
     /// Forwards to the base.
+    @unsafe
     @inlinable
     @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.reading(guarded, body)
+        try unsafe base.reading(guarded, body)
     }
 
     /// Forwards to the base.
+    @unsafe
     @inlinable
     @inline(__always)
     public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.writing(guarded, body)
+        try unsafe base.writing(guarded, body)
     }
 
     /// Forwards to the base.
+    @unsafe
     @inlinable
     public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Base.writingAll(strategies.map(\.base), guarded, body)
+        try unsafe Base.writingAll(strategies.map(\.base), guarded, body)
     }
 
     @inlinable

@@ -79,17 +79,21 @@ public protocol Strategy: Sendable {
 
     /// Prepares for the value, once, before the first access.
     ///
-    /// It is not called for a value that is not copyable or not `Sendable`, which only an
-    /// ``InPlaceStrategy`` can guard.
+    /// It is not called for an ``InPlaceStrategy``, whose value need be neither copyable nor
+    /// `Sendable`.
     func begin<Value>(_ guarded: GuardedValue<Value>)
 
+    // The next three do not synchronize: whoever calls one is inside, and says `unsafe`.
+
     /// Lends the value to a body that reads, from inside.
+    @unsafe
     func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
     /// Lends the value to a body that may change it, from inside.
+    @unsafe
     func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
@@ -103,6 +107,7 @@ public protocol Strategy: Sendable {
     ///   - body: Given the values in the same order. Keeps their number.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
+    @unsafe
     static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
@@ -120,6 +125,7 @@ extension Strategy {
     @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {}
 
     /// Lends the value itself.
+    @unsafe
     @inlinable
     @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
@@ -130,6 +136,7 @@ extension Strategy {
     }
 
     /// Lends the value itself.
+    @unsafe
     @inlinable
     @inline(__always)
     public func writing<Value, Result, Failure: Error>(
@@ -139,7 +146,33 @@ extension Strategy {
         try unsafe guarded.write(body)
     }
 
+    /// Lends copies, which replace the values unless `body` throws.
+    @unsafe
+    @inlinable
+    public static func writingAll<Value, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var values = SeveralValues.copies(strategies, guarded)
+        let result = try body(&values)
+        SeveralValues.expect(values.count, of: guarded.count)
+        for (index, guarded) in guarded.enumerated() {
+            unsafe strategies[index].writing(guarded) { $0 = values[index] }
+        }
+        return result
+    }
+}
+
+/// A strategy whose value is in its place for every access.
+///
+/// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
+/// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
+public protocol InPlaceStrategy: BlockingStrategy {}
+
+extension InPlaceStrategy {
     /// Lends the values themselves.
+    @unsafe
     @inlinable
     public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
@@ -149,12 +182,6 @@ extension Strategy {
         try SeveralValues.write(guarded, body)
     }
 }
-
-/// A strategy whose value is in its place for every access.
-///
-/// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
-/// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
-public protocol InPlaceStrategy: BlockingStrategy {}
 
 /// A strategy that can be made without arguments.
 public protocol MakeableStrategy: Strategy {

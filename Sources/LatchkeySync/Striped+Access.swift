@@ -46,17 +46,10 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// Runs `body` with the values of some stripes, all of which it may change: a reader of all
     /// stripes sees all of the changes or none.
     ///
-    /// Takes the stripes in ascending order and holds them all. Blocks until it has them.
-    ///
-    /// - Parameters:
-    ///   - stripes: At least one; in ascending order, each once.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the values in the order of `stripes`, not copied except under `snapshot`.
-    ///     Must keep their number, and not enter a stripe.
-    /// - Returns: What `body` returns.
-    /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
-    ///   which then publishes nothing.
+    /// Takes the stripes, at least one, in ascending order, in which they must be given, and holds
+    /// them all. Blocks until it has them. The body gets the values in that order, not copied except
+    /// under `snapshot`. It must keep their number, and not enter a stripe. If it throws, its
+    /// changes to the values stay, except under `snapshot`, which then publishes nothing.
     @inlinable
     public func write<Result, Failure: Error>(
         several stripes: [Int],
@@ -77,11 +70,11 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let observers = guarded.map { _ in NoObserver() }
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        return try Reentry.checking(strategies, guarded, request, name) {
             () throws(Failure) -> Result in
             try ChosenStrategy.accessAll(request, strategies, observers: observers) {
                 () throws(Failure) -> Result in
-                try SeveralValues.read(guarded, body)
+                try body(SeveralValues.copies(strategies, guarded))
             }
         }
     }
@@ -97,11 +90,11 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         let request = AccessRequest(.write, at: site)
         let (strategies, guarded) = several(stripes)
         let observers = guarded.map { _ in NoObserver() }
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        return try Reentry.checking(strategies, guarded, request, name) {
             () throws(Failure) -> Result in
             try ChosenStrategy.accessAll(request, strategies, observers: observers) {
                 () throws(Failure) -> Result in
-                try ChosenStrategy.writingAll(strategies, guarded, body)
+                try unsafe ChosenStrategy.writingAll(strategies, guarded, body)
             }
         }
     }
@@ -178,13 +171,11 @@ extension Striped {
             keepsWritersOut: true
         )
         #if DEBUG || LATCHKEY_CHECKED
-        if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitReadAll") {}
+        if strategies[0].erasedTraits.blocksCaller {
+            Reentry.checking(strategies, guarded, request, "submitReadAll") {}
         }
-        let body = { @Sendable [guarded] (values: [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitReadAll") {
-                body(values)
-            }
+        let body = { @Sendable [strategies, guarded] (values: [Value]) in
+            Reentry.checking(strategies, guarded, request, "submitReadAll") { body(values) }
         }
         #endif
         do throws(BacklogFull) {
@@ -192,7 +183,7 @@ extension Striped {
                 request,
                 strategies,
                 observers: Array(repeating: observer, count: count),
-                { [guarded] in SeveralValues.read(guarded, body) },
+                { [strategies, guarded] in body(SeveralValues.copies(strategies, guarded)) },
                 completion: completion
             )
         } catch {
@@ -241,12 +232,12 @@ extension Striped {
         let site = observer.place(CallSite(fileID, line))
         let request = AccessRequest(.write, at: site, isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
-        let (_, guarded) = several(stripes)
-        if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite(several:)") {}
+        let (entered, guarded) = several(stripes)
+        if !entered[0].erasedTraits.appliesWritesAsynchronously {
+            Reentry.checking(entered, guarded, request, "submitWrite(several:)") {}
         }
         let body = { @Sendable (values: inout [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite(several:)") {
+            Reentry.checking(entered, guarded, request, "submitWrite(several:)") {
                 body(&values)
             }
         }
@@ -260,7 +251,7 @@ extension Striped {
             request,
             strategies,
             observers: Array(repeating: observer, count: values.count),
-            { ChosenStrategy.writingAll(strategies, values, body) },
+            { unsafe ChosenStrategy.writingAll(strategies, values, body) },
             completion: completion
         )
     }

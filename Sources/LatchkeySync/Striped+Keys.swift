@@ -50,15 +50,8 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///
     /// Takes each stripe once, in ascending order, and holds them all: keys in any order, from any
     /// thread, never wait for each other in a circle. Blocks until it has them. No write to any of
-    /// them takes effect meanwhile.
-    ///
-    /// - Parameters:
-    ///   - keys: At least one, in any order; equal ones count once.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the values, to find by key. Must not enter a stripe.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// them takes effect meanwhile. There must be a key; equal ones count once. The body must not
+    /// enter a stripe.
     @inlinable
     public func read<Key: Hashable, Result, Failure: Error>(
         keys: some Sequence<Key>,
@@ -86,18 +79,8 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// }
     /// ```
     ///
-    /// Enters as ``read(keys:fileID:line:_:)``. Two keys can have one stripe, and then
-    /// find one value.
-    ///
-    /// - Parameters:
-    ///   - keys: At least one, in any order; equal ones count once.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the values, to find by key; not copied except under `snapshot`. Must not
-    ///     enter a stripe.
-    /// - Returns: What `body` returns.
-    /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
-    ///   which then publishes nothing.
+    /// Enters as ``read(keys:fileID:line:_:)``. Two keys can have one stripe, and then find one
+    /// value. The values are those of ``write(several:fileID:line:_:)``.
     @inlinable
     public func write<Key: Hashable, Result, Failure: Error>(
         keys: some Sequence<Key>,

@@ -72,7 +72,7 @@ extension Striped {
                 request,
                 observer: observer,
                 { [self] in
-                    strategy.writing(guarded) { value in
+                    unsafe strategy.writing(guarded) { value in
                         unsafe withUnsafeMutablePointer(to: &value) { place in
                             // SAFETY: the place is filled again before anybody else uses it.
                             unsafe values.pointee.append(place.move())

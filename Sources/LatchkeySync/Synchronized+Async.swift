@@ -57,7 +57,7 @@ extension Synchronized where Value: Sendable {
         let request = AccessRequest(.read, at: CallSite(fileID, line), isSubmitted: true)
         checkBeforeBlocking(request, "asyncRead")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
-            strategy.reading(guarded) { lent in
+            unsafe strategy.reading(guarded) { lent in
                 Reentry.checking(strategy, guarded, request, "asyncRead") { lent.read(body) }
             }
         }
@@ -65,18 +65,8 @@ extension Synchronized where Value: Sendable {
 
     /// Runs `body` with exclusive access to the value and returns its result to the calling task.
     ///
-    /// Returns after the write has been applied: readers see it. Threads, cancellation and order
-    /// are those of ``asyncRead(whenFull:fileID:line:_:)``.
-    ///
-    /// - Parameters:
-    ///   - whenFull: What to do if as many writes wait as the strategy accepts. A strategy without
-    ///     a backlog has no use for it.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the value to change. Must not enter the value again. It does not throw:
-    ///     return a `Result` from a body that can fail.
-    /// - Returns: What `body` returns.
-    /// - Throws: ``AccessRefused`` if the access did not take place.
+    /// Returns after the write has been applied: readers see it. Everything else is as in
+    /// ``asyncRead(whenFull:fileID:line:_:)``.
     @inlinable
     nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
         whenFull: WhenFull = .wait,
@@ -87,7 +77,7 @@ extension Synchronized where Value: Sendable {
         let request = AccessRequest(.write, at: CallSite(fileID, line), isSubmitted: true)
         checkBeforeBlocking(request, "asyncWrite")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
-            strategy.writing(guarded) { value in
+            unsafe strategy.writing(guarded) { value in
                 Reentry.checking(strategy, guarded, request, "asyncWrite") {
                     body(&value)
                 }

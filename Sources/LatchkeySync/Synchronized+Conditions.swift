@@ -12,14 +12,6 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
     /// woken together, but not those behind a writer that it lets in. Where the lock has no shared
     /// mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
-    ///
-    /// - Parameters:
-    ///   - condition: Asked inside the guarded section. Must not enter a guarded value.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the value, for which the condition holds.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
     @inlinable
     public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
@@ -61,16 +53,10 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// the others. What changes inside a `read`, or without entering the value, wakes no thread.
     /// Blocks the thread, without end if the condition never holds: tasks should not wait here.
     ///
-    /// - Parameters:
-    ///   - condition: Asked inside the guarded section: at once, and again after writes. Runs on
-    ///     the calling thread, or on another one while the calling thread sleeps, so it must not
-    ///     use what belongs to a thread. It is asked often and others wait meanwhile: compare, and
-    ///     do nothing else. Must not enter a guarded value.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the value to change, for which the condition holds.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
+    /// The condition is asked inside the guarded section: at once, and again after writes. It runs
+    /// on the calling thread, or on another one while the calling thread sleeps, so it must not use
+    /// what belongs to a thread. It is asked often and others wait meanwhile: compare, and do
+    /// nothing else. It must not enter a guarded value.
     @inlinable
     public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,
@@ -113,11 +99,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
             // Inside a read it would have no end: no write could fulfil the condition.
             as: AccessRequest(.write, at: site),
             waiting: { wait($0, to: .read, when: condition, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in
-                try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                    try lent.read(body)
-                }
-            }
+            { () throws(Failure) -> Result in try reading(body) }
         )
     }
 
@@ -132,7 +114,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
             AccessRequest(.write, at: site),
             "write(when:)",
             waiting: { wait($0, to: .write, when: condition, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in try strategy.writing(guarded, body) }
+            { () throws(Failure) -> Result in try writing(body) }
         )
     }
 

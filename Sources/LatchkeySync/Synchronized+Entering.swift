@@ -46,3 +46,27 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
         }
     }
 }
+
+// SAFETY: the bodies of access functions call these two, inside.
+
+extension Synchronized {
+    /// Lends the value to a body that reads.
+    @inlinable
+    @inline(__always)
+    func reading<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+            try lent.read(body)
+        }
+    }
+
+    /// Lends the value to a body that may change it.
+    @inlinable
+    @inline(__always)
+    func writing<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe strategy.writing(guarded, body)
+    }
+}

@@ -77,7 +77,7 @@ extension Synchronized where Value: Sendable {
         try strategy.submit(
             request,
             observer: observer,
-            { [strategy, guarded] in strategy.reading(guarded) { $0.read(body) } },
+            { [strategy, guarded] in unsafe strategy.reading(guarded) { $0.read(body) } },
             completion: completion
         )
     }
@@ -102,7 +102,7 @@ extension Synchronized where Value: Sendable {
         try strategy.submit(
             request,
             observer: observer,
-            { [strategy, guarded] in strategy.writing(guarded, body) },
+            { [strategy, guarded] in unsafe strategy.writing(guarded, body) },
             completion: completion
         )
     }

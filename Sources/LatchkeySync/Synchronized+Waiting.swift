@@ -19,9 +19,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     ) throws(Failure) -> Result? {
         try tryEnter(AccessRequest(.read, at: CallSite(fileID, line)), "tryRead") {
             () throws(Failure) -> Result in
-            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                try lent.read(body)
-            }
+            try reading(body)
         }
     }
 
@@ -40,7 +38,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     ) throws(Failure) -> Result? {
         try tryEnter(AccessRequest(.write, at: CallSite(fileID, line)), "tryWrite") {
             () throws(Failure) -> Result in
-            try strategy.writing(guarded, body)
+            try writing(body)
         }
     }
 }
@@ -63,11 +61,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
             AccessRequest(.read, at: CallSite(fileID, line)),
             "read(deadline:)",
             waiting: { $0.take(to: .read, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in
-                try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                    try lent.read(body)
-                }
-            }
+            { () throws(Failure) -> Result in try reading(body) }
         )
     }
 
@@ -91,7 +85,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
             AccessRequest(.write, at: CallSite(fileID, line)),
             "write(deadline:)",
             waiting: { $0.take(to: .write, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in try strategy.writing(guarded, body) }
+            { () throws(Failure) -> Result in try writing(body) }
         )
     }
 }

@@ -201,9 +201,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try enter(request, name) { () throws(Failure) -> Result in
-            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                try lent.read(body)
-            }
+            try reading(body)
         }
     }
 
@@ -216,7 +214,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try enter(AccessRequest(.write, at: site), name) { () throws(Failure) -> Result in
-            try strategy.writing(guarded, body)
+            try writing(body)
         }
     }
 }
@@ -233,7 +231,7 @@ extension Synchronized where Value: Sendable & ~Copyable, ChosenStrategy: Blocki
     ) throws(Failure) -> Result {
         try enter(AccessRequest(.read, at: CallSite(fileID, line)), "read") {
             () throws(Failure) -> Result in
-            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+            try unsafe strategy.reading(guarded) { (lent) throws(Failure) -> Result in
                 try body(lent.stored)
             }
         }

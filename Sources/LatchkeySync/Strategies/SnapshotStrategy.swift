@@ -170,6 +170,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// Lends the version that is published.
     ///
     /// Nothing frees it: the caller has entered the epochs, or keeps writers out.
+    @unsafe
     @inlinable
     @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
@@ -180,30 +181,15 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Lends a copy and publishes it.
+    @unsafe
     @inlinable
     public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var copy = reading(guarded) { $0.value }
+        var copy = unsafe reading(guarded) { $0.value }
         let result = try body(&copy)
         publish(copy, in: guarded)
-        return result
-    }
-
-    /// Lends copies and publishes all of them.
-    @inlinable
-    public static func writingAll<Value, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        _ body: (inout [Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var values = zip(strategies, guarded).map { $0.reading($1) { $0.value } }
-        let result = try body(&values)
-        SeveralValues.expect(values.count, of: guarded.count)
-        for (index, guarded) in guarded.enumerated() {
-            strategies[index].publish(values[index], in: guarded)
-        }
         return result
     }
 

@@ -35,14 +35,14 @@ enum Reentry {
     @inlinable
     @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
-        _ strategy: any Strategy.Type,
+        _ strategies: [some Strategy],
         _ guarded: [GuardedValue<Value>],
         _ request: AccessRequest,
         _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holdingAll(strategy, guarded, request, name, enter)
+        return try holdingAll(type(of: strategies[0].erased), guarded, request, name, enter)
         #else
         return try enter()
         #endif
