@@ -31,8 +31,7 @@ extension ContentionProbe {
     }
 
     /// Lets the recorded waits at this guard blame the calling thread, which leaves it.
-    @usableFromInline @inline(never)
-    func leavesWatched(_ isWrite: Bool, _ site: CallSite) {
+    @usableFromInline @inline(never) func leavesWatched(_ isWrite: Bool, _ site: CallSite) {
         // Readers that never keep a writer out are not to blame.
         guard let profile = meter.profile, isWrite || !meter.traits.readsDuringWrites else {
             return

@@ -68,8 +68,7 @@ public struct AnyStrategy: Strategy {
     }
 
     /// Forwards to the strategies, which must be of one name.
-    @unsafe
-    public static func writingAll<Value, Result, Failure: Error>(
+    @unsafe public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
@@ -91,8 +90,7 @@ public struct AnyStrategy: Strategy {
     public func begin<Value>(_ guarded: GuardedValue<Value>) { erased.begin(guarded) }
 
     /// Forwards to the strategy.
-    @unsafe
-    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @unsafe public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -100,8 +98,7 @@ public struct AnyStrategy: Strategy {
     }
 
     /// Forwards to the strategy.
-    @unsafe
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -123,8 +120,7 @@ extension Strategy {
         try Self.submitAll(request, all, observers: observers, body, completion: completion)
     }
 
-    @unsafe
-    fileprivate func writingAll<Value, Result, Failure: Error>(
+    @unsafe fileprivate func writingAll<Value, Result, Failure: Error>(
         _ strategies: [AnyStrategy],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
@@ -161,8 +157,7 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     @usableFromInline let section: @Sendable (AccessRequest, () -> Void) -> Void
 
     /// Runs `body` inside.
-    @inlinable
-    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: () throws(Failure) -> Result
@@ -217,9 +212,7 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     }
 
     /// Lends the value.
-    @unsafe
-    @inlinable
-    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @unsafe @inlinable public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -228,9 +221,7 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     }
 
     /// Lends the value.
-    @unsafe
-    @inlinable
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe @inlinable public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

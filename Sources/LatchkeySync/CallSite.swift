@@ -12,8 +12,7 @@ public struct CallSite: BitwiseCopyable, @unchecked Sendable {
     public let line: UInt32
 
     /// A place in the source.
-    @inlinable
-    public init(_ fileID: StaticString = #fileID, _ line: UInt = #line) {
+    @inlinable public init(_ fileID: StaticString = #fileID, _ line: UInt = #line) {
         unsafe start = fileID.utf8Start
         byteCount = UInt32(truncatingIfNeeded: fileID.utf8CodeUnitCount)
         self.line = UInt32(truncatingIfNeeded: line)
@@ -58,47 +57,37 @@ extension CallSite {
 /// An observer that knows a place that matters more than where the access function was called.
 ///
 /// If the base knows one already, that one is meant: a caller further out has named it.
-@usableFromInline
-package struct SiteObserver<Base: EntryObserver>: EntryObserver {
+@usableFromInline package struct SiteObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline let base: Base
     @usableFromInline let place: CallSite
 
     @inlinable package static var isActive: Bool { Base.isActive }
     @inlinable package var site: CallSite { base.site.isKnown ? base.site : place }
 
-    @inlinable
-    init(_ base: Base, _ place: CallSite) {
+    @inlinable init(_ base: Base, _ place: CallSite) {
         self.base = base
         self.place = place
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func asks(_ request: AccessRequest) -> Base.Entry { base.asks(request) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
 
-    @inlinable
-    @inline(__always)
-    package func leaves(_ entry: Base.Entry) { base.leaves(entry) }
+    @inlinable @inline(__always) package func leaves(_ entry: Base.Entry) { base.leaves(entry) }
 
-    @inlinable
-    package func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
+    @inlinable package func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
 }
 
 extension EntryObserver {
     /// This observer, with the place of this call.
     ///
     /// For a function between the program and an access function.
-    @inlinable
-    @inline(__always)
-    package func here(
+    @inlinable @inline(__always) package func here(
         _ fileID: StaticString = #fileID,
         _ line: UInt = #line
     ) -> SiteObserver<Self> {
@@ -106,7 +95,6 @@ extension EntryObserver {
     }
 
     /// The place that this observer knows, else that of the access function.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func place(_ site: CallSite) -> CallSite { self.site.isKnown ? self.site : site }
 }

@@ -86,15 +86,13 @@ public protocol Strategy: Sendable {
     // The next three do not synchronize: whoever calls one is inside, and says `unsafe`.
 
     /// Lends the value to a body that reads, from inside.
-    @unsafe
-    func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @unsafe func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
     /// Lends the value to a body that may change it, from inside.
-    @unsafe
-    func writing<Value, Result, Failure: Error>(
+    @unsafe func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -107,8 +105,7 @@ public protocol Strategy: Sendable {
     ///   - body: Given the values in the same order. Keeps their number.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    @unsafe
-    static func writingAll<Value, Result, Failure: Error>(
+    @unsafe static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
@@ -125,9 +122,7 @@ extension Strategy {
     @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {}
 
     /// Lends the value itself.
-    @unsafe
-    @inlinable
-    @inline(__always)
+    @unsafe @inlinable @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
@@ -136,10 +131,7 @@ extension Strategy {
     }
 
     /// Lends the value itself.
-    @unsafe
-    @inlinable
-    @inline(__always)
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe @inlinable @inline(__always) public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -147,9 +139,7 @@ extension Strategy {
     }
 
     /// Lends copies, which replace the values unless `body` throws.
-    @unsafe
-    @inlinable
-    public static func writingAll<Value, Result, Failure: Error>(
+    @unsafe @inlinable public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
@@ -172,9 +162,7 @@ public protocol InPlaceStrategy: BlockingStrategy {}
 
 extension InPlaceStrategy {
     /// Lends the values themselves.
-    @unsafe
-    @inlinable
-    public static func writingAll<Value, Result, Failure: Error>(
+    @unsafe @inlinable public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
@@ -206,14 +194,12 @@ extension MakeableStrategy {
     public static var summary: String { "" }
 
     /// Makes a strategy for one value, which needs no memory there.
-    @inlinable
-    public init(in memory: LockMemory) {
+    @inlinable public init(in memory: LockMemory) {
         self.init()
     }
 
     /// Makes a strategy for one value, which needs no backlog.
-    @inlinable
-    public init(backlogMax: Int) {
+    @inlinable public init(backlogMax: Int) {
         self.init()
     }
 }

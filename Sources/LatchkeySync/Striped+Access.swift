@@ -3,8 +3,7 @@
 
 extension Striped where ChosenStrategy: BlockingStrategy {
     /// As ``Synchronized/read(fileID:line:_:)`` of one stripe.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         _ stripe: Int,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -16,8 +15,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// As ``Synchronized/write(fileID:line:_:)`` of one stripe.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         _ stripe: Int,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -33,8 +31,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///
     /// Takes the stripes in ascending order and holds all of them, which is expensive. Blocks until
     /// it has them.
-    @inlinable
-    public func readAll<Result, Failure: Error>(
+    @inlinable public func readAll<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: ([Value]) throws(Failure) -> Result
@@ -50,8 +47,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// them all. Blocks until it has them. The body gets the values in that order, not copied except
     /// under `snapshot`. It must keep their number, and not enter a stripe. If it throws, its
     /// changes to the values stay, except under `snapshot`, which then publishes nothing.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -61,8 +57,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// Reads in the name of an access function.
-    @inlinable
-    func read<Result, Failure: Error>(
+    @inlinable func read<Result, Failure: Error>(
         _ strategies: [ChosenStrategy],
         _ guarded: [GuardedValue<Value>],
         _ request: AccessRequest,
@@ -80,8 +75,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// Writes in the name of an access function.
-    @inlinable
-    func write<Result, Failure: Error>(
+    @inlinable func write<Result, Failure: Error>(
         several stripes: [Int],
         _ site: CallSite,
         _ name: StaticString,
@@ -102,8 +96,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
 
 extension Striped {
     /// As ``Synchronized/submitRead(fileID:line:_:completion:)`` of one stripe.
-    @inlinable
-    package func submitRead<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitRead<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -118,8 +111,7 @@ extension Striped {
     }
 
     /// As ``Synchronized/submitWrite(fileID:line:_:completion:)`` of one stripe.
-    @inlinable
-    package func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitWrite<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -139,8 +131,7 @@ extension Striped {
     /// Exists for every strategy. Under a blocking strategy both run before this returns, as in
     /// ``readAll(fileID:line:_:)``. Under `actor` it waits in line and is never refused:
     /// whoever submits many of them has to bound them.
-    @inlinable
-    public func submitReadAll<Result: Sendable>(
+    @inlinable public func submitReadAll<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable ([Value]) -> Result,
@@ -156,8 +147,7 @@ extension Striped {
     }
 
     /// The same with an observer, which hears of one access for each stripe.
-    @inlinable
-    package func submitReadAll<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitReadAll<Observer: EntryObserver, Result: Sendable>(
         observer: Observer,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -199,9 +189,7 @@ extension Striped {
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
-    @inlinable
-    @inline(__always)
-    public func submitWrite<Result: Sendable>(
+    @inlinable @inline(__always) public func submitWrite<Result: Sendable>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -219,8 +207,7 @@ extension Striped {
     }
 
     /// The same with an observer, which hears of one access for each stripe.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func submitWrite<Observer: EntryObserver, Result: Sendable>(
         several stripes: [Int],
         observer: Observer,
@@ -256,8 +243,7 @@ extension Striped {
         )
     }
 
-    @inlinable
-    func checkOrder(_ stripes: [Int]) {
+    @inlinable func checkOrder(_ stripes: [Int]) {
         var isAscending = !stripes.isEmpty
         for index in stripes.indices.dropFirst() where stripes[index - 1] >= stripes[index] {
             isAscending = false
@@ -266,8 +252,7 @@ extension Striped {
     }
 
     /// The strategies and values of some stripes.
-    @inlinable
-    func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
+    @inlinable func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
         checkOrder(stripes)
         return (stripes.map { strategies[$0] }, stripes.map { guarded[$0] })
     }

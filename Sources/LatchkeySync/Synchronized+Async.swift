@@ -47,8 +47,7 @@ extension Synchronized where Value: Sendable {
     ///     `Result` from a body that can fail.
     /// - Returns: What `body` returns.
     /// - Throws: ``AccessRefused`` if the access did not take place.
-    @inlinable
-    nonisolated(nonsending) public func asyncRead<Result: Sendable>(
+    @inlinable nonisolated(nonsending) public func asyncRead<Result: Sendable>(
         whenFull: WhenFull = .wait,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -67,8 +66,7 @@ extension Synchronized where Value: Sendable {
     ///
     /// Returns after the write has been applied: readers see it. Everything else is as in
     /// ``asyncRead(whenFull:fileID:line:_:)``.
-    @inlinable
-    nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
+    @inlinable nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
         whenFull: WhenFull = .wait,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -86,8 +84,7 @@ extension Synchronized where Value: Sendable {
     }
 
     /// Stops a thread that is inside and would wait for itself.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func checkBeforeBlocking(_ request: AccessRequest, _ name: StaticString) {
         #if DEBUG || LATCHKEY_CHECKED
         if !strategy.erasedTraits.appliesWritesAsynchronously {

@@ -12,8 +12,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
     /// woken together, but not those behind a writer that it lets in. Where the lock has no shared
     /// mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -30,8 +29,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// time if the lock is free.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
@@ -57,8 +55,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// on the calling thread, or on another one while the calling thread sleeps, so it must not use
     /// what belongs to a thread. It is asked often and others wait meanwhile: compare, and do
     /// nothing else. It must not enter a guarded value.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -75,8 +72,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// time if the lock is free.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
@@ -86,8 +82,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         try write(condition, before: deadline, CallSite(fileID, line), body)
     }
 
-    @inlinable
-    func read<Result, Failure: Error>(
+    @inlinable func read<Result, Failure: Error>(
         _ condition: (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ site: CallSite,
@@ -103,8 +98,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         )
     }
 
-    @inlinable
-    func write<Result, Failure: Error>(
+    @inlinable func write<Result, Failure: Error>(
         _ condition: (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ site: CallSite,
@@ -118,8 +112,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         )
     }
 
-    @inlinable
-    func wait(
+    @inlinable func wait(
         _ lock: ChosenStrategy.Lock,
         to mode: AccessMode,
         when condition: (Value) -> Bool,
@@ -136,8 +129,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     }
 
     /// The result of a wait that has no deadline.
-    @inlinable
-    static func expect<Result>(_ result: Result?) -> Result {
+    @inlinable static func expect<Result>(_ result: Result?) -> Result {
         guard let result else {
             preconditionFailure("A wait without a deadline has no end but its condition.")
         }

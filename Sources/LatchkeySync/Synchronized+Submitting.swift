@@ -17,9 +17,7 @@ extension Synchronized where Value: Sendable {
     /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts, or tasks wait in
     ///   line, which happens under `actor` only. Nothing was submitted then, and neither closure is
     ///   called.
-    @inlinable
-    @inline(__always)
-    public func submitRead<Result: Sendable>(
+    @inlinable @inline(__always) public func submitRead<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (Value) -> Result,
@@ -44,9 +42,7 @@ extension Synchronized where Value: Sendable {
     ///     It must not block.
     /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts, or tasks wait in
     ///   line. Nothing was submitted then, and neither closure is called.
-    @inlinable
-    @inline(__always)
-    public func submitWrite<Result: Sendable>(
+    @inlinable @inline(__always) public func submitWrite<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (inout Value) -> Result,
@@ -57,9 +53,7 @@ extension Synchronized where Value: Sendable {
 
     // Always inlined: else the closures of each request are allocated.
 
-    @inlinable
-    @inline(__always)
-    func submitRead<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) func submitRead<Observer: EntryObserver, Result: Sendable>(
         _ site: CallSite,
         _ observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
@@ -82,9 +76,7 @@ extension Synchronized where Value: Sendable {
         )
     }
 
-    @inlinable
-    @inline(__always)
-    func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) func submitWrite<Observer: EntryObserver, Result: Sendable>(
         _ site: CallSite,
         _ observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,

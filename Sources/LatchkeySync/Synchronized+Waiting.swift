@@ -11,8 +11,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     /// As ``tryWrite(fileID:line:_:)``. Never refused under `snapshot`.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func tryRead<Result, Failure: Error>(
+    @inlinable public func tryRead<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
@@ -30,8 +29,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     /// wait for it in a loop.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func tryWrite<Result, Failure: Error>(
+    @inlinable public func tryWrite<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
@@ -50,8 +48,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     /// Blocks as ``read(fileID:line:_:)``, but not beyond the deadline.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -74,8 +71,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     /// ```
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
         line: UInt = #line,

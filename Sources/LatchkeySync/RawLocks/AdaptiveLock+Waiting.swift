@@ -27,8 +27,7 @@ extension AdaptiveLock: ConditionLock {
     @usableFromInline static var isAwaited: UInt32 { 1 }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
-    @inlinable
-    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+    @inlinable public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         tryLock() || lockSlowly(before: deadline)
     }
 
@@ -79,8 +78,7 @@ extension AdaptiveLock: ConditionLock {
         return true
     }
 
-    @usableFromInline
-    func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
+    @usableFromInline func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
         if polls() {
             return true
         }
@@ -104,8 +102,7 @@ extension AdaptiveLock: ConditionLock {
     }
 
     /// Lets go after a write that may be what somebody waits for.
-    @usableFromInline
-    func unlockChanged() {
+    @usableFromInline func unlockChanged() {
         // The threads are woken when they can have the lock.
         let chosen = memory.line.map { change($0) { $0.choose() } }
         unlockUnchanged()

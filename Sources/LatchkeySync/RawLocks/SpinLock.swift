@@ -22,27 +22,23 @@ public struct SpinLock: InPlaceLock {
     @inlinable public init(in memory: LockMemory) { self.memory = memory }
 
     /// Waits until the calling thread holds the lock.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         if !tryLock() {
             lockSlowly()
         }
     }
 
     /// Acquiring: pairs with the releasing store of ``unlock()``.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         memory.first.exchange(Self.held, ordering: .acquiring) == Self.free
     }
 
     /// Lets go.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         memory.first.store(Self.free, ordering: .releasing)
     }
 
-    @usableFromInline
-    func lockSlowly() {
+    @usableFromInline func lockSlowly() {
         repeat {
             while !looksFree() {
                 latchkey_system_yield()

@@ -11,11 +11,9 @@ internal import CLatchkeySystem
 /// adds its access for the time of the call and looks for the same value first. That is done in
 /// checked builds only, which are debug builds and those with the package trait `LATCHKEY_CHECKED`;
 /// elsewhere a nested access does what the primitive does, which each strategy's page says.
-@usableFromInline
-enum Reentry {
+@usableFromInline enum Reentry {
     /// Runs `enter`, which is an access to the value by the function of that name.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: some Strategy,
         _ guarded: GuardedValue<Value>,
@@ -32,8 +30,7 @@ enum Reentry {
     }
 
     /// Runs `enter`, which is an access to all of the values.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategies: [some Strategy],
         _ guarded: [GuardedValue<Value>],
@@ -48,8 +45,7 @@ enum Reentry {
         #endif
     }
 
-    @usableFromInline
-    static func holdingAll<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @usableFromInline static func holdingAll<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
         _ request: AccessRequest,
@@ -75,8 +71,7 @@ enum Reentry {
     }
 
     /// Checks, and keeps the access in the thread's list while `enter` runs.
-    @usableFromInline
-    static func holding<Result: ~Copyable, Failure: Error>(
+    @usableFromInline static func holding<Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
         _ request: AccessRequest,
