@@ -12,7 +12,7 @@ extension ContentionProbe {
         let pair = ProfileWaits.Pair(
             lock: meter.profiledLock,
             mode: isWrite ? .write : .read,
-            waiter: ProfilePlace(at: site, depthMax: ProfilePlace.waiterDepthMax)
+            waiter: ProfileSample.Place(at: site, depthMax: ProfileWaits.waiterDepthMax)
         )
         let weight = blockedWeight(timing) &* UInt64(profile.interval)
         let slot = profile.waits.begin(pair, probe: identity, weight: weight)

@@ -82,9 +82,7 @@ extension ContentionProbe {
     /// As `count`, for a thread without an index.
     private func countShared(_ isWrite: Bool) -> UInt32 {
         let count = words.sharedCell.add(1, at: MeterLayout.acquisitions(isWrite))
-        if meter.level == .counts {
-            return meter.countsContendedExactly ? 0 : 1
-        }
+        if meter.level == .counts { return meter.countsContendedExactly ? 0 : 1 }
         let mean = UInt64(meter.samplingMean)
         return count % mean == 0 ? UInt32(mean) : 0
     }

@@ -35,25 +35,6 @@ public struct CallSite: BitwiseCopyable, @unchecked Sendable {
     var location: String { isKnown ? " at \(fileID):\(line)" : "" }
 }
 
-extension CallSite {
-    /// The place as two words, for memory that several threads use.
-    package var words: (UInt64, UInt64) {
-        unsafe (UInt64(UInt(bitPattern: start)), UInt64(byteCount) << 32 | UInt64(line))
-    }
-
-    /// The place that ``words`` were made of; unknown for two zeros.
-    package init(words: (UInt64, UInt64)) {
-        // SAFETY: only `words` makes such words, from the address of a literal.
-        guard let start = unsafe UnsafePointer<UInt8>(bitPattern: UInt(words.0)) else {
-            self = .unknown
-            return
-        }
-        unsafe self.start = start
-        byteCount = UInt32(truncatingIfNeeded: words.1 >> 32)
-        line = UInt32(truncatingIfNeeded: words.1)
-    }
-}
-
 /// An observer that knows a place that matters more than where the access function was called.
 ///
 /// If the base knows one already, that one is meant: a caller further out has named it.

@@ -6,9 +6,7 @@ extension ContinuousClock.Instant {
     /// - Returns: The same, false only after the deadline.
     package func bounding(_ wait: (_ nanoseconds: Int64) -> Bool) -> Bool {
         repeat {
-            if wait(nanosecondsLeft) {
-                return true
-            }
+            if wait(nanosecondsLeft) { return true }
         } while .now < self
         return false
     }

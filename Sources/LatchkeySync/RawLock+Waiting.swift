@@ -29,9 +29,7 @@ extension TimedLock {
         before deadline: ContinuousClock.Instant,
         isBlocked: () -> Void
     ) -> AccessMode? {
-        if tryLock(mode) {
-            return mode
-        }
+        if tryLock(mode) { return mode }
         isBlocked()
         let isHeld =
             switch mode {
@@ -86,9 +84,7 @@ extension ConditionLock {
             isBlocked()
             guard lock(atMostUntil: deadline) else { return nil }
         }
-        if condition() {
-            return .write
-        }
+        if condition() { return .write }
         if isFree {
             isBlocked()
         }

@@ -113,8 +113,8 @@ extension ContentionProfile {
             return ProfileSample(
                 lock: locks[pair.lock],
                 mode: pair.mode,
-                holder: pair.holder.sampled,
-                waiter: pair.waiter.sampled,
+                holder: pair.holder,
+                waiter: pair.waiter,
                 count: sum.count &- earlier.count,
                 nanoseconds: sum.nanoseconds &- earlier.nanoseconds
             )

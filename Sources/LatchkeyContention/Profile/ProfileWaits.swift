@@ -25,6 +25,10 @@ final class ProfileWaits: @unchecked Sendable {
     static let countMax = 64
     /// How many accesses that leave during one wait are looked at.
     static let looksMax = 32
+    /// How many return addresses are kept of a holder.
+    static let holderDepthMax = 40
+    /// The same of a waiter.
+    static let waiterDepthMax = 24
 
     /// Two accesses, of which one waits for the other.
     struct Pair: Hashable {
@@ -32,9 +36,9 @@ final class ProfileWaits: @unchecked Sendable {
         let lock: Int
         /// The waiter's mode.
         let mode: AccessMode
-        let waiter: ProfilePlace
+        let waiter: ProfileSample.Place
         /// Without a site and addresses if no thread was seen.
-        var holder = ProfilePlace()
+        var holder = ProfileSample.Place(site: .unknown, addresses: [])
     }
 
     /// Scaled up.
@@ -126,7 +130,7 @@ final class ProfileWaits: @unchecked Sendable {
                 wait.pair.mode == .write || !sharesWithReaders
             else { continue }
             if wait.draws(at: now) {
-                wait.pair.holder = ProfilePlace(at: site, depthMax: ProfilePlace.holderDepthMax)
+                wait.pair.holder = ProfileSample.Place(at: site, depthMax: Self.holderDepthMax)
             }
             waits[slot] = wait
             if wait.looks >= Self.looksMax {
@@ -167,35 +171,5 @@ extension ProfileWaits.Wait {
         random ^= random >> 7
         random ^= random << 17
         return random % shared < share
-    }
-}
-
-/// Where an access was made: the words of its site, and its thread's stack, innermost first.
-struct ProfilePlace: Hashable {
-    /// How many return addresses are kept of a holder.
-    static let holderDepthMax = 40
-    /// The same of a waiter.
-    static let waiterDepthMax = 24
-
-    private let start: UInt64
-    private let end: UInt64
-    private let addresses: [UInt64]
-
-    /// An unknown place.
-    init() {
-        (start, end, addresses) = (0, 0, [])
-    }
-
-    /// The site, and the calling thread's stack.
-    init(at site: CallSite, depthMax: Int) {
-        (start, end) = site.words
-        addresses = unsafe Array(unsafeUninitializedCapacity: depthMax) { addresses, count in
-            count = unsafe Int(latchkey_system_stack(addresses.baseAddress, UInt32(depthMax)))
-        }
-    }
-
-    /// The place for a sample.
-    var sampled: ProfileSample.Place {
-        ProfileSample.Place(site: CallSite(words: (start, end)), addresses: addresses)
     }
 }

@@ -65,9 +65,7 @@ extension AdaptiveLock: ConditionLock {
             } else {
                 unlockUnchanged()
             }
-            if isOver {
-                return false
-            }
+            if isOver { return false }
             waiter.sleep(before: deadline)
             guard lock(atMostUntil: deadline) else {
                 line.abandon(waiter)
@@ -79,13 +77,9 @@ extension AdaptiveLock: ConditionLock {
     }
 
     @usableFromInline func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
-        if polls() {
-            return true
-        }
+        if polls() { return true }
         while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
-            if deadline <= .now {
-                return false
-            }
+            if deadline <= .now { return false }
             // SAFETY: the word is in an object, which the lock keeps.
             unsafe withUnsafePointer(to: memory.first) { word in
                 unsafe latchkey_system_futex_wait_for(
@@ -94,9 +88,7 @@ extension AdaptiveLock: ConditionLock {
                     deadline.nanosecondsLeft
                 )
             }
-            if asks(toTakeAs: Self.contended) {
-                return true
-            }
+            if asks(toTakeAs: Self.contended) { return true }
         }
         return true
     }

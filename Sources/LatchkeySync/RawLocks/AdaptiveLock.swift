@@ -74,9 +74,7 @@ public struct AdaptiveLock: InPlaceLock {
     }
 
     @usableFromInline func lockSlowly() {
-        if polls() {
-            return
-        }
+        if polls() { return }
         // From here on the word says that somebody may sleep, also when this thread gets the lock.
         while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
             // SAFETY: the word is in an object, which the lock keeps.
@@ -86,9 +84,7 @@ public struct AdaptiveLock: InPlaceLock {
                     Self.contended
                 )
             }
-            if asks(toTakeAs: Self.contended) {
-                return
-            }
+            if asks(toTakeAs: Self.contended) { return }
         }
     }
 

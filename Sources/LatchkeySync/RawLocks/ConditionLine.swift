@@ -109,9 +109,7 @@ final class ConditionWaiter: @unchecked Sendable {
     func sleep(before deadline: ContinuousClock.Instant?) {
         // Relaxed: what others did, the locks tell that this thread takes next.
         while isWoken.load(ordering: .relaxed) == 0 {
-            if let deadline, deadline <= .now {
-                return
-            }
+            if let deadline, deadline <= .now { return }
             // SAFETY: the word is in this object, which the caller keeps.
             unsafe withUnsafePointer(to: isWoken) { word in
                 let address = unsafe UnsafeMutableRawPointer(mutating: word)

@@ -101,9 +101,7 @@ public final class MCSLock: RawLock {
                 desired: Self.held,
                 ordering: .releasing
             ).exchanged
-            if isLast {
-                return
-            }
+            if isLast { return }
         }
         next.store(Self.address(in: node.next), ordering: .relaxed)
     }

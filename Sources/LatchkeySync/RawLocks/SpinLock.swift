@@ -57,15 +57,11 @@ extension SpinLock: TimedLock {
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         while !tryLock() {
             while !looksFree() {
-                if deadline <= .now {
-                    return false
-                }
+                if deadline <= .now { return false }
                 latchkey_system_yield()
             }
             // Others may take what looks free, again and again.
-            if deadline <= .now {
-                return tryLock()
-            }
+            if deadline <= .now { return tryLock() }
         }
         return true
     }

@@ -77,9 +77,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         observer: Observer,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        if Self.entersAtOnce(request) {
-            return try enter(request, observer, body)
-        }
+        if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
         return try writers.access(request, observer: observer) {
@@ -95,9 +93,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         observer: Observer,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        if Self.entersAtOnce(request) {
-            return try enter(request, observer, body)
-        }
+        if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
         return try writers.tryAccess(request, observer: observer) {
@@ -114,9 +110,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         waiting wait: (Lock, _ isBlocked: () -> Void) -> AccessMode?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        if Self.entersAtOnce(request) {
-            return try enter(request, observer, body)
-        }
+        if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
         return try writers.access(request, observer: observer, waiting: wait) {

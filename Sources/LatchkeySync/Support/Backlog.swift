@@ -69,9 +69,7 @@ public import Synchronization
                 desired: seen + Self.one(mode),
                 ordering: .relaxed
             )
-            if exchanged {
-                return seen == 0 ? .alone : .behindOthers
-            }
+            if exchanged { return seen == 0 ? .alone : .behindOthers }
             seen = original
         }
         return .full

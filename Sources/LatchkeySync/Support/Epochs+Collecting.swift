@@ -108,9 +108,7 @@ extension Epochs {
                 desired: entry * Self.entryUnit | word & Self.fenced | Self.fencing,
                 ordering: .sequentiallyConsistent
             )
-            if exchanged {
-                return endFence(word)
-            }
+            if exchanged { return endFence(word) }
             word = original
         }
     }

@@ -137,9 +137,7 @@ private struct HeldAccess {
         var next = unsafe outer
         while let address = unsafe next {
             let held = unsafe address.load(as: HeldAccess.self)
-            if held.value == value {
-                return held
-            }
+            if held.value == value { return held }
             unsafe next = held.outer
         }
         return nil
