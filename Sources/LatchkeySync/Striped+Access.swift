@@ -44,9 +44,9 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// stripes sees all of the changes or none.
     ///
     /// Takes the stripes, at least one, in ascending order, in which they must be given, and holds
-    /// them all. Blocks until it has them. The body gets the values in that order, not copied except
-    /// under `snapshot`. It must keep their number, and not enter a stripe. If it throws, its
-    /// changes to the values stay, except under `snapshot`, which then publishes nothing.
+    /// them all. Blocks until it has them. The body gets the values in that order, not copied
+    /// except under `snapshot`. It must keep their number, and not enter a stripe. If it throws,
+    /// its changes to the values stay, except under `snapshot`, which then publishes nothing.
     @inlinable public func write<Result, Failure: Error>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
