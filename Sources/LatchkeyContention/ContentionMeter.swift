@@ -206,8 +206,7 @@ import Synchronization
     }
 
     /// Adds a stripe whose waits are told apart.
-    @usableFromInline
-    func addStripe() -> StripeWait {
+    @usableFromInline func addStripe() -> StripeWait {
         let stripe = StripeWait()
         stripes.write { $0.append(stripe) }
         return stripe

@@ -9,13 +9,13 @@ extension ContentionProbe {
     func profiles(_ isWrite: Bool, _ timing: Timing, at site: CallSite) -> Timing {
         guard let profile = meter.profile, profile.isDrawn(words) else { return timing }
         var timing = timing
-        let slot = profile.waits.begin(
+        let pair = ProfileWaits.Pair(
             lock: meter.profiledLock,
-            probe: identity,
-            isWrite: isWrite,
-            at: site,
-            weight: blockedWeight(timing) &* UInt64(profile.interval)
+            mode: isWrite ? .write : .read,
+            waiter: ProfileSample.Place(at: site, depthMax: ProfileWaits.waiterDepthMax)
         )
+        let weight = blockedWeight(timing) &* UInt64(profile.interval)
+        let slot = profile.waits.begin(pair, probe: identity, weight: weight)
         if let slot {
             timing.profiledWait = slot
             watch.bitwiseOr(1 << UInt64(slot), ordering: .relaxed)
@@ -31,8 +31,7 @@ extension ContentionProbe {
     }
 
     /// Lets the recorded waits at this guard blame the calling thread, which leaves it.
-    @usableFromInline @inline(never)
-    func leavesWatched(_ isWrite: Bool, _ site: CallSite) {
+    @usableFromInline @inline(never) func leavesWatched(_ isWrite: Bool, _ site: CallSite) {
         // Readers that never keep a writer out are not to blame.
         guard let profile = meter.profile, isWrite || !meter.traits.readsDuringWrites else {
             return

@@ -21,8 +21,7 @@ extension ContentionProbe {
     static let timedWaitsMin: UInt64 = 64
 
     /// The first visit of a thread, an acquisition to be timed, or a thread without an index.
-    @usableFromInline @inline(never)
-    func asksTimed(_ isWrite: Bool, _ site: CallSite) -> Timing {
+    @usableFromInline @inline(never) func asksTimed(_ isWrite: Bool, _ site: CallSite) -> Timing {
         if meter.profile != nil {
             latchkey_system_stack_prepare()
         }
@@ -83,16 +82,13 @@ extension ContentionProbe {
     /// As `count`, for a thread without an index.
     private func countShared(_ isWrite: Bool) -> UInt32 {
         let count = words.sharedCell.add(1, at: MeterLayout.acquisitions(isWrite))
-        if meter.level == .counts {
-            return meter.countsContendedExactly ? 0 : 1
-        }
+        if meter.level == .counts { return meter.countsContendedExactly ? 0 : 1 }
         let mean = UInt64(meter.samplingMean)
         return count % mean == 0 ? UInt32(mean) : 0
     }
 
     /// Stops the program if the calling thread is inside already and about to wait for itself.
-    @usableFromInline @inline(never)
-    func stopIfInside() {
+    @usableFromInline @inline(never) func stopIfInside() {
         let mark = Self.threadMark
         guard mark != 1, holder.load(ordering: .relaxed) == mark << 1 | 1 else { return }
         // Not precondition: its sentence is not in release builds.
@@ -143,15 +139,13 @@ extension ContentionProbe {
     }
 
     /// Counts a hand-off, unless no thread was inside before.
-    @usableFromInline @inline(never)
-    func takesOver(from last: UInt32) {
+    @usableFromInline @inline(never) func takesOver(from last: UInt32) {
         if last != 0 {
             words.add(1, at: MeterLayout.handOffs)
         }
     }
 
-    @usableFromInline @inline(never)
-    func entersTimed(_ isWrite: Bool, _ timing: Timing) -> Timing {
+    @usableFromInline @inline(never) func entersTimed(_ isWrite: Bool, _ timing: Timing) -> Timing {
         var timing = timing
         let isTimed = timing.weight > 0 || timing.isWaitTimed
         let now = isTimed ? latchkey_system_nanoseconds() : 0
@@ -182,8 +176,7 @@ extension ContentionProbe {
         stripe?.add(nanoseconds &* weight)
     }
 
-    @usableFromInline @inline(never)
-    func leavesTimed(_ isWrite: Bool, _ timing: Timing) {
+    @usableFromInline @inline(never) func leavesTimed(_ isWrite: Bool, _ timing: Timing) {
         guard timing.weight > 0, meter.level != .counts else { return }
         let now = latchkey_system_nanoseconds()
         let durations = MeterLayout.Mode(isWrite).hold

@@ -49,8 +49,7 @@ public final class ContentionProbe: EntryObserver {
         @usableFromInline let request: AccessRequest
         @usableFromInline var timing: Timing
 
-        @inlinable
-        init(_ request: AccessRequest, _ timing: Timing = Timing()) {
+        @inlinable init(_ request: AccessRequest, _ timing: Timing = Timing()) {
             self.request = request
             self.timing = timing
         }
@@ -59,8 +58,7 @@ public final class ContentionProbe: EntryObserver {
     }
 
     /// The times of an access that is timed or blocked.
-    @usableFromInline
-    struct Timing: BitwiseCopyable, Sendable {
+    @usableFromInline struct Timing: BitwiseCopyable, Sendable {
         /// When it asked and then, once it is inside, when it entered.
         @usableFromInline var time: UInt64
         /// Bit 0 if it was blocked, then 30 bits for the number of acquisitions that the times
@@ -68,8 +66,7 @@ public final class ContentionProbe: EntryObserver {
         /// a wait that is profiled.
         @usableFromInline var bits: UInt64
 
-        @inlinable
-        init() {
+        @inlinable init() {
             time = 0
             bits = 0
         }
@@ -140,9 +137,7 @@ public final class ContentionProbe: EntryObserver {
     // path, which would have to keep it in memory otherwise.
 
     /// Counts the access, and notes the time if it is one of those that are timed.
-    @inlinable
-    @inline(__always)
-    public func asks(_ request: AccessRequest) -> MeteredEntry {
+    @inlinable @inline(__always) public func asks(_ request: AccessRequest) -> MeteredEntry {
         let isWrite = request.mode == .write
         if let cell = table.ownCell {
             let count = cell[MeterLayout.acquisitions(isWrite)] &+ 1
@@ -157,8 +152,7 @@ public final class ContentionProbe: EntryObserver {
     /// Counts the access as contended.
     ///
     /// One that was submitted, and runs later, may have been submitted from inside.
-    @inlinable
-    public func isBlocked(_ entry: inout MeteredEntry) {
+    @inlinable public func isBlocked(_ entry: inout MeteredEntry) {
         let runsLater = entry.isWrite ? runsWritesLater : runsReadsLater
         if !(entry.request.isSubmitted && runsLater) {
             stopIfInside()
@@ -167,9 +161,7 @@ public final class ContentionProbe: EntryObserver {
     }
 
     /// Ends the wait.
-    @inlinable
-    @inline(__always)
-    public func enters(_ entry: inout MeteredEntry) {
+    @inlinable @inline(__always) public func enters(_ entry: inout MeteredEntry) {
         if entry.isWrite || readersExclude {
             let mark = Self.threadMark
             let last = holder.load(ordering: .relaxed) >> 1
@@ -184,9 +176,7 @@ public final class ContentionProbe: EntryObserver {
     }
 
     /// Ends the hold.
-    @inlinable
-    @inline(__always)
-    public func leaves(_ entry: MeteredEntry) {
+    @inlinable @inline(__always) public func leaves(_ entry: MeteredEntry) {
         if entry.timing.isNeeded {
             leavesTimed(entry.isWrite, entry.timing)
         }

@@ -1,8 +1,7 @@
 /// The places of a meter's figures in a thread's words.
 ///
 /// The words of the uncontended path are together in the first cache line.
-@usableFromInline
-enum MeterLayout {
+@usableFromInline enum MeterLayout {
     // How many entries of a mode the thread has asked for, and the count at which the next of
     // them is to be looked at more closely.
     @inlinable static func acquisitions(_ isWrite: Bool) -> Int { isWrite ? 2 : 0 }

@@ -7,14 +7,12 @@ public typealias Metered<Base: Strategy> = ObservedStrategy<Base, ContentionProb
 
 extension ContentionMeter {
     /// The strategy with a probe of its own that writes to this meter.
-    @inlinable
-    package func metered<Base: Strategy>(_ base: Base) -> Metered<Base> {
+    @inlinable package func metered<Base: Strategy>(_ base: Base) -> Metered<Base> {
         ObservedStrategy(base, by: ContentionProbe(self, traits: Base.traits))
     }
 
     /// The same for one stripe of several, whose waits are also told apart.
-    @inlinable
-    package func meteredStripe<Base: Strategy>(_ base: Base) -> Metered<Base> {
+    @inlinable package func meteredStripe<Base: Strategy>(_ base: Base) -> Metered<Base> {
         ObservedStrategy(base, by: ContentionProbe(self, traits: Base.traits, stripe: addStripe()))
     }
 }

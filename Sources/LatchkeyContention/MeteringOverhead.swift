@@ -18,8 +18,7 @@ public import LatchkeySync
     /// Measures for about five milliseconds, on the calling thread.
     ///
     /// Two counters of their own are incremented, so that nothing of it is in any report.
-    @inlinable
-    package static func measure<Base: BlockingStrategy & MakeableStrategy>(
+    @inlinable package static func measure<Base: BlockingStrategy & MakeableStrategy>(
         _ strategy: Base.Type,
         level: MeteringLevel,
         samplingMean: Int = MeteringLevel.samplingMeanDefault
@@ -34,8 +33,7 @@ public import LatchkeySync
         )
     }
 
-    @usableFromInline
-    static func measure(
+    @usableFromInline static func measure(
         _ strategy: String,
         unmetered: (Int) -> Void,
         metered: (Int) -> Void

@@ -5,8 +5,7 @@ import Synchronization
 /// **Design.** One atomic sum for each stripe, which its probe and the meter hold. It is written
 /// where an access has waited and is timed, thus never on the uncontended path. Relaxed: the sum
 /// orders nothing.
-@usableFromInline
-package final class StripeWait: Sendable {
+@usableFromInline package final class StripeWait: Sendable {
     private let nanoseconds = Atomic<UInt64>(0)
 
     var value: UInt64 { nanoseconds.load(ordering: .relaxed) }

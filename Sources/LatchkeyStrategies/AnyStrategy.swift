@@ -64,29 +64,16 @@ public struct AnyStrategy: Strategy {
         _ body: @escaping @Sendable () -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        if let first = strategies.first {
-            let erased = first.erased
-            try first.submitAll(erased, request, strategies, observers, body, completion)
-        }
+        try strategies[0].erased.submitAll(request, strategies, observers, body, completion)
     }
 
-    private func submitAll<Chosen: Strategy, Observer: EntryObserver, Result: Sendable>(
-        _ first: Chosen,
-        _ request: AccessRequest,
+    /// Forwards to the strategies, which must be of one name.
+    @unsafe public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
-        _ observers: [Observer],
-        _ body: @escaping @Sendable () -> Result,
-        _ completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        let chosen = strategies.compactMap { $0.erased as? Chosen }
-        precondition(chosen.count == strategies.count, "Several values have one strategy.")
-        try Chosen.submitAll(
-            request,
-            chosen,
-            observers: observers,
-            body,
-            completion: completion
-        )
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe strategies[0].erased.writingAll(strategies, guarded, body)
     }
 
     /// Forwards to the strategy.
@@ -103,19 +90,48 @@ public struct AnyStrategy: Strategy {
     public func begin<Value>(_ guarded: GuardedValue<Value>) { erased.begin(guarded) }
 
     /// Forwards to the strategy.
-    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @unsafe public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try erased.reading(guarded, body)
+        try unsafe erased.reading(guarded, body)
     }
 
     /// Forwards to the strategy.
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try erased.writing(guarded, body)
+        try unsafe erased.writing(guarded, body)
+    }
+}
+
+// Of a strategy that is opened: all of them have its type.
+
+extension Strategy {
+    fileprivate func submitAll<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        _ strategies: [AnyStrategy],
+        _ observers: [Observer],
+        _ body: @escaping @Sendable () -> Result,
+        _ completion: @escaping @Sendable (Result) -> Void
+    ) throws(BacklogFull) {
+        let all = Self.all(strategies)
+        try Self.submitAll(request, all, observers: observers, body, completion: completion)
+    }
+
+    @unsafe fileprivate func writingAll<Value, Result, Failure: Error>(
+        _ strategies: [AnyStrategy],
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe Self.writingAll(Self.all(strategies), guarded, body)
+    }
+
+    private static func all(_ strategies: [AnyStrategy]) -> [Self] {
+        let all = strategies.compactMap { $0.erased as? Self }
+        precondition(all.count == strategies.count, "Several values have one strategy.")
+        return all
     }
 }
 
@@ -141,8 +157,7 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     @usableFromInline let section: @Sendable (AccessRequest, () -> Void) -> Void
 
     /// Runs `body` inside.
-    @inlinable
-    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: () throws(Failure) -> Result
@@ -197,23 +212,21 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     }
 
     /// Lends the value.
-    @inlinable
-    public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @unsafe @inlinable public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the caller is inside.
-        try isInPlace ? unsafe guarded.read(body) : base.reading(guarded, body)
+        try unsafe isInPlace ? guarded.read(body) : base.reading(guarded, body)
     }
 
     /// Lends the value.
-    @inlinable
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe @inlinable public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the caller is inside.
-        try isInPlace ? unsafe guarded.write(body) : base.writing(guarded, body)
+        try unsafe isInPlace ? guarded.write(body) : base.writing(guarded, body)
     }
 }
 

@@ -6,8 +6,7 @@ extension StrategyKind {
     /// Calls the visitor with the type of the strategy that has this name.
     ///
     /// Stops the process for `actor` on Apple's systems before version 26.
-    @inlinable
-    public func accept<Visitor: StrategyVisitor>(
+    @inlinable public func accept<Visitor: StrategyVisitor>(
         _ visitor: Visitor
     ) throws(Visitor.Failure) -> Visitor.Output {
         switch self {

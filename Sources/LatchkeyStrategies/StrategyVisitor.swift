@@ -28,16 +28,14 @@ public protocol StrategyVisitor<Output, Failure> {
 
 extension StrategyVisitor {
     /// Visits like any other strategy.
-    @inlinable
-    public func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
+    @inlinable public func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) throws(Failure) -> Output {
         try visit(strategy)
     }
 
     /// Visits like any other strategy that can block.
-    @inlinable
-    public func visitLock<Lock: NamedLock>(
+    @inlinable public func visitLock<Lock: NamedLock>(
         _ strategy: RawLockStrategy<Lock>.Type
     ) throws(Failure) -> Output {
         try visitBlocking(strategy)

@@ -18,8 +18,7 @@ public struct AccessRequest: BitwiseCopyable, Sendable {
     public var keepsWritersOut: Bool
 
     /// An access of a caller that waits for it.
-    @inlinable
-    public init(
+    @inlinable public init(
         _ mode: AccessMode,
         at site: CallSite = .unknown,
         isSubmitted: Bool = false,

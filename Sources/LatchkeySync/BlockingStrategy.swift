@@ -46,9 +46,7 @@ extension BlockingStrategy {
     // Always inlined, as those that call it: else the closures of each request are allocated.
 
     /// Runs both before it returns.
-    @inlinable
-    @inline(__always)
-    public func submit<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) public func submit<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: @escaping @Sendable () -> Result,
@@ -58,8 +56,7 @@ extension BlockingStrategy {
     }
 
     /// Runs both before it returns.
-    @inlinable
-    public static func submitAll<Observer: EntryObserver, Result: Sendable>(
+    @inlinable public static func submitAll<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Observer],
@@ -82,23 +79,19 @@ extension BlockingStrategy {
 
     /// Runs `body` for a task whose thread it blocks, unless the task is cancelled before or while
     /// the thread is blocked.
-    @inlinable
-    func unlessCancelled<Observer: EntryObserver, Result>(
+    @inlinable func unlessCancelled<Observer: EntryObserver, Result>(
         _ request: AccessRequest,
         _ observer: Observer,
         _ body: () -> Result
     ) throws(AccessRefused) -> Result {
         guard !Task.isCancelled,
             let result = access(request, observer: observer, { Task.isCancelled ? nil : body() })
-        else {
-            throw .cancelled
-        }
+        else { throw .cancelled }
         return result
     }
 
     /// Enters one after the other.
-    @inlinable
-    public static func accessAll<Observer: EntryObserver, Result, Failure: Error>(
+    @inlinable public static func accessAll<Observer: EntryObserver, Result, Failure: Error>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Observer],
@@ -107,8 +100,7 @@ extension BlockingStrategy {
         try accessEach(request, strategies, observers, body)
     }
 
-    @inlinable
-    static func accessEach<Observer: EntryObserver, Result, Failure: Error>(
+    @inlinable static func accessEach<Observer: EntryObserver, Result, Failure: Error>(
         _ request: AccessRequest,
         _ strategies: [Self],
         _ observers: [Observer],

@@ -12,8 +12,7 @@ public struct CallSite: BitwiseCopyable, @unchecked Sendable {
     public let line: UInt32
 
     /// A place in the source.
-    @inlinable
-    public init(_ fileID: StaticString = #fileID, _ line: UInt = #line) {
+    @inlinable public init(_ fileID: StaticString = #fileID, _ line: UInt = #line) {
         unsafe start = fileID.utf8Start
         byteCount = UInt32(truncatingIfNeeded: fileID.utf8CodeUnitCount)
         self.line = UInt32(truncatingIfNeeded: line)
@@ -36,69 +35,40 @@ public struct CallSite: BitwiseCopyable, @unchecked Sendable {
     var location: String { isKnown ? " at \(fileID):\(line)" : "" }
 }
 
-extension CallSite {
-    /// The place as two words, for memory that several threads use.
-    package var words: (UInt64, UInt64) {
-        unsafe (UInt64(UInt(bitPattern: start)), UInt64(byteCount) << 32 | UInt64(line))
-    }
-
-    /// The place that ``words`` were made of; unknown for two zeros.
-    package init(words: (UInt64, UInt64)) {
-        // SAFETY: only `words` makes such words, from the address of a literal.
-        guard let start = unsafe UnsafePointer<UInt8>(bitPattern: UInt(words.0)) else {
-            self = .unknown
-            return
-        }
-        unsafe self.start = start
-        byteCount = UInt32(truncatingIfNeeded: words.1 >> 32)
-        line = UInt32(truncatingIfNeeded: words.1)
-    }
-}
-
 /// An observer that knows a place that matters more than where the access function was called.
 ///
 /// If the base knows one already, that one is meant: a caller further out has named it.
-@usableFromInline
-package struct SiteObserver<Base: EntryObserver>: EntryObserver {
+@usableFromInline package struct SiteObserver<Base: EntryObserver>: EntryObserver {
     @usableFromInline let base: Base
     @usableFromInline let place: CallSite
 
     @inlinable package static var isActive: Bool { Base.isActive }
     @inlinable package var site: CallSite { base.site.isKnown ? base.site : place }
 
-    @inlinable
-    init(_ base: Base, _ place: CallSite) {
+    @inlinable init(_ base: Base, _ place: CallSite) {
         self.base = base
         self.place = place
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func asks(_ request: AccessRequest) -> Base.Entry { base.asks(request) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
 
-    @inlinable
-    @inline(__always)
-    package func leaves(_ entry: Base.Entry) { base.leaves(entry) }
+    @inlinable @inline(__always) package func leaves(_ entry: Base.Entry) { base.leaves(entry) }
 
-    @inlinable
-    package func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
+    @inlinable package func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
 }
 
 extension EntryObserver {
     /// This observer, with the place of this call.
     ///
     /// For a function between the program and an access function.
-    @inlinable
-    @inline(__always)
-    package func here(
+    @inlinable @inline(__always) package func here(
         _ fileID: StaticString = #fileID,
         _ line: UInt = #line
     ) -> SiteObserver<Self> {
@@ -106,7 +76,6 @@ extension EntryObserver {
     }
 
     /// The place that this observer knows, else that of the access function.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func place(_ site: CallSite) -> CallSite { self.site.isKnown ? self.site : site }
 }

@@ -6,9 +6,7 @@ extension ContinuousClock.Instant {
     /// - Returns: The same, false only after the deadline.
     package func bounding(_ wait: (_ nanoseconds: Int64) -> Bool) -> Bool {
         repeat {
-            if wait(nanosecondsLeft) {
-                return true
-            }
+            if wait(nanosecondsLeft) { return true }
         } while .now < self
         return false
     }
@@ -18,9 +16,7 @@ extension ContinuousClock.Instant {
     /// Whoever waits looks again afterwards, so a longer wait is one of several days.
     var nanosecondsLeft: Int64 {
         let left = ContinuousClock.now.duration(to: self).components
-        guard left.seconds < 86_400 else {
-            return 86_400_000_000_000
-        }
+        guard left.seconds < 86_400 else { return 86_400_000_000_000 }
         // The fraction has the sign of the seconds.
         return Swift.max(0, left.seconds * 1_000_000_000 + left.attoseconds / 1_000_000_000)
     }

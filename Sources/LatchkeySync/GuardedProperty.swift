@@ -24,8 +24,7 @@ public struct GuardedProperty<Value: Sendable>: Sendable {
     public let projectedValue: Guarded<Value>
 
     /// Guards a value.
-    @inlinable
-    public init(wrappedValue: consuming Value) {
+    @inlinable public init(wrappedValue: consuming Value) {
         projectedValue = Guarded(wrappedValue)
     }
 

@@ -14,8 +14,7 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
     nonisolated(unsafe) final var storage: LentValue<Value>
 
     /// A value to be guarded by one strategy.
-    @inlinable
-    package init(_ value: consuming sending Value) {
+    @inlinable package init(_ value: consuming sending Value) {
         unsafe storage = LentValue(value)
         super.init()
     }
@@ -23,10 +22,7 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
     /// Lends the value to `body`, which may change it.
     ///
     /// The strategy keeps everybody else out meanwhile.
-    @unsafe
-    @inlinable
-    @inline(__always)
-    public func write<Result: ~Copyable, Failure: Error>(
+    @unsafe @inlinable @inline(__always) public func write<Result: ~Copyable, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
         // SAFETY: the strategy keeps everybody else out.
@@ -36,10 +32,7 @@ public final class GuardedValue<Value: ~Copyable>: LockMemory, @unchecked Sendab
     /// Lends the value to `body`, without copying it.
     ///
     /// The strategy keeps writers out meanwhile.
-    @unsafe
-    @inlinable
-    @inline(__always)
-    public func read<Result: ~Copyable, Failure: Error>(
+    @unsafe @inlinable @inline(__always) public func read<Result: ~Copyable, Failure: Error>(
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps writers out.
@@ -51,10 +44,7 @@ extension GuardedValue {
     /// Lends the value to `body`, which may change it.
     ///
     /// The strategy keeps everybody else out meanwhile.
-    @unsafe
-    @inlinable
-    @inline(__always)
-    public func write<Result, Failure: Error>(
+    @unsafe @inlinable @inline(__always) public func write<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // SAFETY: the strategy keeps everybody else out.
@@ -64,15 +54,13 @@ extension GuardedValue {
     /// Moves the value out.
     ///
     /// The memory must be filled again before the next access.
-    @inlinable
-    func take() -> Value {
+    @inlinable func take() -> Value {
         // SAFETY: a stored variable of an object does not move, and no thread uses it until `put`.
         unsafe withUnsafeMutablePointer(to: &storage.stored) { unsafe $0.move() }
     }
 
     /// Moves a value into memory from which one was taken.
-    @inlinable
-    func put(_ value: consuming Value) {
+    @inlinable func put(_ value: consuming Value) {
         var value = Optional(value)
         // SAFETY: the memory is not initialized after `take`.
         unsafe withUnsafeMutablePointer(to: &storage.stored) {
@@ -93,8 +81,7 @@ public struct LentValue<Value: ~Copyable>: ~Copyable {
     @usableFromInline var stored: Value
 
     /// A value that a strategy keeps to lend it.
-    @inlinable
-    public init(_ value: consuming Value) {
+    @inlinable public init(_ value: consuming Value) {
         stored = value
     }
 
@@ -105,9 +92,7 @@ public struct LentValue<Value: ~Copyable>: ~Copyable {
 }
 
 extension LentValue {
-    @inlinable
-    @inline(__always)
-    borrowing func read<Result, Failure: Error>(
+    @inlinable @inline(__always) borrowing func read<Result, Failure: Error>(
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(stored)
@@ -115,22 +100,18 @@ extension LentValue {
 }
 
 /// Accesses to several values, all of which the caller holds.
-@usableFromInline
-enum SeveralValues {
-    /// Runs `body` with copies that end before this returns.
-    ///
-    /// Otherwise the next writer would find its value shared and copy it.
-    @inlinable
-    static func read<Value, Result, Failure: Error>(
-        _ guarded: [GuardedValue<Value>],
-        _ body: ([Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try body(guarded.map { unsafe $0.read { $0.value } })
+@usableFromInline enum SeveralValues {
+    /// Copies, which have to end before the access: else the next writer would find its value
+    /// shared and copy it.
+    @inlinable static func copies<Value, ChosenStrategy: Strategy>(
+        _ strategies: [ChosenStrategy],
+        _ guarded: [GuardedValue<Value>]
+    ) -> [Value] {
+        zip(strategies, guarded).map { unsafe $0.reading($1) { $0.value } }
     }
 
     /// Runs `body` with the values themselves, moved out for the time of the call.
-    @inlinable
-    static func write<Value, Result, Failure: Error>(
+    @inlinable static func write<Value, Result, Failure: Error>(
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -144,8 +125,7 @@ enum SeveralValues {
         return try body(&values)
     }
 
-    @inlinable
-    static func expect(_ count: Int, of expected: Int) {
+    @inlinable static func expect(_ count: Int, of expected: Int) {
         precondition(count == expected, "A body that writes several values keeps their number.")
     }
 }

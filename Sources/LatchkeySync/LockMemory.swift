@@ -32,8 +32,7 @@ public protocol InPlaceLock: RawLock {}
 
 extension InPlaceLock {
     /// Makes a lock that is free, in memory of its own.
-    @inlinable
-    public init() {
+    @inlinable public init() {
         self.init(in: LockMemory())
     }
 }

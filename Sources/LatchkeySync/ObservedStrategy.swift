@@ -16,8 +16,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     /// - Parameters:
     ///   - base: Used for nothing else.
     ///   - observer: Hears of each access.
-    @inlinable
-    public init(_ base: Base, by observer: Observer) {
+    @inlinable public init(_ base: Base, by observer: Observer) {
         self.base = base
         self.observer = observer
     }
@@ -35,9 +34,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     @inlinable public var backlogCount: Int { base.backlogCount }
 
     /// Forwards to the base.
-    @inlinable
-    @inline(__always)
-    public func submit<Other: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) public func submit<Other: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         observer other: Other,
         _ body: @escaping @Sendable () -> Result,
@@ -47,8 +44,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     }
 
     /// Forwards to the base.
-    @inlinable
-    public static func submitAll<Other: EntryObserver, Result: Sendable>(
+    @inlinable public static func submitAll<Other: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Other],
@@ -61,8 +57,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     }
 
     /// Forwards to the base.
-    @inlinable
-    nonisolated(nonsending) public func awaiting<Other: EntryObserver, Result: Sendable>(
+    @inlinable nonisolated(nonsending) public func awaiting<Other: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         observer other: Other,
         whenFull: WhenFull,
@@ -75,37 +70,32 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
     @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) { base.begin(guarded) }
 
     /// Forwards to the base.
-    @inlinable
-    @inline(__always)
+    @unsafe @inlinable @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.reading(guarded, body)
+        try unsafe base.reading(guarded, body)
     }
 
     /// Forwards to the base.
-    @inlinable
-    @inline(__always)
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe @inlinable @inline(__always) public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.writing(guarded, body)
+        try unsafe base.writing(guarded, body)
     }
 
     /// Forwards to the base.
-    @inlinable
-    public static func writingAll<Value, Result, Failure: Error>(
+    @unsafe @inlinable public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Base.writingAll(strategies.map(\.base), guarded, body)
+        try unsafe Base.writingAll(strategies.map(\.base), guarded, body)
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func both<Other: EntryObserver>(_ other: Other) -> BothObservers<Observer, Other> {
         BothObservers(observer, other)
     }
@@ -113,8 +103,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
 
 extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
     /// Forwards to the base.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func access<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer other: Other,
@@ -124,8 +113,7 @@ extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
     }
 
     /// Forwards to the base.
-    @inlinable
-    public func hold<Other: EntryObserver>(
+    @inlinable public func hold<Other: EntryObserver>(
         _ request: AccessRequest,
         observer other: Other
     ) -> Release {
@@ -133,8 +121,7 @@ extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
     }
 
     /// Forwards to the base.
-    @inlinable
-    public static func accessAll<Other: EntryObserver, Result, Failure: Error>(
+    @inlinable public static func accessAll<Other: EntryObserver, Result, Failure: Error>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Other],
@@ -152,8 +139,7 @@ extension ObservedStrategy: LockingStrategy where Base: LockingStrategy {
     public typealias Lock = Base.Lock
 
     /// Forwards to the base.
-    @inlinable
-    public func tryAccess<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func tryAccess<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer other: Other,
         _ body: () throws(Failure) -> Result
@@ -162,8 +148,7 @@ extension ObservedStrategy: LockingStrategy where Base: LockingStrategy {
     }
 
     /// Forwards to the base.
-    @inlinable
-    public func access<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func access<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer other: Other,
         waiting wait: (Base.Lock, _ isBlocked: () -> Void) -> AccessMode?,

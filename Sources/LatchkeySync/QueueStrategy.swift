@@ -58,8 +58,7 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
     @inlinable public var backlogCount: Int { queue.submissions?.backlog.writeCount ?? 0 }
 
     /// Runs `body` on the queue, as a barrier if it writes where readers share it.
-    @inlinable
-    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: () throws(Failure) -> Result
@@ -68,8 +67,7 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
     }
 
     /// Keeps the queue: nothing on it begins until the release.
-    @inlinable
-    public func hold<Observer: EntryObserver>(
+    @inlinable public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {
@@ -83,8 +81,7 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
     }
 
     /// Adds a write to the backlog if there is one.
-    @inlinable
-    public func submit<Observer: EntryObserver, Result: Sendable>(
+    @inlinable public func submit<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: @escaping @Sendable () -> Result,
@@ -128,8 +125,7 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
 
 extension QueueStrategy {
     /// Runs `body` on the calling thread while it keeps all queues.
-    @inlinable
-    public static func accessAll<Observer: EntryObserver, Result, Failure: Error>(
+    @inlinable public static func accessAll<Observer: EntryObserver, Result, Failure: Error>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Observer],
@@ -145,8 +141,7 @@ extension QueueStrategy {
     }
 
     /// Adds a write to the backlogs if there are any.
-    @inlinable
-    public static func submitAll<Observer: EntryObserver, Result: Sendable>(
+    @inlinable public static func submitAll<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Observer],
@@ -177,21 +172,18 @@ extension QueueStrategy {
 ///
 /// SAFETY: `@unchecked Sendable` because the value is stored before the semaphore is signalled and
 /// read after it was waited for.
-@usableFromInline
-final class DispatchHandOver<Value: Sendable>: @unchecked Sendable {
+@usableFromInline final class DispatchHandOver<Value: Sendable>: @unchecked Sendable {
     private let given = DispatchSemaphore(value: 0)
     private var value: Value?
 
     @usableFromInline init() {}
 
-    @usableFromInline
-    func give(_ value: Value) {
+    @usableFromInline func give(_ value: Value) {
         self.value = value
         given.signal()
     }
 
-    @usableFromInline
-    func take() -> Value {
+    @usableFromInline func take() -> Value {
         given.wait()
         guard let value else {
             preconditionFailure("The semaphore was signalled before the value was stored.")

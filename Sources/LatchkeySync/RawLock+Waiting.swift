@@ -13,8 +13,7 @@ public protocol TimedLock: RawLock {
 
 extension TimedLock {
     /// The exclusive way in.
-    @inlinable
-    public func lockShared(before deadline: ContinuousClock.Instant) -> Bool {
+    @inlinable public func lockShared(before deadline: ContinuousClock.Instant) -> Bool {
         lock(before: deadline)
     }
 
@@ -25,16 +24,12 @@ extension TimedLock {
     ///   - deadline: When to give up.
     ///   - isBlocked: Called once if the lock is not free.
     /// - Returns: How the calling thread holds the lock; nil if it gave up.
-    @inlinable
-    @inline(__always)
-    func take(
+    @inlinable @inline(__always) func take(
         to mode: AccessMode,
         before deadline: ContinuousClock.Instant,
         isBlocked: () -> Void
     ) -> AccessMode? {
-        if tryLock(mode) {
-            return mode
-        }
+        if tryLock(mode) { return mode }
         isBlocked()
         let isHeld =
             switch mode {
@@ -78,8 +73,7 @@ extension ConditionLock {
     ///   - deadline: When to give up; nil for never.
     ///   - isBlocked: Called once if the caller has to wait.
     /// - Returns: How the calling thread holds the lock; nil if it gave up.
-    @inlinable
-    func take(
+    @inlinable func take(
         to mode: AccessMode,
         when condition: () -> Bool,
         before deadline: ContinuousClock.Instant?,
@@ -88,13 +82,9 @@ extension ConditionLock {
         let isFree = tryLock()
         if !isFree {
             isBlocked()
-            guard lock(atMostUntil: deadline) else {
-                return nil
-            }
+            guard lock(atMostUntil: deadline) else { return nil }
         }
-        if condition() {
-            return .write
-        }
+        if condition() { return .write }
         if isFree {
             isBlocked()
         }
@@ -102,8 +92,7 @@ extension ConditionLock {
     }
 
     /// Waits until the calling thread holds the lock, or until the deadline if there is one.
-    @inlinable
-    func lock(atMostUntil deadline: ContinuousClock.Instant?) -> Bool {
+    @inlinable func lock(atMostUntil deadline: ContinuousClock.Instant?) -> Bool {
         guard let deadline else {
             lock()
             return true

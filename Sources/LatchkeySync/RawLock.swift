@@ -84,27 +84,21 @@ extension RawLock {
     /// Nothing beyond what every strategy promises.
     @inlinable public static var traits: StrategyTraits { StrategyTraits() }
 
-    @inlinable
-    @inline(__always)
-    func lock(_ mode: AccessMode) {
+    @inlinable @inline(__always) func lock(_ mode: AccessMode) {
         switch mode {
         case .read: lockShared()
         case .write: lock()
         }
     }
 
-    @inlinable
-    @inline(__always)
-    func tryLock(_ mode: AccessMode) -> Bool {
+    @inlinable @inline(__always) func tryLock(_ mode: AccessMode) -> Bool {
         switch mode {
         case .read: tryLockShared()
         case .write: tryLock()
         }
     }
 
-    @inlinable
-    @inline(__always)
-    func unlock(_ mode: AccessMode) {
+    @inlinable @inline(__always) func unlock(_ mode: AccessMode) {
         switch mode {
         case .read: unlockShared()
         case .write: unlock()

@@ -62,8 +62,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     @inlinable public init(in memory: LockMemory) { rawLock = Lock(in: memory) }
 
     /// Runs `body` while the calling thread holds or shares the lock.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
@@ -75,16 +74,13 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     }
 
     /// Runs `body` while the calling thread holds or shares the lock, if that is possible at once.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        guard rawLock.tryLock(request.mode) else {
-            return nil
-        }
+        guard rawLock.tryLock(request.mode) else { return nil }
         var entry = observer.asks(request)
         observer.enters(&entry)
         defer { leave(request.mode, observer, entry) }
@@ -92,8 +88,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     }
 
     /// Runs `body` while the calling thread holds or shares the lock, if `wait` takes it.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
@@ -111,8 +106,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     }
 
     /// Takes the lock and keeps it.
-    @inlinable
-    public func hold<Observer: EntryObserver>(
+    @inlinable public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {
@@ -121,9 +115,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     }
 
     /// Takes the lock, and tells the observer whether that had to wait.
-    @inlinable
-    @inline(__always)
-    func enter<Observer: EntryObserver>(
+    @inlinable @inline(__always) func enter<Observer: EntryObserver>(
         _ request: AccessRequest,
         _ observer: Observer
     ) -> Observer.Entry {
@@ -140,9 +132,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
         return entry
     }
 
-    @inlinable
-    @inline(__always)
-    func leave<Observer: EntryObserver>(
+    @inlinable @inline(__always) func leave<Observer: EntryObserver>(
         _ held: AccessMode,
         _ observer: Observer,
         _ entry: Observer.Entry

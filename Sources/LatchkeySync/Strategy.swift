@@ -79,18 +79,20 @@ public protocol Strategy: Sendable {
 
     /// Prepares for the value, once, before the first access.
     ///
-    /// It is not called for a value that is not copyable or not `Sendable`, which only an
-    /// ``InPlaceStrategy`` can guard.
+    /// It is not called for an ``InPlaceStrategy``, whose value need be neither copyable nor
+    /// `Sendable`.
     func begin<Value>(_ guarded: GuardedValue<Value>)
 
+    // The next three do not synchronize: whoever calls one is inside, and says `unsafe`.
+
     /// Lends the value to a body that reads, from inside.
-    func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @unsafe func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result
 
     /// Lends the value to a body that may change it, from inside.
-    func writing<Value, Result, Failure: Error>(
+    @unsafe func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result
@@ -103,7 +105,7 @@ public protocol Strategy: Sendable {
     ///   - body: Given the values in the same order. Keeps their number.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    static func writingAll<Value, Result, Failure: Error>(
+    @unsafe static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
@@ -120,8 +122,7 @@ extension Strategy {
     @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {}
 
     /// Lends the value itself.
-    @inlinable
-    @inline(__always)
+    @unsafe @inlinable @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
@@ -130,23 +131,26 @@ extension Strategy {
     }
 
     /// Lends the value itself.
-    @inlinable
-    @inline(__always)
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe @inlinable @inline(__always) public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try unsafe guarded.write(body)
     }
 
-    /// Lends the values themselves.
-    @inlinable
-    public static func writingAll<Value, Result, Failure: Error>(
+    /// Lends copies, which replace the values unless `body` throws.
+    @unsafe @inlinable public static func writingAll<Value, Result, Failure: Error>(
         _ strategies: [Self],
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try SeveralValues.write(guarded, body)
+        var values = SeveralValues.copies(strategies, guarded)
+        let result = try body(&values)
+        SeveralValues.expect(values.count, of: guarded.count)
+        for (index, guarded) in guarded.enumerated() {
+            unsafe strategies[index].writing(guarded) { $0 = values[index] }
+        }
+        return result
     }
 }
 
@@ -155,6 +159,17 @@ extension Strategy {
 /// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
 /// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
 public protocol InPlaceStrategy: BlockingStrategy {}
+
+extension InPlaceStrategy {
+    /// Lends the values themselves.
+    @unsafe @inlinable public static func writingAll<Value, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try SeveralValues.write(guarded, body)
+    }
+}
 
 /// A strategy that can be made without arguments.
 public protocol MakeableStrategy: Strategy {
@@ -179,14 +194,12 @@ extension MakeableStrategy {
     public static var summary: String { "" }
 
     /// Makes a strategy for one value, which needs no memory there.
-    @inlinable
-    public init(in memory: LockMemory) {
+    @inlinable public init(in memory: LockMemory) {
         self.init()
     }
 
     /// Makes a strategy for one value, which needs no backlog.
-    @inlinable
-    public init(backlogMax: Int) {
+    @inlinable public init(backlogMax: Int) {
         self.init()
     }
 }

@@ -37,8 +37,7 @@ public struct StrategyTraits: Sendable, Hashable {
     public var tellsOfWaiting: Bool
 
     /// Exactly the given traits.
-    @inlinable
-    public init(
+    @inlinable public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,
         readsDuringWrites: Bool = false,

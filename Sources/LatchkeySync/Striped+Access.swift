@@ -3,8 +3,7 @@
 
 extension Striped where ChosenStrategy: BlockingStrategy {
     /// As ``Synchronized/read(fileID:line:_:)`` of one stripe.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         _ stripe: Int,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -16,8 +15,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// As ``Synchronized/write(fileID:line:_:)`` of one stripe.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         _ stripe: Int,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -33,8 +31,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///
     /// Takes the stripes in ascending order and holds all of them, which is expensive. Blocks until
     /// it has them.
-    @inlinable
-    public func readAll<Result, Failure: Error>(
+    @inlinable public func readAll<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: ([Value]) throws(Failure) -> Result
@@ -46,19 +43,11 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// Runs `body` with the values of some stripes, all of which it may change: a reader of all
     /// stripes sees all of the changes or none.
     ///
-    /// Takes the stripes in ascending order and holds them all. Blocks until it has them.
-    ///
-    /// - Parameters:
-    ///   - stripes: At least one; in ascending order, each once.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the values in the order of `stripes`, not copied except under `snapshot`.
-    ///     Must keep their number, and not enter a stripe.
-    /// - Returns: What `body` returns.
-    /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
-    ///   which then publishes nothing.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    /// Takes the stripes, at least one, in ascending order, in which they must be given, and holds
+    /// them all. Blocks until it has them. The body gets the values in that order, not copied
+    /// except under `snapshot`. It must keep their number, and not enter a stripe. If it throws,
+    /// its changes to the values stay, except under `snapshot`, which then publishes nothing.
+    @inlinable public func write<Result, Failure: Error>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -68,8 +57,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// Reads in the name of an access function.
-    @inlinable
-    func read<Result, Failure: Error>(
+    @inlinable func read<Result, Failure: Error>(
         _ strategies: [ChosenStrategy],
         _ guarded: [GuardedValue<Value>],
         _ request: AccessRequest,
@@ -77,18 +65,17 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         _ body: ([Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let observers = guarded.map { _ in NoObserver() }
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        return try Reentry.checking(strategies, guarded, request, name) {
             () throws(Failure) -> Result in
             try ChosenStrategy.accessAll(request, strategies, observers: observers) {
                 () throws(Failure) -> Result in
-                try SeveralValues.read(guarded, body)
+                try body(SeveralValues.copies(strategies, guarded))
             }
         }
     }
 
     /// Writes in the name of an access function.
-    @inlinable
-    func write<Result, Failure: Error>(
+    @inlinable func write<Result, Failure: Error>(
         several stripes: [Int],
         _ site: CallSite,
         _ name: StaticString,
@@ -97,11 +84,11 @@ extension Striped where ChosenStrategy: BlockingStrategy {
         let request = AccessRequest(.write, at: site)
         let (strategies, guarded) = several(stripes)
         let observers = guarded.map { _ in NoObserver() }
-        return try Reentry.checking(ChosenStrategy.self, guarded, request, name) {
+        return try Reentry.checking(strategies, guarded, request, name) {
             () throws(Failure) -> Result in
             try ChosenStrategy.accessAll(request, strategies, observers: observers) {
                 () throws(Failure) -> Result in
-                try ChosenStrategy.writingAll(strategies, guarded, body)
+                try unsafe ChosenStrategy.writingAll(strategies, guarded, body)
             }
         }
     }
@@ -109,8 +96,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
 
 extension Striped {
     /// As ``Synchronized/submitRead(fileID:line:_:completion:)`` of one stripe.
-    @inlinable
-    package func submitRead<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitRead<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -125,8 +111,7 @@ extension Striped {
     }
 
     /// As ``Synchronized/submitWrite(fileID:line:_:completion:)`` of one stripe.
-    @inlinable
-    package func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitWrite<Observer: EntryObserver, Result: Sendable>(
         _ stripe: Int,
         observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
@@ -146,8 +131,7 @@ extension Striped {
     /// Exists for every strategy. Under a blocking strategy both run before this returns, as in
     /// ``readAll(fileID:line:_:)``. Under `actor` it waits in line and is never refused:
     /// whoever submits many of them has to bound them.
-    @inlinable
-    public func submitReadAll<Result: Sendable>(
+    @inlinable public func submitReadAll<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable ([Value]) -> Result,
@@ -163,8 +147,7 @@ extension Striped {
     }
 
     /// The same with an observer, which hears of one access for each stripe.
-    @inlinable
-    package func submitReadAll<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitReadAll<Observer: EntryObserver, Result: Sendable>(
         observer: Observer,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -178,13 +161,11 @@ extension Striped {
             keepsWritersOut: true
         )
         #if DEBUG || LATCHKEY_CHECKED
-        if ChosenStrategy.traits.blocksCaller {
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitReadAll") {}
+        if strategies[0].erasedTraits.blocksCaller {
+            Reentry.checking(strategies, guarded, request, "submitReadAll") {}
         }
-        let body = { @Sendable [guarded] (values: [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitReadAll") {
-                body(values)
-            }
+        let body = { @Sendable [strategies, guarded] (values: [Value]) in
+            Reentry.checking(strategies, guarded, request, "submitReadAll") { body(values) }
         }
         #endif
         do throws(BacklogFull) {
@@ -192,7 +173,7 @@ extension Striped {
                 request,
                 strategies,
                 observers: Array(repeating: observer, count: count),
-                { [guarded] in SeveralValues.read(guarded, body) },
+                { [strategies, guarded] in body(SeveralValues.copies(strategies, guarded)) },
                 completion: completion
             )
         } catch {
@@ -208,9 +189,7 @@ extension Striped {
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
-    @inlinable
-    @inline(__always)
-    public func submitWrite<Result: Sendable>(
+    @inlinable @inline(__always) public func submitWrite<Result: Sendable>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -228,8 +207,7 @@ extension Striped {
     }
 
     /// The same with an observer, which hears of one access for each stripe.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     package func submitWrite<Observer: EntryObserver, Result: Sendable>(
         several stripes: [Int],
         observer: Observer,
@@ -241,12 +219,12 @@ extension Striped {
         let site = observer.place(CallSite(fileID, line))
         let request = AccessRequest(.write, at: site, isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
-        let (_, guarded) = several(stripes)
-        if !ChosenStrategy.traits.appliesWritesAsynchronously {
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite(several:)") {}
+        let (entered, guarded) = several(stripes)
+        if !entered[0].erasedTraits.appliesWritesAsynchronously {
+            Reentry.checking(entered, guarded, request, "submitWrite(several:)") {}
         }
         let body = { @Sendable (values: inout [Value]) in
-            Reentry.checking(ChosenStrategy.self, guarded, request, "submitWrite(several:)") {
+            Reentry.checking(entered, guarded, request, "submitWrite(several:)") {
                 body(&values)
             }
         }
@@ -260,13 +238,12 @@ extension Striped {
             request,
             strategies,
             observers: Array(repeating: observer, count: values.count),
-            { ChosenStrategy.writingAll(strategies, values, body) },
+            { unsafe ChosenStrategy.writingAll(strategies, values, body) },
             completion: completion
         )
     }
 
-    @inlinable
-    func checkOrder(_ stripes: [Int]) {
+    @inlinable func checkOrder(_ stripes: [Int]) {
         var isAscending = !stripes.isEmpty
         for index in stripes.indices.dropFirst() where stripes[index - 1] >= stripes[index] {
             isAscending = false
@@ -275,8 +252,7 @@ extension Striped {
     }
 
     /// The strategies and values of some stripes.
-    @inlinable
-    func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
+    @inlinable func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
         checkOrder(stripes)
         return (stripes.map { strategies[$0] }, stripes.map { guarded[$0] })
     }

@@ -5,8 +5,7 @@ extension Striped {
     /// The stripe of a key, by its hash.
     ///
     /// The same for equal keys, in one run of the program: hashes differ from run to run.
-    @inlinable
-    public func index(of key: some Hashable) -> Int {
+    @inlinable public func index(of key: some Hashable) -> Int {
         index(hash: key.hashValue)
     }
 }
@@ -17,8 +16,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// ```swift
     /// let score = scores.read(key: "ada") { $0["ada"] }
     /// ```
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         key: some Hashable,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -34,8 +32,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// ```swift
     /// scores.write(key: "ada") { $0["ada", default: 0] += 1 }
     /// ```
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         key: some Hashable,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -50,17 +47,9 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     ///
     /// Takes each stripe once, in ascending order, and holds them all: keys in any order, from any
     /// thread, never wait for each other in a circle. Blocks until it has them. No write to any of
-    /// them takes effect meanwhile.
-    ///
-    /// - Parameters:
-    ///   - keys: At least one, in any order; equal ones count once.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the values, to find by key. Must not enter a stripe.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    @inlinable
-    public func read<Key: Hashable, Result, Failure: Error>(
+    /// them takes effect meanwhile. There must be a key; equal ones count once. The body must not
+    /// enter a stripe.
+    @inlinable public func read<Key: Hashable, Result, Failure: Error>(
         keys: some Sequence<Key>,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -86,20 +75,9 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// }
     /// ```
     ///
-    /// Enters as ``read(keys:fileID:line:_:)``. Two keys can have one stripe, and then
-    /// find one value.
-    ///
-    /// - Parameters:
-    ///   - keys: At least one, in any order; equal ones count once.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the values, to find by key; not copied except under `snapshot`. Must not
-    ///     enter a stripe.
-    /// - Returns: What `body` returns.
-    /// - Throws: The error of `body`. Its changes to the values stay, except under `snapshot`,
-    ///   which then publishes nothing.
-    @inlinable
-    public func write<Key: Hashable, Result, Failure: Error>(
+    /// Enters as ``read(keys:fileID:line:_:)``. Two keys can have one stripe, and then find one
+    /// value. The values are those of ``write(several:fileID:line:_:)``.
+    @inlinable public func write<Key: Hashable, Result, Failure: Error>(
         keys: some Sequence<Key>,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -117,8 +95,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     }
 
     /// The keys' stripes, in ascending order, and the place of each key among them.
-    @inlinable
-    func places<Key: Hashable>(of keys: some Sequence<Key>) -> ([Int], [Key: Int]) {
+    @inlinable func places<Key: Hashable>(of keys: some Sequence<Key>) -> ([Int], [Key: Int]) {
         var stripeOfKey: [Key: Int] = [:]
         for key in keys {
             stripeOfKey[key] = index(of: key)
@@ -137,8 +114,7 @@ public struct ValuesByKey<Key: Hashable, Value> {
     @usableFromInline var values: [Value]
     @usableFromInline let places: [Key: Int]
 
-    @inlinable
-    init(_ values: [Value], _ places: [Key: Int]) {
+    @inlinable init(_ values: [Value], _ places: [Key: Int]) {
         self.values = values
         self.places = places
     }
@@ -147,14 +123,12 @@ public struct ValuesByKey<Key: Hashable, Value> {
     ///
     /// The key must be one of those that were named. Another one stops the program, also if it
     /// happens to have one of their stripes.
-    @inlinable
-    public subscript(key: Key) -> Value {
+    @inlinable public subscript(key: Key) -> Value {
         get { values[place(of: key)] }
         _modify { yield &values[place(of: key)] }
     }
 
-    @inlinable
-    func place(of key: Key) -> Int {
+    @inlinable func place(of key: Key) -> Int {
         guard let place = places[key] else {
             preconditionFailure("The key is not one of those whose stripes were entered.")
         }

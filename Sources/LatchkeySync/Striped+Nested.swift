@@ -23,9 +23,7 @@ extension Striped {
     ///
     /// - Returns: What `body` returns.
     /// - Throws: ``BacklogFull`` as the strategy. Then `body` did not run.
-    @inlinable
-    @inline(never)
-    func writeNested<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(never) func writeNested<Observer: EntryObserver, Result: Sendable>(
         _ stripes: [Int],
         _ request: AccessRequest,
         _ observer: Observer,
@@ -48,8 +46,7 @@ extension Striped {
     ///   - body: Given all values.
     /// - Returns: What `body` returns.
     /// - Throws: ``BacklogFull`` as the strategy. Then `body` did not run.
-    @inlinable
-    func nest<Observer: EntryObserver, Result: Sendable>(
+    @inlinable func nest<Observer: EntryObserver, Result: Sendable>(
         _ stripes: [Int],
         _ index: Int,
         _ request: AccessRequest,
@@ -72,7 +69,7 @@ extension Striped {
                 request,
                 observer: observer,
                 { [self] in
-                    strategy.writing(guarded) { value in
+                    unsafe strategy.writing(guarded) { value in
                         unsafe withUnsafeMutablePointer(to: &value) { place in
                             // SAFETY: the place is filled again before anybody else uses it.
                             unsafe values.pointee.append(place.move())

@@ -26,8 +26,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     ///   - count: A power of two, at most ``StripeCount/max``.
     ///   - strategy: Makes the strategy of each stripe.
     ///   - value: Makes the first value of each stripe.
-    @inlinable
-    public convenience init(
+    @inlinable public convenience init(
         count: Int = StripeCount.standard,
         strategy: () -> ChosenStrategy,
         value: (_ stripe: Int) -> Value
@@ -35,8 +34,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
         self.init(count) { Synchronized(value($0), strategy: strategy()) }
     }
 
-    @inlinable
-    init(_ count: Int, _ make: (_ stripe: Int) -> Synchronized<Value, ChosenStrategy>) {
+    @inlinable init(_ count: Int, _ make: (_ stripe: Int) -> Synchronized<Value, ChosenStrategy>) {
         precondition(
             StripeCount.isValid(count),
             "The number of stripes is a power of two from 1 to \(StripeCount.max)."
@@ -51,8 +49,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     }
 
     /// Values by stripe, each with a strategy of its own.
-    @inlinable
-    public convenience init(
+    @inlinable public convenience init(
         count: Int = StripeCount.standard,
         value: (_ stripe: Int) -> Value
     ) where ChosenStrategy: MakeableStrategy {
@@ -69,8 +66,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
         }
     }
 
-    @inlinable
-    deinit {
+    @inlinable deinit {
         unsafe stripes.deinitialize(count: count)
         unsafe stripes.deallocate()
     }
@@ -81,8 +77,7 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     /// The stripe of a hash.
     ///
     /// The hash must be well mixed, as `Hasher`'s are.
-    @inlinable
-    public func index(hash: Int) -> Int {
+    @inlinable public func index(hash: Int) -> Int {
         hash & (count &- 1)
     }
 
@@ -92,21 +87,17 @@ public final class Striped<Value: Sendable, ChosenStrategy: Strategy>: @unchecke
     /// The stripe itself.
     ///
     /// The access functions below spare the reference counting of using it.
-    @inlinable
-    public subscript(stripe: Int) -> Synchronized<Value, ChosenStrategy> {
+    @inlinable public subscript(stripe: Int) -> Synchronized<Value, ChosenStrategy> {
         with(stripe) { $0 }
     }
 
     /// The key's stripe, by the key's hash, for access functions that ``Striped`` does not have.
-    @inlinable
-    public subscript(key key: some Hashable) -> Synchronized<Value, ChosenStrategy> {
+    @inlinable public subscript(key key: some Hashable) -> Synchronized<Value, ChosenStrategy> {
         with(index(of: key)) { $0 }
     }
 
     /// Lends a stripe to `body`, without touching its reference count.
-    @inlinable
-    @inline(__always)
-    func with<Result, Failure: Error>(
+    @inlinable @inline(__always) func with<Result, Failure: Error>(
         _ stripe: Int,
         _ body: (Synchronized<Value, ChosenStrategy>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -139,17 +130,14 @@ public enum StripeCount {
 ///
 /// See `LentValue` for why that matters: the reference count would be the one line that all threads
 /// write to.
-@usableFromInline
-struct Stripe<Value: Sendable, ChosenStrategy: Strategy>: ~Copyable {
+@usableFromInline struct Stripe<Value: Sendable, ChosenStrategy: Strategy>: ~Copyable {
     @usableFromInline let synchronized: Synchronized<Value, ChosenStrategy>
 
-    @inlinable
-    init(_ synchronized: Synchronized<Value, ChosenStrategy>) {
+    @inlinable init(_ synchronized: Synchronized<Value, ChosenStrategy>) {
         self.synchronized = synchronized
     }
 
-    @inlinable
-    borrowing func with<Result, Failure: Error>(
+    @inlinable borrowing func with<Result, Failure: Error>(
         _ body: (Synchronized<Value, ChosenStrategy>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(synchronized)

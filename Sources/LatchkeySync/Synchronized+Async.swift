@@ -47,8 +47,7 @@ extension Synchronized where Value: Sendable {
     ///     `Result` from a body that can fail.
     /// - Returns: What `body` returns.
     /// - Throws: ``AccessRefused`` if the access did not take place.
-    @inlinable
-    nonisolated(nonsending) public func asyncRead<Result: Sendable>(
+    @inlinable nonisolated(nonsending) public func asyncRead<Result: Sendable>(
         whenFull: WhenFull = .wait,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -57,7 +56,7 @@ extension Synchronized where Value: Sendable {
         let request = AccessRequest(.read, at: CallSite(fileID, line), isSubmitted: true)
         checkBeforeBlocking(request, "asyncRead")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
-            strategy.reading(guarded) { lent in
+            unsafe strategy.reading(guarded) { lent in
                 Reentry.checking(strategy, guarded, request, "asyncRead") { lent.read(body) }
             }
         }
@@ -65,20 +64,9 @@ extension Synchronized where Value: Sendable {
 
     /// Runs `body` with exclusive access to the value and returns its result to the calling task.
     ///
-    /// Returns after the write has been applied: readers see it. Threads, cancellation and order
-    /// are those of ``asyncRead(whenFull:fileID:line:_:)``.
-    ///
-    /// - Parameters:
-    ///   - whenFull: What to do if as many writes wait as the strategy accepts. A strategy without
-    ///     a backlog has no use for it.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the value to change. Must not enter the value again. It does not throw:
-    ///     return a `Result` from a body that can fail.
-    /// - Returns: What `body` returns.
-    /// - Throws: ``AccessRefused`` if the access did not take place.
-    @inlinable
-    nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
+    /// Returns after the write has been applied: readers see it. Everything else is as in
+    /// ``asyncRead(whenFull:fileID:line:_:)``.
+    @inlinable nonisolated(nonsending) public func asyncWrite<Result: Sendable>(
         whenFull: WhenFull = .wait,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -87,7 +75,7 @@ extension Synchronized where Value: Sendable {
         let request = AccessRequest(.write, at: CallSite(fileID, line), isSubmitted: true)
         checkBeforeBlocking(request, "asyncWrite")
         return try await strategy.awaiting(request, observer: NoObserver(), whenFull: whenFull) {
-            strategy.writing(guarded) { value in
+            unsafe strategy.writing(guarded) { value in
                 Reentry.checking(strategy, guarded, request, "asyncWrite") {
                     body(&value)
                 }
@@ -96,8 +84,7 @@ extension Synchronized where Value: Sendable {
     }
 
     /// Stops a thread that is inside and would wait for itself.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func checkBeforeBlocking(_ request: AccessRequest, _ name: StaticString) {
         #if DEBUG || LATCHKEY_CHECKED
         if !strategy.erasedTraits.appliesWritesAsynchronously {

@@ -12,16 +12,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
     /// woken together, but not those behind a writer that it lets in. Where the lock has no shared
     /// mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
-    ///
-    /// - Parameters:
-    ///   - condition: Asked inside the guarded section. Must not enter a guarded value.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the value, for which the condition holds.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -38,8 +29,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// time if the lock is free.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
@@ -61,18 +51,11 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// the others. What changes inside a `read`, or without entering the value, wakes no thread.
     /// Blocks the thread, without end if the condition never holds: tasks should not wait here.
     ///
-    /// - Parameters:
-    ///   - condition: Asked inside the guarded section: at once, and again after writes. Runs on
-    ///     the calling thread, or on another one while the calling thread sleeps, so it must not
-    ///     use what belongs to a thread. It is asked often and others wait meanwhile: compare, and
-    ///     do nothing else. Must not enter a guarded value.
-    ///   - fileID: Named in reports of waits, and in the message of the re-entry check.
-    ///   - line: The same.
-    ///   - body: Given the value to change, for which the condition holds.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    /// The condition is asked inside the guarded section: at once, and again after writes. It runs
+    /// on the calling thread, or on another one while the calling thread sleeps, so it must not use
+    /// what belongs to a thread. It is asked often and others wait meanwhile: compare, and do
+    /// nothing else. It must not enter a guarded value.
+    @inlinable public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -89,8 +72,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// time if the lock is free.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         when condition: (Value) -> Bool,
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
@@ -100,8 +82,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         try write(condition, before: deadline, CallSite(fileID, line), body)
     }
 
-    @inlinable
-    func read<Result, Failure: Error>(
+    @inlinable func read<Result, Failure: Error>(
         _ condition: (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ site: CallSite,
@@ -113,16 +94,11 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
             // Inside a read it would have no end: no write could fulfil the condition.
             as: AccessRequest(.write, at: site),
             waiting: { wait($0, to: .read, when: condition, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in
-                try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                    try lent.read(body)
-                }
-            }
+            { () throws(Failure) -> Result in try reading(body) }
         )
     }
 
-    @inlinable
-    func write<Result, Failure: Error>(
+    @inlinable func write<Result, Failure: Error>(
         _ condition: (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ site: CallSite,
@@ -132,12 +108,11 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
             AccessRequest(.write, at: site),
             "write(when:)",
             waiting: { wait($0, to: .write, when: condition, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in try strategy.writing(guarded, body) }
+            { () throws(Failure) -> Result in try writing(body) }
         )
     }
 
-    @inlinable
-    func wait(
+    @inlinable func wait(
         _ lock: ChosenStrategy.Lock,
         to mode: AccessMode,
         when condition: (Value) -> Bool,
@@ -154,8 +129,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     }
 
     /// The result of a wait that has no deadline.
-    @inlinable
-    static func expect<Result>(_ result: Result?) -> Result {
+    @inlinable static func expect<Result>(_ result: Result?) -> Result {
         guard let result else {
             preconditionFailure("A wait without a deadline has no end but its condition.")
         }

@@ -14,8 +14,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///
     /// One write, which blocks as ``write(fileID:line:_:)``. The old value is destroyed
     /// after the lock is released.
-    @inlinable
-    public func write(
+    @inlinable public func write(
         _ newValue: consuming Value,
         fileID: StaticString = #fileID,
         line: UInt = #line
@@ -28,8 +27,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///
     /// One write, which blocks as ``write(fileID:line:_:)``: of two threads that exchange
     /// at once, one gets what the other one has put in.
-    @inlinable
-    public func exchange(
+    @inlinable public func exchange(
         _ newValue: consuming Value,
         fileID: StaticString = #fileID,
         line: UInt = #line

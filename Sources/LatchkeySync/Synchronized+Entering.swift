@@ -2,9 +2,7 @@
 
 extension Synchronized where Value: ~Copyable, ChosenStrategy: BlockingStrategy {
     /// Runs `body` inside, in the name of an access function.
-    @inlinable
-    @inline(__always)
-    func enter<Result: ~Copyable, Failure: Error>(
+    @inlinable @inline(__always) func enter<Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         _ name: StaticString,
         _ body: () throws(Failure) -> Result
@@ -17,9 +15,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: BlockingStrategy 
 
 extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
     /// The same, unless the caller would have to wait.
-    @inlinable
-    @inline(__always)
-    func tryEnter<Result: ~Copyable, Failure: Error>(
+    @inlinable @inline(__always) func tryEnter<Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         _ name: StaticString,
         _ body: () throws(Failure) -> Result
@@ -32,8 +28,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
     /// The same, once `wait` has taken the lock.
     ///
     /// The check for re-entry takes the access for `checked`, if that is not `request`.
-    @inlinable
-    func enter<Result: ~Copyable, Failure: Error>(
+    @inlinable func enter<Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         _ name: StaticString,
         as checked: AccessRequest? = nil,
@@ -44,5 +39,25 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
             () throws(Failure) -> Result? in
             try strategy.access(request, observer: NoObserver(), waiting: wait, body)
         }
+    }
+}
+
+// SAFETY: the bodies of access functions call these two, inside.
+
+extension Synchronized {
+    /// Lends the value to a body that reads.
+    @inlinable @inline(__always) func reading<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+            try lent.read(body)
+        }
+    }
+
+    /// Lends the value to a body that may change it.
+    @inlinable @inline(__always) func writing<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe strategy.writing(guarded, body)
     }
 }

@@ -17,9 +17,7 @@ extension Synchronized where Value: Sendable {
     /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts, or tasks wait in
     ///   line, which happens under `actor` only. Nothing was submitted then, and neither closure is
     ///   called.
-    @inlinable
-    @inline(__always)
-    public func submitRead<Result: Sendable>(
+    @inlinable @inline(__always) public func submitRead<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (Value) -> Result,
@@ -44,9 +42,7 @@ extension Synchronized where Value: Sendable {
     ///     It must not block.
     /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts, or tasks wait in
     ///   line. Nothing was submitted then, and neither closure is called.
-    @inlinable
-    @inline(__always)
-    public func submitWrite<Result: Sendable>(
+    @inlinable @inline(__always) public func submitWrite<Result: Sendable>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (inout Value) -> Result,
@@ -57,9 +53,7 @@ extension Synchronized where Value: Sendable {
 
     // Always inlined: else the closures of each request are allocated.
 
-    @inlinable
-    @inline(__always)
-    func submitRead<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) func submitRead<Observer: EntryObserver, Result: Sendable>(
         _ site: CallSite,
         _ observer: Observer,
         _ body: @escaping @Sendable (Value) -> Result,
@@ -77,14 +71,12 @@ extension Synchronized where Value: Sendable {
         try strategy.submit(
             request,
             observer: observer,
-            { [strategy, guarded] in strategy.reading(guarded) { $0.read(body) } },
+            { [strategy, guarded] in unsafe strategy.reading(guarded) { $0.read(body) } },
             completion: completion
         )
     }
 
-    @inlinable
-    @inline(__always)
-    func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) func submitWrite<Observer: EntryObserver, Result: Sendable>(
         _ site: CallSite,
         _ observer: Observer,
         _ body: @escaping @Sendable (inout Value) -> Result,
@@ -102,7 +94,7 @@ extension Synchronized where Value: Sendable {
         try strategy.submit(
             request,
             observer: observer,
-            { [strategy, guarded] in strategy.writing(guarded, body) },
+            { [strategy, guarded] in unsafe strategy.writing(guarded, body) },
             completion: completion
         )
     }

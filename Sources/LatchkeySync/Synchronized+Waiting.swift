@@ -11,17 +11,14 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     /// As ``tryWrite(fileID:line:_:)``. Never refused under `snapshot`.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func tryRead<Result, Failure: Error>(
+    @inlinable public func tryRead<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         try tryEnter(AccessRequest(.read, at: CallSite(fileID, line)), "tryRead") {
             () throws(Failure) -> Result in
-            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                try lent.read(body)
-            }
+            try reading(body)
         }
     }
 
@@ -32,15 +29,14 @@ extension Synchronized where Value: Sendable, ChosenStrategy: LockingStrategy {
     /// wait for it in a loop.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func tryWrite<Result, Failure: Error>(
+    @inlinable public func tryWrite<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         try tryEnter(AccessRequest(.write, at: CallSite(fileID, line)), "tryWrite") {
             () throws(Failure) -> Result in
-            try strategy.writing(guarded, body)
+            try writing(body)
         }
     }
 }
@@ -52,8 +48,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     /// Blocks as ``read(fileID:line:_:)``, but not beyond the deadline.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -63,11 +58,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
             AccessRequest(.read, at: CallSite(fileID, line)),
             "read(deadline:)",
             waiting: { $0.take(to: .read, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in
-                try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                    try lent.read(body)
-                }
-            }
+            { () throws(Failure) -> Result in try reading(body) }
         )
     }
 
@@ -80,8 +71,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     /// ```
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -91,7 +81,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
             AccessRequest(.write, at: CallSite(fileID, line)),
             "write(deadline:)",
             waiting: { $0.take(to: .write, before: deadline, isBlocked: $1) },
-            { () throws(Failure) -> Result in try strategy.writing(guarded, body) }
+            { () throws(Failure) -> Result in try writing(body) }
         )
     }
 }

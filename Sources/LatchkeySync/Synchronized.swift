@@ -28,8 +28,7 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
     @usableFromInline package let guarded: GuardedValue<Value>
 
     /// A value that the strategy guards already.
-    @inlinable
-    package init(_ guarded: GuardedValue<Value>, _ strategy: ChosenStrategy) {
+    @inlinable package init(_ guarded: GuardedValue<Value>, _ strategy: ChosenStrategy) {
         self.strategy = strategy
         self.guarded = guarded
     }
@@ -38,8 +37,7 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
     @inlinable public var backlogCount: Int { strategy.backlogCount }
 
     /// The same value, whose accesses through what this returns an observer hears of, too.
-    @inlinable
-    public func observed<Observer: EntryObserver>(
+    @inlinable public func observed<Observer: EntryObserver>(
         by observer: Observer
     ) -> Synchronized<Value, ObservedStrategy<ChosenStrategy, Observer>> {
         Synchronized<Value, ObservedStrategy<ChosenStrategy, Observer>>(
@@ -55,15 +53,13 @@ extension Synchronized where Value: Sendable {
     /// - Parameters:
     ///   - value: The value to begin with.
     ///   - strategy: Guards this value and no other.
-    @inlinable
-    public init(_ value: consuming Value, strategy: ChosenStrategy) {
+    @inlinable public init(_ value: consuming Value, strategy: ChosenStrategy) {
         self.init(GuardedValue(value), strategy)
         strategy.begin(guarded)
     }
 
     /// A value with a strategy of its own.
-    @inlinable
-    public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
+    @inlinable public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
         self.init(guarded, ChosenStrategy(in: guarded))
         strategy.begin(guarded)
@@ -74,8 +70,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// - Parameters:
     ///   - value: The value to begin with, which no other code may use any more.
     ///   - strategy: Guards this value and no other.
-    @inlinable
-    public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
+    @inlinable public init(_ value: consuming sending Value, strategy: ChosenStrategy) {
         self.init(GuardedValue(value), strategy)
     }
 
@@ -91,14 +86,12 @@ extension Synchronized where Value: Sendable, ChosenStrategy: InPlaceStrategy {
     /// - Parameters:
     ///   - value: The value to begin with.
     ///   - strategy: Guards this value and no other.
-    @inlinable
-    public init(_ value: consuming Value, strategy: ChosenStrategy) {
+    @inlinable public init(_ value: consuming Value, strategy: ChosenStrategy) {
         self.init(GuardedValue(value), strategy)
     }
 
     /// A value with a strategy of its own.
-    @inlinable
-    public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
+    @inlinable public init(_ value: consuming Value) where ChosenStrategy: MakeableStrategy {
         let guarded = GuardedValue(value)
         self.init(guarded, ChosenStrategy(in: guarded))
     }
@@ -139,8 +132,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///     except to read it where the strategy is re-entrant.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws.
-    @inlinable
-    public func read<Result, Failure: Error>(
+    @inlinable public func read<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
@@ -168,8 +160,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     /// - Returns: What `body` returns.
     /// - Throws: The error of `body`. Its changes to the value stay, except under `snapshot`, which
     ///   then publishes nothing.
-    @inlinable
-    public func write<Result, Failure: Error>(
+    @inlinable public func write<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
@@ -181,8 +172,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///
     /// Differs from ``read(fileID:line:_:)`` only under `snapshot`, whose readers do not delay
     /// writers. To read several values consistently, hold all of them, always in the same order.
-    @inlinable
-    public func readHoldingWriters<Result, Failure: Error>(
+    @inlinable public func readHoldingWriters<Result, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
@@ -193,30 +183,24 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     }
 
     /// Reads in the name of an access function.
-    @inlinable
-    @inline(__always)
-    func read<Result, Failure: Error>(
+    @inlinable @inline(__always) func read<Result, Failure: Error>(
         _ request: AccessRequest,
         _ name: StaticString,
         _ body: (Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try enter(request, name) { () throws(Failure) -> Result in
-            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
-                try lent.read(body)
-            }
+            try reading(body)
         }
     }
 
     /// Writes in the name of an access function.
-    @inlinable
-    @inline(__always)
-    func write<Result, Failure: Error>(
+    @inlinable @inline(__always) func write<Result, Failure: Error>(
         _ site: CallSite,
         _ name: StaticString,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try enter(AccessRequest(.write, at: site), name) { () throws(Failure) -> Result in
-            try strategy.writing(guarded, body)
+            try writing(body)
         }
     }
 }
@@ -225,15 +209,14 @@ extension Synchronized where Value: Sendable & ~Copyable, ChosenStrategy: Blocki
     /// Runs `body` with shared access to a value that cannot be copied.
     ///
     /// As ``read(fileID:line:_:)`` of a copyable value.
-    @inlinable
-    public func read<Result: ~Copyable, Failure: Error>(
+    @inlinable public func read<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try enter(AccessRequest(.read, at: CallSite(fileID, line)), "read") {
             () throws(Failure) -> Result in
-            try strategy.reading(guarded) { (lent) throws(Failure) -> Result in
+            try unsafe strategy.reading(guarded) { (lent) throws(Failure) -> Result in
                 try body(lent.stored)
             }
         }
@@ -246,8 +229,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
     /// of it, or puts into it, must not be used elsewhere (`sending`), which the compiler checks.
     /// Blocks and nests as ``write(fileID:line:_:)``.
-    @inlinable
-    public func withLock<Result: ~Copyable, Failure: Error>(
+    @inlinable public func withLock<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -267,8 +249,7 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
     /// before `body` runs. Fails as ``tryWrite(fileID:line:_:)`` does.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
-    @inlinable
-    public func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
+    @inlinable public func withLockIfAvailable<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -288,18 +269,15 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
 /// A result that no other code uses, on its way out of a guarded section.
 ///
 /// SAFETY: `@unchecked Sendable` because it is made of a `sending` result and taken once.
-@usableFromInline
-struct Disconnected<Result: ~Copyable>: ~Copyable, @unchecked Sendable {
+@usableFromInline struct Disconnected<Result: ~Copyable>: ~Copyable, @unchecked Sendable {
     // SAFETY: taken once, by whoever consumes this.
     @usableFromInline nonisolated(unsafe) var result: Result
 
-    @inlinable
-    init(_ result: consuming sending Result) {
+    @inlinable init(_ result: consuming sending Result) {
         unsafe self.result = result
     }
 
-    @inlinable
-    consuming func taken() -> sending Result {
+    @inlinable consuming func taken() -> sending Result {
         unsafe result
     }
 }

@@ -64,7 +64,7 @@ import Testing
                 try? metered.submit(
                     AccessRequest(.read, isSubmitted: true),
                     observer: NoObserver(),
-                    { metered.reading(cell) { $0.value } },
+                    { unsafe metered.reading(cell) { $0.value } },
                     completion: { _ in }
                 )
             }

@@ -207,14 +207,14 @@ private struct Paused<Base: Strategy>: Strategy {
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.reading(guarded, body)
+        try unsafe base.reading(guarded, body)
     }
 
     func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try base.writing(guarded) { value throws(Failure) in
+        try unsafe base.writing(guarded) { value throws(Failure) in
             let result = try body(&value)
             pause()
             return result

@@ -65,6 +65,9 @@ struct AnySynchronizedTests {
         counts.submitReadAll({ all in seen.with { $0 = all } }, completion: { completed.open() })
         #expect(await TestThread.result { completed.pass() })
         #expect(seen.with { $0 } == [0, 1] + (12..<18))
+        for index in 0..<8 {
+            #expect(try await counts[index].asyncRead { $0 } == seen.with { $0[index] })
+        }
     }
 
     @Test func `an observer hears of a strategy that is chosen by name`() {

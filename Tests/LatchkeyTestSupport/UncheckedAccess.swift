@@ -4,20 +4,24 @@ public import LatchkeyStrategies
 
 extension BlockingStrategy {
     /// Reads.
+    ///
+    /// SAFETY: inside.
     public func read<Value, Result>(
         _ guarded: GuardedValue<Value>,
         _ body: (Value) -> Result
     ) -> Result {
         access(AccessRequest(.read), observer: NoObserver()) {
-            reading(guarded) { body($0.value) }
+            unsafe reading(guarded) { body($0.value) }
         }
     }
 
     /// Writes.
+    ///
+    /// SAFETY: inside.
     public func write<Value, Result>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) -> Result
     ) -> Result {
-        access(AccessRequest(.write), observer: NoObserver()) { writing(guarded, body) }
+        access(AccessRequest(.write), observer: NoObserver()) { unsafe writing(guarded, body) }
     }
 }

@@ -16,7 +16,8 @@ FOUND = re.compile(r"^[^ ]*wrong\.swift:(\d+):\d+: (error|warning): (.+)$")
 
 def compiled(build: pathlib.Path) -> str:
     """What the compiler prints; it checks the types and makes nothing."""
-    command = ["swiftc", "-typecheck", "-swift-version", "6", "-I", str(build / "Modules")]
+    command = ["swiftc", "-typecheck", "-swift-version", "6", "-strict-memory-safety"]
+    command += ["-I", str(build / "Modules")]
     module = build / "CLatchkeySystem.build" / "module.modulemap"
     command += ["-Xcc", f"-fmodule-map-file={module}", str(WRONG)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr

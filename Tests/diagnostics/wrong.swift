@@ -48,6 +48,13 @@ func values() {
     _ = Guarded<Moved>(Moved()).value  // error: that 'Moved' conform to 'Copyable'
 }
 
+func pastTheLock(strategy: AdaptiveStrategy, n: GuardedValue<Int>) {
+    n.write { $0 += 1 }  // warning: expression uses unsafe constructs
+    n.read { _ in }  // warning: expression uses unsafe constructs
+    strategy.reading(n) { _ in }  // warning: expression uses unsafe constructs
+    strategy.writing(n) { $0 += 1 }  // warning: expression uses unsafe constructs
+}
+
 func isLarge(_ count: Int) -> Bool { count > 1 }
 
 func absent(t: Synchronized<Int, TicketStrategy>, q: Synchronized<Int, SerialQueueStrategy>) {

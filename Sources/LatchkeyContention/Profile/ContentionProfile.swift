@@ -20,9 +20,10 @@ import Synchronization
 /// stack is the holder's, and its labels name the lock and the waiter. A wait that several holders
 /// caused is charged to one of them, drawn by how long each was inside.
 ///
-/// **Cost.** An access that does not wait reads one more word. There is room for ``placesMax``
-/// pairs of places and for 64 sampled waits at once, 1.3 MB in all; recording allocates nothing.
-/// ``lostCount`` counts what found no room. A profile is for the locks that are made with it.
+/// **Cost.** An access that does not wait reads one more word. One that is recorded takes a lock of
+/// the profile's twice, for about a microsecond. There is room for ``placesMax`` pairs of places,
+/// which take up to 1.3 MB, and for 64 sampled waits at once. ``lostCount`` counts what found no
+/// room. A profile is for the locks that are made with it.
 ///
 /// **Not seen.** Readers under `snapshot`, who never wait. Threads beyond the first 4095. Where a
 /// body runs on a queue's thread, its stack is that thread's, and the site is the caller's.
@@ -37,7 +38,6 @@ public final class ContentionProfile: Sendable {
     public let interval: Int
 
     let waits: ProfileWaits
-    private let table: ProfileTable
     private let locks = Guarded<[ProfileSample.Lock]>([])
     private let started = Date()
     private let startedNanoseconds = latchkey_system_nanoseconds()
@@ -52,12 +52,11 @@ public final class ContentionProfile: Sendable {
     init(oneIn interval: Int, capacity: Int) {
         precondition((1...(1 << 30)).contains(interval), "The interval is from 1 to 2^30.")
         self.interval = interval
-        table = ProfileTable(capacity: capacity)
-        waits = ProfileWaits(table)
+        waits = ProfileWaits(capacity: capacity)
     }
 
     /// The contended accesses, scaled up, that there was no room for.
-    public var lostCount: UInt64 { table.lostCount }
+    public var lostCount: UInt64 { waits.recorded.lostCount }
 
     /// The number under which a lock is recorded.
     func add(lock: String?, strategy: String) -> Int {
@@ -73,7 +72,7 @@ public final class ContentionProfile: Sendable {
     func isDrawn(_ words: PerThreadCounters) -> Bool {
         guard let cell = words.ownCell else {
             // A thread without an index.
-            lose(1)
+            waits.lose(1)
             return false
         }
         var left = cell[MeterLayout.untilProfiled]
@@ -85,11 +84,6 @@ public final class ContentionProfile: Sendable {
             isDrawn ? ContentionProbe.gap(mean: interval, in: cell) : left - 1
         return isDrawn
     }
-
-    /// Counts contended accesses that are not recorded.
-    func lose(_ count: UInt64) {
-        table.lose(count)
-    }
 }
 
 // MARK: reading
@@ -97,36 +91,32 @@ public final class ContentionProfile: Sendable {
 extension ContentionProfile {
     /// The sums at one moment, from which a later profile can begin.
     package struct Mark: Sendable {
-        fileprivate let sums: ProfileTable.Sums
+        fileprivate let sums: [ProfileWaits.Pair: ProfileWaits.Sum]
         fileprivate let lostCount: UInt64
-        fileprivate let date: Date
-        fileprivate let nanoseconds: UInt64
+        fileprivate let date = Date()
+        fileprivate let nanoseconds = latchkey_system_nanoseconds()
     }
 
     /// The sums now.
     package func mark() -> Mark {
-        Mark(
-            sums: table.sums,
-            lostCount: lostCount,
-            date: Date(),
-            nanoseconds: latchkey_system_nanoseconds()
-        )
+        let (sums, lostCount) = waits.recorded
+        return Mark(sums: sums, lostCount: lostCount)
     }
 
     /// What was recorded since a mark, or since the start.
     package func reading(since mark: Mark? = nil) -> ProfileReading {
         let now = self.mark()
         let locks = locks.read { $0 }
-        let samples = now.sums.enumerated().compactMap { index, sum -> ProfileSample? in
-            let count = sum.count &- (mark?.sums[index].count ?? 0)
-            guard count > 0, let record = table.record(index) else { return nil }
+        let samples = now.sums.compactMap { pair, sum -> ProfileSample? in
+            let earlier = mark?.sums[pair] ?? ProfileWaits.Sum()
+            guard sum.count != earlier.count else { return nil }
             return ProfileSample(
-                lock: locks[record.lock],
-                mode: record.waitsToWrite ? .write : .read,
-                holder: record.holder,
-                waiter: record.waiter,
-                count: count,
-                nanoseconds: sum.nanoseconds &- (mark?.sums[index].nanoseconds ?? 0)
+                lock: locks[pair.lock],
+                mode: pair.mode,
+                holder: pair.holder,
+                waiter: pair.waiter,
+                count: sum.count &- earlier.count,
+                nanoseconds: sum.nanoseconds &- earlier.nanoseconds
             )
         }
         return ProfileReading(

@@ -1,3 +1,4 @@
+import CLatchkeySystem
 package import Foundation
 package import LatchkeySync
 
@@ -38,7 +39,27 @@ package struct ProfileSample: Sendable {
     package var nanoseconds: UInt64
 }
 
-extension ProfileSample.Place {
+extension ProfileSample.Place: Hashable {
+    /// Whether it is the same line of the same file, and the same stack.
+    package static func == (one: Self, other: Self) -> Bool {
+        one.addresses == other.addresses && one.site.line == other.site.line
+            && one.site.fileID == other.site.fileID
+    }
+
+    /// Without the file, whose name would be made for it.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(addresses)
+        hasher.combine(site.line)
+    }
+
+    /// The site, and the calling thread's stack.
+    init(at site: CallSite, depthMax: Int) {
+        let addresses = unsafe [UInt64](unsafeUninitializedCapacity: depthMax) { addresses, count in
+            count = unsafe Int(latchkey_system_stack(addresses.baseAddress, UInt32(depthMax)))
+        }
+        self.init(site: site, addresses: addresses)
+    }
+
     /// The site, or else the innermost function that is not the lock's own, as text.
     func text(_ symbols: Symbols) -> String {
         if site.isKnown { return "\(site.fileID):\(site.line)" }

@@ -1,8 +1,7 @@
 import CLatchkeySystem
 import LatchkeySync
-import Synchronization
 
-/// The sampled accesses that wait now, and whom they wait for.
+/// The sampled accesses that wait now and whom they wait for, and the sums of those that waited.
 ///
 /// **Design.** A waiter takes a slot before it waits, and its guard's probe has the slot's bit
 /// meanwhile: each access that leaves that guard looks at the slot and may put itself into it. A
@@ -11,94 +10,101 @@ import Synchronization
 /// that over many waits each place gets the delay that it caused. To blame the last holder instead
 /// would blame whoever stands before the waiter in the queue, and not the one that all wait for.
 ///
-/// *Cost.* Under an unfair lock thousands of accesses can leave during one wait. The first
+/// *Cost.* One lock guards all of it. It is taken for one contended access in many, and by those
+/// that leave a guard meanwhile. These are inside it, so they do not wait: one that finds the lock
+/// taken passes by. Under an unfair lock thousands of accesses can leave during one wait. The first
 /// ``looksMax`` of them are looked at, and stand for the later ones: an access begins to wait while
 /// somebody is inside, and most likely somebody who stays for long.
-///
-/// *Who writes a slot.* The thread that moved its state with an exchange: `open` → `active` by the
-/// waiter, `active` → `busy` and back by one that leaves, `active` → `ended` by the waiter when it
-/// has entered. Each exchange that takes the slot acquires, each that hands it on releases. No
-/// thread waits for a `busy` slot: another one that leaves passes it by, and a waiter that ends
-/// gives the slot up (`abandoned`), which counts as lost; then the one that is busy frees it.
 ///
 /// A slot can belong to another guard when somebody who saw the bit gets to it: so it has the
 /// number of its guard.
 ///
-/// SAFETY: `@safe`, `@unchecked Sendable` because the words are atomic and live as long as this
-/// object.
-@safe
+/// SAFETY: `@unchecked Sendable` because the variables are used only while `lock` is held.
 final class ProfileWaits: @unchecked Sendable {
     /// As many sampled waits at once as a word has bits.
     static let countMax = 64
     /// How many accesses that leave during one wait are looked at.
     static let looksMax = 32
+    /// How many return addresses are kept of a holder.
+    static let holderDepthMax = 40
+    /// The same of a waiter.
+    static let waiterDepthMax = 24
 
-    private enum State {
-        static let open: UInt64 = 0
-        static let active: UInt64 = 1
-        static let busy: UInt64 = 2
-        static let abandoned: UInt64 = 3
-        static let ended: UInt64 = 4
+    /// Two accesses, of which one waits for the other.
+    struct Pair: Hashable {
+        /// The number of the lock in the profile.
+        let lock: Int
+        /// The waiter's mode.
+        let mode: AccessMode
+        let waiter: ProfileSample.Place
+        /// Without a site and addresses if no thread was seen.
+        var holder = ProfileSample.Place(site: .unknown, addresses: [])
     }
 
-    // The places of a slot's words.
-    private static let state = 0
-    private static let probe = 1
-    private static let since = 2
-    private static let lastLook = 3
-    private static let shared = 4
-    private static let random = 5
-    private static let weight = 6
-    private static let looks = 7
-    private static let record = 8
-    // A whole number of cache lines.
-    private static let stride = (record + ProfileRecord.wordCount + 7) / 8 * 8
-
-    private let words = unsafe ProfileRecord.allocate(count: countMax * stride)
-    /// A bit for each free slot.
-    private let open = Atomic<UInt64>(.max)
-    private let table: ProfileTable
-
-    init(_ table: ProfileTable) {
-        self.table = table
+    /// Scaled up.
+    struct Sum {
+        var count: UInt64 = 0
+        var nanoseconds: UInt64 = 0
     }
 
-    deinit {
-        unsafe words.deallocate()
+    struct Wait {
+        /// Identifies the guard.
+        let probe: UInt64
+        var pair: Pair
+        /// The contentions that it stands for.
+        let weight: UInt64
+        let since: UInt64
+        var lastLook: UInt64
+        var shared: UInt64 = 0
+        var random: UInt64
+        var looks = 0
     }
 
-    /// Begins a wait of the calling thread; nil if all slots are in use.
+    private let lock = AdaptiveLock()
+    private let capacity: Int
+    private var waits = [Wait?](repeating: nil, count: countMax)
+    private var sums: [Pair: Sum] = [:]
+    private var lostCount: UInt64 = 0
+
+    /// - Parameter capacity: How many different pairs are recorded.
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    /// The sums now, and the contentions that could not be recorded.
+    var recorded: (sums: [Pair: Sum], lostCount: UInt64) {
+        lock.lock()
+        defer { lock.unlock() }
+        return (sums, lostCount)
+    }
+
+    /// Counts contentions without recording them.
+    func lose(_ count: UInt64) {
+        lock.lock()
+        lostCount += count
+        lock.unlock()
+    }
+
+    /// Begins a wait of the calling thread, at the guard with that probe.
     ///
-    /// - Parameters:
-    ///   - lock: The number of the lock.
-    ///   - probe: Identifies the guard.
-    ///   - isWrite: Whether it asks for exclusive access.
-    ///   - site: Where it asks.
-    ///   - weight: The contentions that it stands for.
-    /// - Returns: The slot.
-    func begin(
-        lock: Int,
-        probe: UInt64,
-        isWrite: Bool,
-        at site: CallSite,
-        weight: UInt64
-    ) -> Int? {
-        guard let index = take() else {
-            table.lose(weight)
+    /// It stands for `weight` contentions. Returns its slot, or nil if all slots are in use.
+    func begin(_ pair: Pair, probe: UInt64, weight: UInt64) -> Int? {
+        let now = latchkey_system_nanoseconds()
+        lock.lock()
+        defer { lock.unlock() }
+        guard let slot = waits.firstIndex(where: { $0 == nil }) else {
+            lostCount += weight
             return nil
         }
-        let (slot, record) = slot(index)
-        record.begin(lock: lock, waitsToWrite: isWrite, at: site)
-        let now = latchkey_system_nanoseconds()
-        slot[Self.probe] = probe
-        slot[Self.since] = now
-        slot[Self.lastLook] = now
-        slot[Self.shared] = 0
-        slot[Self.looks] = 0
-        slot[Self.random] = now &* 0x9E37_79B9_7F4A_7C15 | 1
-        slot[Self.weight] = weight
-        move(slot, to: State.active)
-        return index
+        waits[slot] = Wait(
+            probe: probe,
+            pair: pair,
+            weight: weight,
+            since: now,
+            lastLook: now,
+            random: now &* 0x9E37_79B9_7F4A_7C15 | 1
+        )
+        return slot
     }
 
     /// Lets those that wait at a guard blame the calling thread, which leaves it.
@@ -115,101 +121,55 @@ final class ProfileWaits: @unchecked Sendable {
         sharesWithReaders: Bool,
         at site: CallSite
     ) -> UInt64 {
+        guard lock.tryLock() else { return 0 }
+        defer { lock.unlock() }
         let now = latchkey_system_nanoseconds()
-        var rest = slots
         var satisfied: UInt64 = 0
-        while rest != 0 {
-            let index = rest.trailingZeroBitCount
-            rest &= rest &- 1
-            let (slot, record) = slot(index)
-            guard exchange(slot, State.active, State.busy) else { continue }
-            if slot[Self.probe] == probe, record.waitsToWrite || !sharesWithReaders {
-                blame(slot, record, now, site)
-                slot[Self.looks] += 1
-                if slot[Self.looks] >= Self.looksMax {
-                    satisfied |= 1 << UInt64(index)
-                }
+        for slot in 0..<Self.countMax where slots & 1 << UInt64(slot) != 0 {
+            guard var wait = waits[slot], wait.probe == probe,
+                wait.pair.mode == .write || !sharesWithReaders
+            else { continue }
+            if wait.draws(at: now) {
+                wait.pair.holder = ProfileSample.Place(at: site, depthMax: Self.holderDepthMax)
             }
-            if !exchange(slot, State.busy, State.active) {
-                free(index, slot)
+            waits[slot] = wait
+            if wait.looks >= Self.looksMax {
+                satisfied |= 1 << UInt64(slot)
             }
         }
         return satisfied
     }
 
-    private func blame(_ slot: Slot, _ record: ProfileRecord, _ now: UInt64, _ site: CallSite) {
+    /// Ends a wait, and records it.
+    func end(_ slot: Int) {
+        let now = latchkey_system_nanoseconds()
+        lock.lock()
+        defer { lock.unlock() }
+        guard let wait = waits[slot] else { return }
+        waits[slot] = nil
+        guard sums.count < capacity || sums[wait.pair] != nil else {
+            lostCount += wait.weight
+            return
+        }
+        let (delay, isTooLong) = (now > wait.since ? now - wait.since : 0)
+            .multipliedReportingOverflow(by: wait.weight)
+        sums[wait.pair, default: Sum()].count &+= wait.weight
+        sums[wait.pair, default: Sum()].nanoseconds &+= isTooLong ? .max : delay
+    }
+}
+
+extension ProfileWaits.Wait {
+    /// Whether the access that leaves now is blamed, until another one is drawn.
+    mutating func draws(at now: UInt64) -> Bool {
         // The clocks of two processors may differ by a little.
-        let last = slot[Self.lastLook]
-        let share = max(1, now > last ? now - last : 0)
-        slot[Self.lastLook] = max(now, last)
-        slot[Self.shared] &+= share
+        let share = max(1, now > lastLook ? now - lastLook : 0)
+        lastLook = max(now, lastLook)
+        shared &+= share
+        looks += 1
         // Xorshift: good enough to draw lots.
-        var random = slot[Self.random]
         random ^= random << 13
         random ^= random >> 7
         random ^= random << 17
-        slot[Self.random] = random
-        if random % slot[Self.shared] < share {
-            record.setHolder(at: site)
-        }
-    }
-
-    /// Ends a wait, and records it.
-    func end(_ index: Int) {
-        let (slot, record) = slot(index)
-        let weight = slot[Self.weight]
-        while !exchange(slot, State.active, State.ended) {
-            if exchange(slot, State.busy, State.abandoned) {
-                table.lose(weight)
-                return
-            }
-        }
-        let now = latchkey_system_nanoseconds()
-        let since = slot[Self.since]
-        let (delay, isTooLong) = (now > since ? now - since : 0)
-            .multipliedReportingOverflow(by: weight)
-        table.add(record, count: weight, nanoseconds: isTooLong ? .max : delay)
-        free(index, slot)
-    }
-
-    // MARK: slots
-
-    private typealias Slot = ProfileRecord
-
-    private func slot(_ index: Int) -> (Slot, ProfileRecord) {
-        let words = unsafe words + index * Self.stride
-        return unsafe (Slot(words), ProfileRecord(words + Self.record))
-    }
-
-    private func take() -> Int? {
-        var bits = open.load(ordering: .relaxed)
-        while bits != 0 {
-            // Acquiring pairs with `free`.
-            let (isTaken, found) = open.compareExchange(
-                expected: bits,
-                desired: bits & (bits &- 1),
-                ordering: .acquiring
-            )
-            if isTaken { return bits.trailingZeroBitCount }
-            bits = found
-        }
-        return nil
-    }
-
-    private func free(_ index: Int, _ slot: Slot) {
-        move(slot, to: State.open)
-        open.bitwiseOr(1 << UInt64(index), ordering: .releasing)
-    }
-
-    private func move(_ slot: Slot, to state: UInt64) {
-        unsafe slot.words[Self.state].store(state, ordering: .releasing)
-    }
-
-    private func exchange(_ slot: Slot, _ state: UInt64, _ next: UInt64) -> Bool {
-        unsafe slot.words[Self.state].compareExchange(
-            expected: state,
-            desired: next,
-            ordering: .acquiringAndReleasing
-        ).exchanged
+        return random % shared < share
     }
 }

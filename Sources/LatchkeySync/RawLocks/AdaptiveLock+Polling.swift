@@ -73,9 +73,7 @@ extension AdaptiveLock {
             while latchkey_system_nanoseconds() - start < time {
                 latchkey_system_pause()
             }
-            if memory.first.load(ordering: .relaxed) == Self.unlocked && tryLock() {
-                return true
-            }
+            if memory.first.load(ordering: .relaxed) == Self.unlocked && tryLock() { return true }
             time *= Polling.factor
         }
         return memory.first.load(ordering: .relaxed) <= Self.locked

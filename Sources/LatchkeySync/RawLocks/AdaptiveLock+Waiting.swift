@@ -27,8 +27,7 @@ extension AdaptiveLock: ConditionLock {
     @usableFromInline static var isAwaited: UInt32 { 1 }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
-    @inlinable
-    public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+    @inlinable public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         tryLock() || lockSlowly(before: deadline)
     }
 
@@ -66,9 +65,7 @@ extension AdaptiveLock: ConditionLock {
             } else {
                 unlockUnchanged()
             }
-            if isOver {
-                return false
-            }
+            if isOver { return false }
             waiter.sleep(before: deadline)
             guard lock(atMostUntil: deadline) else {
                 line.abandon(waiter)
@@ -79,15 +76,10 @@ extension AdaptiveLock: ConditionLock {
         return true
     }
 
-    @usableFromInline
-    func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
-        if polls() {
-            return true
-        }
+    @usableFromInline func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
+        if polls() { return true }
         while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
-            if deadline <= .now {
-                return false
-            }
+            if deadline <= .now { return false }
             // SAFETY: the word is in an object, which the lock keeps.
             unsafe withUnsafePointer(to: memory.first) { word in
                 unsafe latchkey_system_futex_wait_for(
@@ -96,16 +88,13 @@ extension AdaptiveLock: ConditionLock {
                     deadline.nanosecondsLeft
                 )
             }
-            if asks(toTakeAs: Self.contended) {
-                return true
-            }
+            if asks(toTakeAs: Self.contended) { return true }
         }
         return true
     }
 
     /// Lets go after a write that may be what somebody waits for.
-    @usableFromInline
-    func unlockChanged() {
+    @usableFromInline func unlockChanged() {
         // The threads are woken when they can have the lock.
         let chosen = memory.line.map { change($0) { $0.choose() } }
         unlockUnchanged()

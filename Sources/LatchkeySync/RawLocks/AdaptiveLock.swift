@@ -37,16 +37,14 @@ public struct AdaptiveLock: InPlaceLock {
     @inlinable public init(in memory: LockMemory) { self.memory = memory }
 
     /// Waits until the calling thread holds the lock.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         if !tryLock() {
             lockSlowly()
         }
     }
 
     /// Acquiring: pairs with the releasing exchange of ``unlock()``.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         memory.first.compareExchange(
             expected: Self.unlocked,
             desired: Self.locked,
@@ -56,8 +54,7 @@ public struct AdaptiveLock: InPlaceLock {
     }
 
     /// Lets go after a write, and wakes who waits for the condition that it fulfilled.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         if memory.second.load(ordering: .relaxed) & Self.isAwaited == 0 {
             unlockUnchanged()
         } else {
@@ -69,19 +66,15 @@ public struct AdaptiveLock: InPlaceLock {
     @inlinable public func unlockShared() { unlockUnchanged() }
 
     /// Lets go of the lock alone.
-    @inlinable
-    func unlockUnchanged() {
+    @inlinable func unlockUnchanged() {
         let word = memory.first.exchange(Self.unlocked, ordering: .releasing)
         if word > Self.locked {
             letIn(word)
         }
     }
 
-    @usableFromInline
-    func lockSlowly() {
-        if polls() {
-            return
-        }
+    @usableFromInline func lockSlowly() {
+        if polls() { return }
         // From here on the word says that somebody may sleep, also when this thread gets the lock.
         while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
             // SAFETY: the word is in an object, which the lock keeps.
@@ -91,15 +84,12 @@ public struct AdaptiveLock: InPlaceLock {
                     Self.contended
                 )
             }
-            if asks(toTakeAs: Self.contended) {
-                return
-            }
+            if asks(toTakeAs: Self.contended) { return }
         }
     }
 
     /// Lets another thread in, by what the word was before it became `unlocked`.
-    @usableFromInline
-    func letIn(_ word: UInt32) {
+    @usableFromInline func letIn(_ word: UInt32) {
         if word == Self.contended {
             wakeOne()
         } else {

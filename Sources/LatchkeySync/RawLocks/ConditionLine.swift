@@ -20,8 +20,7 @@ internal import Synchronization
 ///   successor unasked. That one asks when it gets the lock.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `lock` is held.
-@usableFromInline
-final class ConditionLine: @unchecked Sendable {
+@usableFromInline final class ConditionLine: @unchecked Sendable {
     let lock = AdaptiveLock()
     private var waiters: [ConditionWaiter] = []
     /// Those who were chosen and have not had the value's lock since.
@@ -61,8 +60,7 @@ final class ConditionLine: @unchecked Sendable {
     }
 
     /// Ends the wait of a thread; true if it had been chosen.
-    @discardableResult
-    func remove(_ waiter: ConditionWaiter) -> Bool {
+    @discardableResult func remove(_ waiter: ConditionWaiter) -> Bool {
         if waiter.wasChosen {
             chosenCount -= 1
         } else {
@@ -103,8 +101,7 @@ final class ConditionWaiter: @unchecked Sendable {
     ///
     /// Not inlined, so that its reference to the closure has ended when it returns: the closure
     /// ends with the call that waits.
-    @inline(never)
-    func conditionHolds() -> Bool {
+    @inline(never) func conditionHolds() -> Bool {
         condition?() ?? false
     }
 
@@ -112,9 +109,7 @@ final class ConditionWaiter: @unchecked Sendable {
     func sleep(before deadline: ContinuousClock.Instant?) {
         // Relaxed: what others did, the locks tell that this thread takes next.
         while isWoken.load(ordering: .relaxed) == 0 {
-            if let deadline, deadline <= .now {
-                return
-            }
+            if let deadline, deadline <= .now { return }
             // SAFETY: the word is in this object, which the caller keeps.
             unsafe withUnsafePointer(to: isWoken) { word in
                 let address = unsafe UnsafeMutableRawPointer(mutating: word)

@@ -39,16 +39,14 @@ public final class MCSLock: RawLock {
     public init() {}
 
     /// Waits until the calling thread holds the lock.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         if !tryLock() {
             lockSlowly()
         }
     }
 
     /// Acquiring: pairs with the releasing exchange of ``unlock()``.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         tail.compareExchange(
             expected: Self.free,
             desired: Self.held,
@@ -60,8 +58,7 @@ public final class MCSLock: RawLock {
     /// Lets go, or lets the next thread in.
     ///
     /// The load can be relaxed, since `handOver()` looks again.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         let isAlone =
             next.load(ordering: .relaxed) == Self.unknown
             && tail.compareExchange(
@@ -74,8 +71,7 @@ public final class MCSLock: RawLock {
         }
     }
 
-    @usableFromInline
-    func lockSlowly() {
+    @usableFromInline func lockSlowly() {
         // SAFETY: when this thread has the lock, and knows who is behind it, no thread uses the
         // node any more.
         unsafe withUnsafePointer(to: Node()) { node in
@@ -105,16 +101,13 @@ public final class MCSLock: RawLock {
                 desired: Self.held,
                 ordering: .releasing
             ).exchanged
-            if isLast {
-                return
-            }
+            if isLast { return }
         }
         next.store(Self.address(in: node.next), ordering: .relaxed)
     }
 
     /// Lets the next thread in.
-    @usableFromInline
-    func handOver() {
+    @usableFromInline func handOver() {
         // SAFETY: the node is there until its thread sees that it may enter.
         let node = unsafe Node.at(Self.address(in: next))
         unsafe node.pointee.isWaiting.store(false, ordering: .releasing)
@@ -140,8 +133,7 @@ private struct Node: ~Copyable {
     let isWaiting = Atomic<Bool>(true)
 
     /// The node at an address, if it is there.
-    @unsafe
-    static func at(_ address: UInt) -> UnsafePointer<Node> {
+    @unsafe static func at(_ address: UInt) -> UnsafePointer<Node> {
         unsafe UnsafePointer<Node>(bitPattern: address).unsafelyUnwrapped
     }
 }

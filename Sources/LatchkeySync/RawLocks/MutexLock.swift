@@ -20,39 +20,32 @@ public final class MutexLock: RawLock {
     @inlinable public init() {}
 
     /// Waits for the mutex.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         mutex._unsafeLock()
         showTaken()
     }
 
     /// Takes the mutex if it is free.
-    @inlinable
-    public func tryLock() -> Bool {
-        guard mutex._unsafeTryLock() else {
-            return false
-        }
+    @inlinable public func tryLock() -> Bool {
+        guard mutex._unsafeTryLock() else { return false }
         showTaken()
         return true
     }
 
     /// Lets go of the mutex.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         showReleased()
         mutex._unsafeUnlock()
     }
 
     /// Pairs with the store of ``showReleased()``.
-    @inlinable
-    func showTaken() {
+    @inlinable func showTaken() {
         #if DEBUG
         _ = handOver.load(ordering: .acquiring)
         #endif
     }
 
-    @inlinable
-    func showReleased() {
+    @inlinable func showReleased() {
         #if DEBUG
         handOver.store(false, ordering: .releasing)
         #endif

@@ -16,8 +16,7 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     @usableFromInline let memory: LockMemory
 
     /// Makes the lock and the recursive one below it.
-    @inlinable
-    public init(in memory: LockMemory) {
+    @inlinable public init(in memory: LockMemory) {
         base = Base()
         self.memory = memory
     }
@@ -36,55 +35,44 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     }
 
     /// Enters for writing; stops if the calling thread is inside.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         base.lock()
         beginWrite()
     }
 
     /// Enters for writing if that is possible at once; stops if the calling thread is inside.
-    @inlinable
-    public func tryLock() -> Bool {
-        guard base.tryLock() else {
-            return false
-        }
+    @inlinable public func tryLock() -> Bool {
+        guard base.tryLock() else { return false }
         beginWrite()
         return true
     }
 
     /// Ends the write.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         memory.first.store(0, ordering: .relaxed)
         base.unlock()
     }
 
     /// Enters for reading; stops if the calling thread writes.
-    @inlinable
-    public func lockShared() {
+    @inlinable public func lockShared() {
         base.lock()
         beginRead()
     }
 
     /// Enters for reading if that is possible at once; stops if the calling thread writes.
-    @inlinable
-    public func tryLockShared() -> Bool {
-        guard base.tryLock() else {
-            return false
-        }
+    @inlinable public func tryLockShared() -> Bool {
+        guard base.tryLock() else { return false }
         beginRead()
         return true
     }
 
     /// Ends the innermost read.
-    @inlinable
-    public func unlockShared() {
+    @inlinable public func unlockShared() {
         memory.first.store(memory.first.load(ordering: .relaxed) &- 1, ordering: .relaxed)
         base.unlock()
     }
 
-    @inlinable
-    func beginRead() {
+    @inlinable func beginRead() {
         let inside = memory.first.load(ordering: .relaxed)
         if inside == Self.writing {
             Reentry.stop("read", inside: "write", Self.name)
@@ -92,8 +80,7 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
         memory.first.store(inside &+ 1, ordering: .relaxed)
     }
 
-    @inlinable
-    func beginWrite() {
+    @inlinable func beginWrite() {
         let inside = memory.first.load(ordering: .relaxed)
         if inside != 0 {
             Reentry.stop("write", inside: inside == Self.writing ? "write" : "read", Self.name)
@@ -110,18 +97,14 @@ extension NestedReadLock: NamedLock where Base: NamedLock {
 extension NestedReadLock: TimedLock where Base: TimedLock {
     /// Enters for writing, unless the deadline passes first; stops if the calling thread is inside.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
-        guard base.lock(before: deadline) else {
-            return false
-        }
+        guard base.lock(before: deadline) else { return false }
         beginWrite()
         return true
     }
 
     /// Enters for reading, unless the deadline passes first; stops if the calling thread writes.
     public func lockShared(before deadline: ContinuousClock.Instant) -> Bool {
-        guard base.lock(before: deadline) else {
-            return false
-        }
+        guard base.lock(before: deadline) else { return false }
         beginRead()
         return true
     }

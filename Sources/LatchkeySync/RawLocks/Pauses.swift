@@ -9,9 +9,7 @@ enum Pauses {
     /// Looks, with a pause after each look; whether the lock was free at one of them.
     static func pass(until isFree: () -> Bool) -> Bool {
         for _ in 0..<countMax {
-            if isFree() {
-                return true
-            }
+            if isFree() { return true }
             latchkey_system_pause()
         }
         return false

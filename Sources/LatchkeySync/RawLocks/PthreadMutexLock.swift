@@ -45,16 +45,14 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     }
 
     /// Waits until the calling thread holds the lock.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         unsafe storage.withUnsafeMutablePointerToElements { handle in
             unsafe check(pthread_mutex_lock(handle), "pthread_mutex_lock")
         }
     }
 
     /// Takes the lock if that is possible at once.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         unsafe storage.withUnsafeMutablePointerToElements { handle in
             let code = unsafe pthread_mutex_trylock(handle)
             if code != EBUSY {
@@ -65,22 +63,19 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     }
 
     /// Lets go.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         unsafe storage.withUnsafeMutablePointerToElements { handle in
             unsafe check(pthread_mutex_unlock(handle), "pthread_mutex_unlock")
         }
     }
 
-    @inlinable
-    func check(_ code: CInt, _ call: StaticString) {
+    @inlinable func check(_ code: CInt, _ call: StaticString) {
         if code != 0 {
             Self.stop(code, call)
         }
     }
 
-    @usableFromInline
-    static func stop(_ code: CInt, _ call: StaticString) -> Never {
+    @usableFromInline static func stop(_ code: CInt, _ call: StaticString) -> Never {
         fatalError("Latchkey: \(call) failed with code \(code).")
     }
 }

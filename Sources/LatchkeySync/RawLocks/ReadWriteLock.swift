@@ -50,14 +50,12 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
     }
 
     /// Waits until the calling thread shares the lock.
-    @inlinable
-    public func lockShared() {
+    @inlinable public func lockShared() {
         unsafe check(pthread_rwlock_rdlock(handle), "pthread_rwlock_rdlock", .read)
     }
 
     /// Shares the lock if that is possible at once.
-    @inlinable
-    public func tryLockShared() -> Bool {
+    @inlinable public func tryLockShared() -> Bool {
         unsafe checkTry(pthread_rwlock_tryrdlock(handle), "pthread_rwlock_tryrdlock")
     }
 
@@ -65,35 +63,30 @@ public final class ReadWriteLock: RawLock, @unchecked Sendable {
     @inlinable public func unlockShared() { unlock() }
 
     /// Waits until the calling thread holds the lock.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         unsafe check(pthread_rwlock_wrlock(handle), "pthread_rwlock_wrlock", .write)
     }
 
     /// Takes the lock if that is possible at once.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         unsafe checkTry(pthread_rwlock_trywrlock(handle), "pthread_rwlock_trywrlock")
     }
 
     /// Lets go.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         unsafe check(pthread_rwlock_unlock(handle), "pthread_rwlock_unlock")
     }
 }
 
 extension ReadWriteLock {
-    @inlinable
-    func check(_ code: CInt, _ call: StaticString, _ access: AccessMode = .write) {
+    @inlinable func check(_ code: CInt, _ call: StaticString, _ access: AccessMode = .write) {
         if code != 0 {
             stop(code, call, access)
         }
     }
 
     /// False if the lock is taken, which `EBUSY` says.
-    @inlinable
-    func checkTry(_ code: CInt, _ call: StaticString) -> Bool {
+    @inlinable func checkTry(_ code: CInt, _ call: StaticString) -> Bool {
         if code != 0 && code != EBUSY {
             stop(code, call)
         }

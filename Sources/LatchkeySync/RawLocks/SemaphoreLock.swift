@@ -15,8 +15,7 @@ public struct SemaphoreLock: RawLock {
     @inlinable public func lock() { handle.wait() }
 
     /// Time 0 is `DISPATCH_TIME_NOW`, which spares reading the clock.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         handle.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success
     }
 

@@ -22,27 +22,23 @@ public struct SpinLock: InPlaceLock {
     @inlinable public init(in memory: LockMemory) { self.memory = memory }
 
     /// Waits until the calling thread holds the lock.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         if !tryLock() {
             lockSlowly()
         }
     }
 
     /// Acquiring: pairs with the releasing store of ``unlock()``.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         memory.first.exchange(Self.held, ordering: .acquiring) == Self.free
     }
 
     /// Lets go.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         memory.first.store(Self.free, ordering: .releasing)
     }
 
-    @usableFromInline
-    func lockSlowly() {
+    @usableFromInline func lockSlowly() {
         repeat {
             while !looksFree() {
                 latchkey_system_yield()
@@ -61,15 +57,11 @@ extension SpinLock: TimedLock {
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         while !tryLock() {
             while !looksFree() {
-                if deadline <= .now {
-                    return false
-                }
+                if deadline <= .now { return false }
                 latchkey_system_yield()
             }
             // Others may take what looks free, again and again.
-            if deadline <= .now {
-                return tryLock()
-            }
+            if deadline <= .now { return tryLock() }
         }
         return true
     }

@@ -23,8 +23,7 @@ public struct TicketLock: InPlaceLock {
     /// Draws a number and waits for it.
     ///
     /// Acquiring: pairs with the releasing store of ``unlock()``.
-    @inlinable
-    public func lock() {
+    @inlinable public func lock() {
         let ticket = memory.first.wrappingAdd(1, ordering: .relaxed).oldValue
         if memory.second.load(ordering: .acquiring) != ticket {
             wait(for: ticket)
@@ -34,8 +33,7 @@ public struct TicketLock: InPlaceLock {
     /// Draws a number only if it is served at once.
     ///
     /// Acquiring: if no thread has drawn the number that is served, the last holder stored it.
-    @inlinable
-    public func tryLock() -> Bool {
+    @inlinable public func tryLock() -> Bool {
         let ticket = memory.second.load(ordering: .acquiring)
         return memory.first.compareExchange(
             expected: ticket,
@@ -47,13 +45,11 @@ public struct TicketLock: InPlaceLock {
     /// Serves the next number.
     ///
     /// Only the holder stores, so the load can be relaxed.
-    @inlinable
-    public func unlock() {
+    @inlinable public func unlock() {
         memory.second.store(memory.second.load(ordering: .relaxed) &+ 1, ordering: .releasing)
     }
 
-    @usableFromInline
-    func wait(for ticket: UInt32) {
+    @usableFromInline func wait(for ticket: UInt32) {
         Pauses.wait { memory.second.load(ordering: .acquiring) == ticket }
     }
 }

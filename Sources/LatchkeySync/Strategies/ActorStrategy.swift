@@ -46,8 +46,7 @@ public struct ActorStrategy: MakeableStrategy {
 
     /// - Parameter backlogMax: How many accepted writes may wait to be applied, and how many
     ///   accepted reads.
-    @inlinable
-    public init(backlogMax: Int) {
+    @inlinable public init(backlogMax: Int) {
         queue = ActorQueue(backlogMax: backlogMax)
     }
 
@@ -66,8 +65,7 @@ public struct ActorStrategy: MakeableStrategy {
     }
 
     /// Submits a task.
-    @inlinable
-    public func submit<Observer: EntryObserver, Result: Sendable>(
+    @inlinable public func submit<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: @escaping @Sendable () -> Result,
@@ -77,8 +75,7 @@ public struct ActorStrategy: MakeableStrategy {
     }
 
     /// Enters all actors in one step.
-    @inlinable
-    public static func submitAll<Observer: EntryObserver, Result: Sendable>(
+    @inlinable public static func submitAll<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         _ strategies: [Self],
         observers: [Observer],

@@ -14,8 +14,7 @@ extension Synchronized where Value: AnyObject & Sendable, ChosenStrategy == Snap
             Guard a struct, or choose another strategy.
             """
     )
-    @inlinable
-    public init(_ value: consuming Value) {
+    @inlinable public init(_ value: consuming Value) {
         self.init(value, strategy: SnapshotStrategy())
     }
 }

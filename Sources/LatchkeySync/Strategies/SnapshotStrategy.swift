@@ -65,23 +65,19 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Publishes the first version.
-    @inlinable
-    public func begin<Value>(_ guarded: GuardedValue<Value>) {
+    @inlinable public func begin<Value>(_ guarded: GuardedValue<Value>) {
         published.begin(unsafe guarded.read { $0.value })
     }
 
     /// Enters at once to read; waits for other writers to write, and to read while no write takes
     /// effect.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        if Self.entersAtOnce(request) {
-            return try enter(request, observer, body)
-        }
+        if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
         return try writers.access(request, observer: observer) {
@@ -92,15 +88,12 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Enters at once to read; to write if no other writer is inside.
-    @inlinable
-    public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func tryAccess<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        if Self.entersAtOnce(request) {
-            return try enter(request, observer, body)
-        }
+        if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
         return try writers.tryAccess(request, observer: observer) {
@@ -111,16 +104,13 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Enters at once to read; waits for other writers to write.
-    @inlinable
-    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         waiting wait: (Lock, _ isBlocked: () -> Void) -> AccessMode?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        if Self.entersAtOnce(request) {
-            return try enter(request, observer, body)
-        }
+        if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
         return try writers.access(request, observer: observer, waiting: wait) {
@@ -131,8 +121,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Keeps writers out.
-    @inlinable
-    public func hold<Observer: EntryObserver>(
+    @inlinable public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {
@@ -144,13 +133,11 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         }
     }
 
-    @inlinable
-    static func entersAtOnce(_ request: AccessRequest) -> Bool {
+    @inlinable static func entersAtOnce(_ request: AccessRequest) -> Bool {
         request.mode == .read && !request.keepsWritersOut
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func enter<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         _ observer: Observer,
@@ -170,8 +157,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// Lends the version that is published.
     ///
     /// Nothing frees it: the caller has entered the epochs, or keeps writers out.
-    @inlinable
-    @inline(__always)
+    @unsafe @inlinable @inline(__always)
     public func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
@@ -180,30 +166,13 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Lends a copy and publishes it.
-    @inlinable
-    public func writing<Value, Result, Failure: Error>(
+    @unsafe @inlinable public func writing<Value, Result, Failure: Error>(
         _ guarded: GuardedValue<Value>,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var copy = reading(guarded) { $0.value }
+        var copy = unsafe reading(guarded) { $0.value }
         let result = try body(&copy)
         publish(copy, in: guarded)
-        return result
-    }
-
-    /// Lends copies and publishes all of them.
-    @inlinable
-    public static func writingAll<Value, Result, Failure: Error>(
-        _ strategies: [Self],
-        _ guarded: [GuardedValue<Value>],
-        _ body: (inout [Value]) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        var values = zip(strategies, guarded).map { $0.reading($1) { $0.value } }
-        let result = try body(&values)
-        SeveralValues.expect(values.count, of: guarded.count)
-        for (index, guarded) in guarded.enumerated() {
-            strategies[index].publish(values[index], in: guarded)
-        }
         return result
     }
 
@@ -212,14 +181,12 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// The caller holds the writers' lock. What readers had until now is freed after the lock is
     /// released: a value's `deinit` is somebody else's code. What the writer copied is released
     /// here. It is a copy of that, so that nothing ends by it.
-    @inlinable
-    func publish<Value>(_ value: Value, in guarded: GuardedValue<Value>) {
+    @inlinable func publish<Value>(_ value: Value, in guarded: GuardedValue<Value>) {
         published.replace(by: value)
         unsafe guarded.write { (current: inout Value) in current = value }
     }
 
-    @inlinable
-    func discard(_ replaced: Replaced?) {
+    @inlinable func discard(_ replaced: Replaced?) {
         if let replaced {
             published.epochs.discard(replaced)
         }

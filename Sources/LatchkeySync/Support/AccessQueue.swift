@@ -9,8 +9,7 @@ public import Synchronization
 ///
 /// A queue cannot be tried. For an observer that wants to know, entrants count themselves: low
 /// half readers, high half writers. Only accesses with an active observer are counted.
-@usableFromInline
-struct AccessQueue: Sendable {
+@usableFromInline struct AccessQueue: Sendable {
     @usableFromInline let queue: DispatchQueue
     @usableFromInline let isConcurrent: Bool
     @usableFromInline let entrants = Entrants()
@@ -23,16 +22,14 @@ struct AccessQueue: Sendable {
     ///   - isConcurrent: Whether readers share the queue.
     ///   - backlogMax: How many submitted writes may wait to be applied; nil if a write is applied
     ///     before the call that submits it returns.
-    @usableFromInline
-    init(label: String, isConcurrent: Bool, backlogMax: Int? = nil) {
+    @usableFromInline init(label: String, isConcurrent: Bool, backlogMax: Int? = nil) {
         queue = PrivateQueue.make(label: "latchkey.\(label)", isConcurrent: isConcurrent)
         self.isConcurrent = isConcurrent
         submissions = backlogMax.map(Submissions.init)
     }
 
     /// Submits `body` and waits for it.
-    @inlinable
-    func run<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @inlinable func run<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         _ observer: Observer,
         _ body: () throws(Failure) -> Result
@@ -58,9 +55,7 @@ struct AccessQueue: Sendable {
     }
 
     /// Takes the closure as a parameter: one that does not escape is not allocated.
-    @inlinable
-    @inline(__always)
-    func sync(_ mode: AccessMode, _ inside: () -> Void) {
+    @inlinable @inline(__always) func sync(_ mode: AccessMode, _ inside: () -> Void) {
         if isBarrier(mode) {
             queue.sync(flags: .barrier, execute: inside)
         } else {
@@ -68,15 +63,12 @@ struct AccessQueue: Sendable {
         }
     }
 
-    @inlinable
-    @inline(__always)
-    func isBarrier(_ mode: AccessMode) -> Bool {
+    @inlinable @inline(__always) func isBarrier(_ mode: AccessMode) -> Bool {
         isConcurrent && mode == .write
     }
 
     /// Submits `body` for writing and returns; `then` is called after it has left the section.
-    @inlinable
-    func submit<Observer: EntryObserver, Result>(
+    @inlinable func submit<Observer: EntryObserver, Result>(
         _ request: AccessRequest,
         _ observer: Observer,
         _ body: @escaping @Sendable () -> Result,
@@ -96,9 +88,7 @@ struct AccessQueue: Sendable {
 
 extension AccessQueue {
     /// Counts the caller and tells the observer whether it has to wait.
-    @inlinable
-    @inline(__always)
-    func ask<Observer: EntryObserver>(
+    @inlinable @inline(__always) func ask<Observer: EntryObserver>(
         _ observer: Observer,
         _ request: AccessRequest
     ) -> Observer.Entry {
@@ -110,9 +100,7 @@ extension AccessQueue {
     }
 
     /// Tells the observer that the caller leaves, and counts it no longer.
-    @inlinable
-    @inline(__always)
-    func leave<Observer: EntryObserver>(
+    @inlinable @inline(__always) func leave<Observer: EntryObserver>(
         _ observer: Observer,
         _ mode: AccessMode,
         _ entry: Observer.Entry
@@ -157,9 +145,7 @@ extension AccessQueue {
                 queued.cancel()
             }
         }
-        guard let result else {
-            throw .cancelled
-        }
+        guard let result else { throw .cancelled }
         return result
     }
 }
@@ -169,8 +155,7 @@ extension AccessQueue {
 /// After the block has returned nothing else begins, so exclusion continues without a stack frame
 /// and without a waiting thread.
 extension AccessQueue: HoldableQueue {
-    @inlinable
-    func hold(_ mode: AccessMode) {
+    @inlinable func hold(_ mode: AccessMode) {
         sync(mode) { queue.suspend() }
     }
 
@@ -182,27 +167,23 @@ extension AccessQueue: HoldableQueue {
         }
     }
 
-    @usableFromInline
-    func release() {
+    @usableFromInline func release() {
         queue.resume()
     }
 }
 
 /// What a queue needs that applies submitted writes later.
-@usableFromInline
-final class Submissions: Sendable {
+@usableFromInline final class Submissions: Sendable {
     @usableFromInline let backlog: Backlog
     @usableFromInline let completions = Completions.queue()
 
-    @usableFromInline
-    init(backlogMax: Int) {
+    @usableFromInline init(backlogMax: Int) {
         backlog = Backlog(max: backlogMax)
     }
 }
 
 /// How many readers and writers are on a queue, inside or ahead.
-@usableFromInline
-final class Entrants: Sendable {
+@usableFromInline final class Entrants: Sendable {
     @usableFromInline static var reader: UInt64 { 1 }
     @usableFromInline static var writer: UInt64 { 1 << 32 }
 
@@ -213,15 +194,13 @@ final class Entrants: Sendable {
     /// Counts the caller; false if it has to wait for another access.
     ///
     /// Relaxed, here and below: a statistic, which orders nothing.
-    @inlinable
-    func join(_ mode: AccessMode, isConcurrent: Bool) -> Bool {
+    @inlinable func join(_ mode: AccessMode, isConcurrent: Bool) -> Bool {
         let one = mode == .read ? Self.reader : Self.writer
         let before = count.add(one, ordering: .relaxed).oldValue
         return mode == .read && isConcurrent ? before < Self.writer : before == 0
     }
 
-    @inlinable
-    func leave(_ mode: AccessMode) {
+    @inlinable func leave(_ mode: AccessMode) {
         count.subtract(mode == .read ? Self.reader : Self.writer, ordering: .relaxed)
     }
 }

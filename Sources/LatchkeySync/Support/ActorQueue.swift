@@ -7,18 +7,15 @@ public import Synchronization
 /// that of submission, all having one priority. A plain task promises no order: without immediate
 /// tasks there is no ``ActorStrategy``, but all other strategies.
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
-@usableFromInline
-struct ActorQueue: HoldableQueue {
+@usableFromInline struct ActorQueue: HoldableQueue {
     @usableFromInline let isolation: Isolation
 
-    @inlinable
-    init(backlogMax: Int) {
+    @inlinable init(backlogMax: Int) {
         isolation = Isolation(backlogMax: backlogMax)
     }
 
     /// Counts the access, and adds it to the queue.
-    @inlinable
-    func submit<Observer: EntryObserver, Result: Sendable>(
+    @inlinable func submit<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         _ observer: Observer,
         _ body: @escaping @Sendable () -> Result,
@@ -38,8 +35,7 @@ struct ActorQueue: HoldableQueue {
     }
 
     /// Awaits the actor.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     nonisolated(nonsending) func access<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
         _ observer: Observer,
@@ -56,18 +52,14 @@ struct ActorQueue: HoldableQueue {
         // SAFETY: the task is suspended while the actor runs the closure, which no other code has.
         nonisolated(unsafe) var result: Result?
         await isolation.run { unsafe result = inside(observer, mode, entry, body) }
-        guard let result = unsafe result else {
-            throw .cancelled
-        }
+        guard let result = unsafe result else { throw .cancelled }
         return result
     }
 
     /// Runs `body` inside, unless the task was cancelled; then the result is nil.
     ///
     /// The observer hears of it in both cases: the access has had its turn.
-    @inlinable
-    @inline(__always)
-    func inside<Observer: EntryObserver, Result: Sendable>(
+    @inlinable @inline(__always) func inside<Observer: EntryObserver, Result: Sendable>(
         _ observer: Observer,
         _ mode: AccessMode,
         _ entry: Observer.Entry,
@@ -81,9 +73,7 @@ struct ActorQueue: HoldableQueue {
     }
 
     /// Tells the observer of an access that was counted.
-    @inlinable
-    @inline(__always)
-    func tell<Observer: EntryObserver>(
+    @inlinable @inline(__always) func tell<Observer: EntryObserver>(
         _ observer: Observer,
         _ request: AccessRequest,
         isAlone: Bool
@@ -96,8 +86,7 @@ struct ActorQueue: HoldableQueue {
     }
 
     /// Of an access to several actors, which was counted already.
-    @inlinable
-    func ask<Observer: EntryObserver>(
+    @inlinable func ask<Observer: EntryObserver>(
         _ observer: Observer,
         _ request: AccessRequest
     ) -> Observer.Entry {
@@ -105,8 +94,7 @@ struct ActorQueue: HoldableQueue {
         return tell(observer, request, isAlone: word == Backlog.one(request.mode))
     }
 
-    @inlinable
-    func leave<Observer: EntryObserver>(
+    @inlinable func leave<Observer: EntryObserver>(
         _ observer: Observer,
         _ mode: AccessMode,
         _ entry: Observer.Entry
@@ -123,8 +111,7 @@ struct ActorQueue: HoldableQueue {
         }
     }
 
-    @usableFromInline
-    func release() {
+    @usableFromInline func release() {
         Task.immediate(priority: .medium) {
             await isolation.leave()
         }
@@ -139,33 +126,27 @@ struct ActorQueue: HoldableQueue {
 /// overtakes it.
 ///
 /// An actor is 112 bytes before its own; with these it is 133, and its memory block 144.
-@usableFromInline
-actor Isolation {
+@usableFromInline actor Isolation {
     @usableFromInline nonisolated let backlog: Backlog
 
     private var isTaken = false
 
-    @usableFromInline
-    init(backlogMax: Int) {
+    @usableFromInline init(backlogMax: Int) {
         backlog = Backlog(max: backlogMax)
     }
 
     /// Runs `body` on the actor.
     ///
     /// Not generic, and so not compiled again for each value and each body.
-    @usableFromInline
-    func run(_ body: @Sendable () -> Void) async {
+    @usableFromInline func run(_ body: @Sendable () -> Void) async {
         // Where no access stays inside, the actor itself excludes all others until `body` returns.
-        guard isTaken else {
-            return body()
-        }
+        guard isTaken else { return body() }
         await enter()
         defer { leave() }
         body()
     }
 
-    @usableFromInline
-    func enter() async {
+    @usableFromInline func enter() async {
         if isTaken {
             // Named, so that ThreadSanitizer does not take this for a change of `backlog`.
             let line = backlog.line
@@ -174,8 +155,7 @@ actor Isolation {
         isTaken = true
     }
 
-    @usableFromInline
-    func leave() {
+    @usableFromInline func leave() {
         let line = backlog.line
         if line.untilReleased.isEmpty {
             isTaken = false

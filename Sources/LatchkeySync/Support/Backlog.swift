@@ -20,8 +20,7 @@ public import Synchronization
 ///
 /// All orderings are relaxed: the counts order nothing, the queue or the actor does, and the line
 /// has a lock.
-@usableFromInline
-struct Backlog: ~Copyable, Sendable {
+@usableFromInline struct Backlog: ~Copyable, Sendable {
     @usableFromInline static var isWaitedFor: UInt64 { 1 << 63 }
 
     @usableFromInline let word = Atomic<UInt64>(0)
@@ -33,8 +32,7 @@ struct Backlog: ~Copyable, Sendable {
     @usableFromInline let max: Int32
 
     /// - Parameter max: Beyond a thousand million, a thousand million.
-    @usableFromInline
-    init(max: Int) {
+    @usableFromInline init(max: Int) {
         precondition(max > 0, "A backlog holds at least one write.")
         self.max = Int32(clamping: Swift.min(max, 1_000_000_000))
     }
@@ -49,27 +47,20 @@ struct Backlog: ~Copyable, Sendable {
         lazyLine.load() ?? lazyLine.storeIfNil(WaitingLine())
     }
 
-    @inlinable
-    @inline(__always)
-    static func one(_ mode: AccessMode) -> UInt64 {
+    @inlinable @inline(__always) static func one(_ mode: AccessMode) -> UInt64 {
         mode == .read ? 1 : 1 << 32
     }
 
-    @inlinable
-    @inline(__always)
-    static func count(_ mode: AccessMode, in word: UInt64) -> Int {
+    @inlinable @inline(__always) static func count(_ mode: AccessMode, in word: UInt64) -> Int {
         Int((mode == .read ? word : word >> 32) & 0x7FFF_FFFF)
     }
 
     /// Counts the caller if there is room and the line is empty.
-    @inlinable
-    @inline(__always)
-    func tryEnter(_ mode: AccessMode) -> Admission {
+    @inlinable @inline(__always) func tryEnter(_ mode: AccessMode) -> Admission {
         tryEnter(mode, unless: Self.isWaitedFor)
     }
 
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func tryEnter(_ mode: AccessMode, unless refusing: UInt64) -> Admission {
         var seen = word.load(ordering: .relaxed)
         while seen & refusing == 0 && Self.count(mode, in: seen) < max {
@@ -78,35 +69,26 @@ struct Backlog: ~Copyable, Sendable {
                 desired: seen + Self.one(mode),
                 ordering: .relaxed
             )
-            if exchanged {
-                return seen == 0 ? .alone : .behindOthers
-            }
+            if exchanged { return seen == 0 ? .alone : .behindOthers }
             seen = original
         }
         return .full
     }
 
     /// Counts the caller, or refuses it; true if no other is there.
-    @inlinable
-    @discardableResult
-    func enter(_ mode: AccessMode) throws(BacklogFull) -> Bool {
+    @inlinable @discardableResult func enter(_ mode: AccessMode) throws(BacklogFull) -> Bool {
         let admission = tryEnter(mode)
-        guard admission != .full else {
-            throw BacklogFull()
-        }
+        guard admission != .full else { throw BacklogFull() }
         return admission == .alone
     }
 
     /// Counts the caller, whether there is room or not.
-    @inlinable
-    func enterBeyondBound(_ mode: AccessMode) {
+    @inlinable func enterBeyondBound(_ mode: AccessMode) {
         word.add(Self.one(mode), ordering: .relaxed)
     }
 
     /// Counts the caller no longer.
-    @inlinable
-    @inline(__always)
-    func leave(_ mode: AccessMode) {
+    @inlinable @inline(__always) func leave(_ mode: AccessMode) {
         let before = word.subtract(Self.one(mode), ordering: .relaxed).oldValue
         if before & Self.isWaitedFor != 0 {
             advanceLine()
@@ -115,8 +97,7 @@ struct Backlog: ~Copyable, Sendable {
 }
 
 /// What became of an access that asked a ``Backlog`` for room.
-@usableFromInline
-enum Admission {
+@usableFromInline enum Admission {
     case alone
     case behindOthers
     case full
@@ -124,8 +105,7 @@ enum Admission {
 
 extension Backlog {
     /// Enters each of several backlogs, or none.
-    @inlinable
-    static func enterAll(
+    @inlinable static func enterAll(
         _ count: Int,
         enter: (Int) throws(BacklogFull) -> Void,
         leave: (Int) -> Void

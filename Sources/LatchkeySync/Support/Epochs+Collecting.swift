@@ -5,8 +5,7 @@ internal import Synchronization
 /// What writers do, and the collector. ``Epochs`` has the design.
 extension Epochs {
     /// The stamp of a value that was replaced just now.
-    @usableFromInline
-    func replaced() -> UInt64 {
+    @usableFromInline func replaced() -> UInt64 {
         clock.add(1, ordering: .sequentiallyConsistent).oldValue  // W2
     }
 
@@ -14,8 +13,7 @@ extension Epochs {
     ///
     /// Called without a lock, because a value's `deinit` is somebody else's code and may come back
     /// here.
-    @usableFromInline
-    func discard(_ value: Replaced) {
+    @usableFromInline func discard(_ value: Replaced) {
         fence()  // C1
         if value.stamp < oldestEntry() {  // C2
             return value.free()
@@ -42,9 +40,7 @@ extension Epochs {
             _ = collecting.exchange(Self.busy, ordering: .acquiringAndReleasing)
             let isMore = takeUnread(count, &freed)
             let word = collecting.exchange(Self.idle, ordering: .acquiringAndReleasing)
-            guard isMore || word == Self.asked else {
-                break
-            }
+            guard isMore || word == Self.asked else { break }
             looks += 1
             guard !isMore, looks < Self.looksMax else {
                 askLater()
@@ -58,9 +54,7 @@ extension Epochs {
 
     /// Has a job ask, unless one is due that has not begun.
     private func askLater() {
-        guard !isJobDue.exchange(true, ordering: .acquiringAndReleasing) else {
-            return
-        }
+        guard !isJobDue.exchange(true, ordering: .acquiringAndReleasing) else { return }
         Self.queue.async { [self] in
             _ = isJobDue.exchange(false, ordering: .acquiringAndReleasing)
             ask(freesAtMost: Self.freedByJobMax)
@@ -87,18 +81,12 @@ extension Epochs {
             holding.lock()
             let first = held.take(below: limit, until: count, &freed)
             holding.unlock()
-            guard first >= limit else {
-                return true
-            }
+            guard first >= limit else { return true }
             // Whoever holds one that was replaced later asks for another look.
             let next = first < now ? oldest : 0
-            guard next != awaited else {
-                return false
-            }
+            guard next != awaited else { return false }
             notify(awaiting: next)
-            guard next != 0 else {
-                return false
-            }
+            guard next != 0 else { return false }
             awaited = next
         }
     }
@@ -107,9 +95,7 @@ extension Epochs {
     ///
     /// Either readers fence already, or they do from now on.
     private func fence() {
-        guard notice.load(ordering: .sequentiallyConsistent) & Self.fenced == 0 else {
-            return
-        }
+        guard notice.load(ordering: .sequentiallyConsistent) & Self.fenced == 0 else { return }
         endFence(notice.bitwiseOr(Self.fencing, ordering: .sequentiallyConsistent).oldValue)
     }
 
@@ -122,9 +108,7 @@ extension Epochs {
                 desired: entry * Self.entryUnit | word & Self.fenced | Self.fencing,
                 ordering: .sequentiallyConsistent
             )
-            if exchanged {
-                return endFence(word)
-            }
+            if exchanged { return endFence(word) }
             word = original
         }
     }
@@ -134,9 +118,7 @@ extension Epochs {
     /// Whoever set it says so in the notice; anybody else had to fence as well, because that one
     /// may not have.
     private func endFence(_ old: UInt64) {
-        guard old & Self.fenced == 0, let barrier else {
-            return
-        }
+        guard old & Self.fenced == 0, let barrier else { return }
         barrier()
         if old & Self.fencing == 0 {
             notice.bitwiseOr(Self.fenced, ordering: .sequentiallyConsistent)

@@ -6,13 +6,9 @@ public import Synchronization
 /// **Design.** ``Epochs`` has it, with the names R1 to R4, N1 and N2.
 extension Epochs {
     /// Says that the calling thread is about to read.
-    @inlinable
-    @inline(__always)
-    func enter() -> Reading {
+    @inlinable @inline(__always) func enter() -> Reading {
         let index = Int(latchkey_system_thread_index())
-        guard index != 0 else {
-            return enterOutside()
-        }
+        guard index != 0 else { return enterOutside() }
         let slot = unsafe (slots + index &* Self.slotStride)
             .assumingMemoryBound(to: ReaderSlot.self)
         // Relaxed: only this thread writes to its slot.
@@ -29,9 +25,7 @@ extension Epochs {
     }
 
     /// Says that the calling thread has read, and frees what waited for that.
-    @inlinable
-    @inline(__always)
-    func leave(_ reading: Reading) {
+    @inlinable @inline(__always) func leave(_ reading: Reading) {
         if let slot = unsafe reading.slot {
             unsafe slot.pointee.entry.store(0, ordering: .releasing)  // R4
             latchkey_system_keep_order()
@@ -44,8 +38,7 @@ extension Epochs {
     }
 
     /// The same as ``enter()`` for a thread without an index.
-    @usableFromInline @inline(never)
-    func enterOutside() -> Reading {
+    @usableFromInline @inline(never) func enterOutside() -> Reading {
         unsafe Reading(slot: nil, entry: outsiders.enter(clock))
     }
 
@@ -53,9 +46,7 @@ extension Epochs {
     @usableFromInline @inline(never)
     func fence(_ slot: UnsafeMutablePointer<ReaderSlot>, _ entry: UInt64) {
         _ = unsafe slot.pointee.entry.exchange(entry, ordering: .sequentiallyConsistent)
-        guard barrier != nil else {
-            return
-        }
+        guard barrier != nil else { return }
         // Relaxed: only this thread uses the count.
         let count = unsafe slot.pointee.fencedReads.load(ordering: .relaxed) + 1
         unsafe slot.pointee.fencedReads.store(count % Self.fencedReadsMax, ordering: .relaxed)
@@ -71,9 +62,7 @@ extension Epochs {
     func stopFencing() {
         precondition(barrier != nil, "Readers have to fence if writers cannot.")
         let word = notice.load(ordering: .relaxed)
-        guard word & Self.fenced != 0 else {
-            return
-        }
+        guard word & Self.fenced != 0 else { return }
         _ = notice.compareExchange(
             expected: word,
             desired: word & ~(Self.fencing | Self.fenced),
@@ -82,11 +71,8 @@ extension Epochs {
     }
 
     /// The rest of ``leave(_:)`` if there is a notice, or no slot.
-    @usableFromInline @inline(never)
-    func leaveSlowly(_ reading: Reading) {
-        guard reading.entry != 0 else {
-            return
-        }
+    @usableFromInline @inline(never) func leaveSlowly(_ reading: Reading) {
+        guard reading.entry != 0 else { return }
         var word = notice.load(ordering: .relaxed)
         if let slot = unsafe reading.slot {
             if word & Self.fencing != 0 {
@@ -105,8 +91,7 @@ extension Epochs {
 }
 
 /// What one thread tells of itself: a cache line.
-@usableFromInline
-struct ReaderSlot: ~Copyable {
+@usableFromInline struct ReaderSlot: ~Copyable {
     /// 0, or the clock's value when the thread entered.
     @usableFromInline let entry: Atomic<UInt64>
     /// The reads that fenced since the thread last freed all from that.
@@ -117,15 +102,13 @@ struct ReaderSlot: ~Copyable {
 ///
 /// SAFETY: `@safe` because the slot is the domain's, and only the domain uses it.
 @safe
-@usableFromInline
-struct Reading {
+@usableFromInline struct Reading {
     /// Nil for a nested read, and for a thread that has no index and so no slot.
     @usableFromInline let slot: UnsafeMutablePointer<ReaderSlot>?
     /// 0 for a nested read.
     @usableFromInline let entry: UInt64
 
-    @inlinable
-    init(slot: UnsafeMutablePointer<ReaderSlot>?, entry: UInt64) {
+    @inlinable init(slot: UnsafeMutablePointer<ReaderSlot>?, entry: UInt64) {
         unsafe self.slot = slot
         self.entry = entry
     }

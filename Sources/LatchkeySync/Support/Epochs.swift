@@ -97,8 +97,7 @@ internal import Darwin
 /// SAFETY: `@safe`, `@unchecked Sendable` because the table lives as long as the domain, which
 /// every reader keeps, and what is in it is atomic. `held` is used only while `holding` is held.
 @safe
-@usableFromInline
-final class Epochs: @unchecked Sendable {
+@usableFromInline final class Epochs: @unchecked Sendable {
     /// One for all: a thread has one slot however many values it reads.
     @usableFromInline static let domain = Epochs()
 
@@ -165,9 +164,7 @@ final class Epochs: @unchecked Sendable {
 
     /// The heavy half of the fence, if this process has it.
     static let processBarrier: (@Sendable () -> Void)? = {
-        guard latchkey_system_barrier_prepare() else {
-            return nil
-        }
+        guard latchkey_system_barrier_prepare() else { return nil }
         return {
             guard latchkey_system_barrier() else {
                 fatalError("Latchkey: membarrier(2) was prepared, and is refused now.")

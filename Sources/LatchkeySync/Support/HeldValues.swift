@@ -38,9 +38,7 @@ struct HeldValues {
             taken.append(values[first])
             first += 1
         }
-        guard first == values.endIndex else {
-            return values[first].stamp
-        }
+        guard first == values.endIndex else { return values[first].stamp }
         if values.count <= Self.roomKept {
             values.removeAll(keepingCapacity: true)
             first = 0
@@ -61,14 +59,12 @@ struct HeldValues {
 ///
 /// SAFETY: `@safe` because the address is used once, by `dispose`, which knows its type.
 @safe
-@usableFromInline
-struct Replaced {
+@usableFromInline struct Replaced {
     let address: UnsafeMutableRawPointer
     let stamp: UInt64
     let dispose: @Sendable (UnsafeMutableRawPointer) -> Void
 
-    @usableFromInline
-    init(
+    @usableFromInline init(
         _ address: UnsafeMutableRawPointer,
         stamp: UInt64,
         _ dispose: @escaping @Sendable (UnsafeMutableRawPointer) -> Void

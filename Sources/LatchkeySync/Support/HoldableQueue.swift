@@ -7,8 +7,7 @@ public import Synchronization
 /// order on every queue that they share and cannot wait for each other, and later submissions of
 /// the same thread come behind them. An entry holds its queue when it is reached. The last entry
 /// runs the body, and then all queues go on. No thread is blocked meanwhile.
-@usableFromInline
-protocol HoldableQueue: Sendable {
+@usableFromInline protocol HoldableQueue: Sendable {
     /// Tells the observer that an access asks, and whether it has to wait.
     func ask<Observer: EntryObserver>(
         _ observer: Observer,
@@ -31,14 +30,12 @@ protocol HoldableQueue: Sendable {
 }
 
 /// An access to several queues at once.
-@usableFromInline
-struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
+@usableFromInline struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
     @usableFromInline let queues: [Queue]
     @usableFromInline let observers: [Observer]
     @usableFromInline let request: AccessRequest
 
-    @inlinable
-    init(_ queues: [Queue], _ observers: [Observer], _ request: AccessRequest) {
+    @inlinable init(_ queues: [Queue], _ observers: [Observer], _ request: AccessRequest) {
         self.queues = queues
         self.observers = observers
         self.request = request
@@ -47,8 +44,7 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
     /// Enters all queues and calls `then`, inside all of them, on any thread.
     ///
     /// `then` gets what the observers remember, for ``run(_:_:)``.
-    @inlinable
-    func enter(then: @escaping @Sendable ([Observer.Entry]) -> Void) {
+    @inlinable func enter(then: @escaping @Sendable ([Observer.Entry]) -> Void) {
         let entries = zip(queues, observers).map { $0.ask($1, request) }
         // One more than there are queues: the last step must not happen under the lock.
         let missing = Countdown(queues.count + 1)
@@ -66,8 +62,7 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
     }
 
     /// Runs `body` inside all queues, then lets them go on.
-    @inlinable
-    func run<Result, Failure: Error>(
+    @inlinable func run<Result, Failure: Error>(
         _ entries: [Observer.Entry],
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -88,24 +83,20 @@ struct SeveralQueues<Queue: HoldableQueue, Observer: EntryObserver>: Sendable {
 /// The lock under which entries are added to several queues.
 ///
 /// One for the process: it is held for as long as adding takes, and not to add one entry.
-@usableFromInline
-enum SeveralOrder {
+@usableFromInline enum SeveralOrder {
     @usableFromInline static let lock = AdaptiveLock()
 }
 
 /// Counts down, and finds the last.
-@usableFromInline
-final class Countdown: Sendable {
+@usableFromInline final class Countdown: Sendable {
     @usableFromInline let missing: Atomic<Int>
 
-    @inlinable
-    init(_ count: Int) {
+    @inlinable init(_ count: Int) {
         missing = Atomic(count)
     }
 
     /// Acquiring and releasing: the last one sees what all others did before.
-    @inlinable
-    func isLast() -> Bool {
+    @inlinable func isLast() -> Bool {
         missing.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
 }

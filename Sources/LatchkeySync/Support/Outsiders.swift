@@ -32,9 +32,7 @@ final class Outsiders: @unchecked Sendable {
     }
 
     func oldestEntry() -> UInt64 {
-        guard count.load(ordering: .sequentiallyConsistent) > 0 else {
-            return .max
-        }
+        guard count.load(ordering: .sequentiallyConsistent) > 0 else { return .max }
         lock.lock()
         defer { lock.unlock() }
         return entries.min() ?? .max

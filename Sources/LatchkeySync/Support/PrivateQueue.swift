@@ -19,10 +19,8 @@ internal import Darwin
 /// use least. The number of its threads is bounded by the processors, and only bodies of writes run
 /// there, which do not block.
 /// `docs/decisions/0010-queues-have-threads-of-their-own.md` has the figures.
-@usableFromInline
-enum PrivateQueue {
-    @usableFromInline
-    static func make(label: String, isConcurrent: Bool) -> DispatchQueue {
+@usableFromInline enum PrivateQueue {
+    @usableFromInline static func make(label: String, isConcurrent: Bool) -> DispatchQueue {
         DispatchQueue(
             label: label,
             attributes: isConcurrent ? .concurrent : [],
@@ -36,8 +34,7 @@ enum PrivateQueue {
 /// **Design.** A strategy's completions all go to one of them, so their order is kept. Each has a
 /// thread of its own while it is busy: it waits neither for the threads that apply writes nor for
 /// those of the program, and a completion may wait for a write.
-@usableFromInline
-enum Completions {
+@usableFromInline enum Completions {
     private static let queues = (0..<max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))).map { _ in
         DispatchQueue(label: "latchkey.completions")
     }
@@ -46,8 +43,7 @@ enum Completions {
     /// The queue of the next strategy.
     ///
     /// Relaxed: the number orders nothing.
-    @usableFromInline
-    static func queue() -> DispatchQueue {
+    @usableFromInline static func queue() -> DispatchQueue {
         queues[(last.wrappingAdd(1, ordering: .relaxed).newValue & Int.max) % queues.count]
     }
 }

@@ -10,8 +10,7 @@ public import Synchronization
 /// when no reader can have it, `free` is written once, before the first access, and `replaced`
 /// belongs to who holds the writers' lock.
 @safe
-@usableFromInline
-final class PublishedValue: @unchecked Sendable {
+@usableFromInline final class PublishedValue: @unchecked Sendable {
     @usableFromInline let epochs: Epochs
     @usableFromInline let address = unsafe Atomic<UnsafeMutableRawPointer?>(nil)
 
@@ -21,8 +20,7 @@ final class PublishedValue: @unchecked Sendable {
     /// What the writer that is inside has replaced.
     @usableFromInline var replaced: Replaced?
 
-    @usableFromInline
-    init(_ epochs: Epochs) {
+    @usableFromInline init(_ epochs: Epochs) {
         self.epochs = epochs
     }
 
@@ -33,8 +31,7 @@ final class PublishedValue: @unchecked Sendable {
     }
 
     /// Publishes the first version, before the first access.
-    @inlinable
-    func begin<Value>(_ value: consuming Value) {
+    @inlinable func begin<Value>(_ value: consuming Value) {
         let first = unsafe UnsafeMutableRawPointer(Self.make(value))
         guard unsafe address.exchange(first, ordering: .acquiringAndReleasing) == nil else {
             fatalError("Latchkey: a 'snapshot' strategy guards one value and was given a second.")
@@ -45,8 +42,7 @@ final class PublishedValue: @unchecked Sendable {
     /// The version to read.
     ///
     /// The caller has entered ``epochs``, or keeps writers out.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     func version<Value: ~Copyable>(of value: Value.Type) -> UnsafeMutablePointer<LentValue<Value>> {
         // Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.
         guard let version = unsafe address.load(ordering: .sequentiallyConsistent) else {
@@ -58,8 +54,7 @@ final class PublishedValue: @unchecked Sendable {
     /// Makes the value the one that readers find, once in an access.
     ///
     /// The caller holds the writers' lock.
-    @inlinable
-    func replace<Value>(by value: consuming Value) {
+    @inlinable func replace<Value>(by value: consuming Value) {
         // Sequentially consistent: W1 in ``Epochs``. It also releases the value to readers.
         let old = unsafe address.exchange(
             UnsafeMutableRawPointer(Self.make(value)),
@@ -72,11 +67,8 @@ final class PublishedValue: @unchecked Sendable {
     }
 
     /// What to discard after the writers' lock is released.
-    @inlinable
-    func takeReplaced() -> Replaced? {
-        guard let replaced else {
-            return nil
-        }
+    @inlinable func takeReplaced() -> Replaced? {
+        guard let replaced else { return nil }
         self.replaced = nil
         return replaced
     }

@@ -11,8 +11,7 @@ internal import Synchronization
 ///
 /// SAFETY: `@unchecked Sendable` because `body` and `continuation` are set before the state becomes
 /// `waiting`, and used after it by the one that changes it.
-@usableFromInline
-final class QueuedBody<Result: Sendable>: @unchecked Sendable {
+@usableFromInline final class QueuedBody<Result: Sendable>: @unchecked Sendable {
     private static var arriving: UInt8 { 0 }
     private static var waiting: UInt8 { 1 }
     private static var gone: UInt8 { 2 }
@@ -21,16 +20,14 @@ final class QueuedBody<Result: Sendable>: @unchecked Sendable {
     private var body: (() -> Result)?
     private var continuation: CheckedContinuation<Result?, Never>?
 
-    @usableFromInline
-    init(_ body: @escaping () -> Result) {
+    @usableFromInline init(_ body: @escaping () -> Result) {
         self.body = body
     }
 
     /// Keeps the suspended task, unless it was cancelled before: then it goes on.
     ///
     /// Releasing: pairs with the acquiring exchanges of the other two.
-    @usableFromInline
-    func wait(_ continuation: CheckedContinuation<Result?, Never>) {
+    @usableFromInline func wait(_ continuation: CheckedContinuation<Result?, Never>) {
         self.continuation = continuation
         if !advance(from: Self.arriving, to: Self.waiting) {
             resume(nil)
@@ -38,8 +35,7 @@ final class QueuedBody<Result: Sendable>: @unchecked Sendable {
     }
 
     /// Lets the task go on without a result, unless the queue has begun.
-    @usableFromInline
-    func cancel() {
+    @usableFromInline func cancel() {
         if state.exchange(Self.gone, ordering: .acquiringAndReleasing) == Self.waiting {
             resume(nil)
         }
@@ -48,19 +44,14 @@ final class QueuedBody<Result: Sendable>: @unchecked Sendable {
     /// Runs the body if the task still waits for it.
     ///
     /// Never inlined: what the call has of the body must end with it.
-    @inline(never)
-    @usableFromInline
-    func run() -> Result? {
-        guard advance(from: Self.waiting, to: Self.gone), let body else {
-            return nil
-        }
+    @inline(never) @usableFromInline func run() -> Result? {
+        guard advance(from: Self.waiting, to: Self.gone), let body else { return nil }
         self.body = nil
         return body()
     }
 
     /// Lets the task go on.
-    @usableFromInline
-    func resume(_ result: Result?) {
+    @usableFromInline func resume(_ result: Result?) {
         body = nil
         continuation?.resume(returning: result)
     }

@@ -11,11 +11,9 @@ internal import CLatchkeySystem
 /// adds its access for the time of the call and looks for the same value first. That is done in
 /// checked builds only, which are debug builds and those with the package trait `LATCHKEY_CHECKED`;
 /// elsewhere a nested access does what the primitive does, which each strategy's page says.
-@usableFromInline
-enum Reentry {
+@usableFromInline enum Reentry {
     /// Runs `enter`, which is an access to the value by the function of that name.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: some Strategy,
         _ guarded: GuardedValue<Value>,
@@ -32,24 +30,22 @@ enum Reentry {
     }
 
     /// Runs `enter`, which is an access to all of the values.
-    @inlinable
-    @inline(__always)
+    @inlinable @inline(__always)
     static func checking<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
-        _ strategy: any Strategy.Type,
+        _ strategies: [some Strategy],
         _ guarded: [GuardedValue<Value>],
         _ request: AccessRequest,
         _ name: StaticString,
         _ enter: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         #if DEBUG || LATCHKEY_CHECKED
-        return try holdingAll(strategy, guarded, request, name, enter)
+        return try holdingAll(type(of: strategies[0].erased), guarded, request, name, enter)
         #else
         return try enter()
         #endif
     }
 
-    @usableFromInline
-    static func holdingAll<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
+    @usableFromInline static func holdingAll<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ guarded: [GuardedValue<Value>],
         _ request: AccessRequest,
@@ -75,8 +71,7 @@ enum Reentry {
     }
 
     /// Checks, and keeps the access in the thread's list while `enter` runs.
-    @usableFromInline
-    static func holding<Result: ~Copyable, Failure: Error>(
+    @usableFromInline static func holding<Result: ~Copyable, Failure: Error>(
         _ strategy: any Strategy.Type,
         _ value: ObjectIdentifier,
         _ request: AccessRequest,
@@ -142,9 +137,7 @@ private struct HeldAccess {
         var next = unsafe outer
         while let address = unsafe next {
             let held = unsafe address.load(as: HeldAccess.self)
-            if held.value == value {
-                return held
-            }
+            if held.value == value { return held }
             unsafe next = held.outer
         }
         return nil

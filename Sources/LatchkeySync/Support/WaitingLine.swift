@@ -8,8 +8,7 @@ internal import Synchronization
 ///
 /// SAFETY: `@unchecked Sendable` because `first`, `last` and the tasks in the list are used only
 /// while `lock` is held, and `untilReleased` only by the actor.
-@usableFromInline
-final class WaitingLine: @unchecked Sendable {
+@usableFromInline final class WaitingLine: @unchecked Sendable {
     let lock = AdaptiveLock()
     var first: WaitingTask?
     var last: WaitingTask?
@@ -64,9 +63,7 @@ final class WaitingTask: @unchecked Sendable {
     /// Leaves the state in which it waits.
     func takeContinuation() -> CheckedContinuation<Bool, Never>? {
         defer { state = .gone }
-        guard case .waiting(let continuation) = state else {
-            return nil
-        }
+        guard case .waiting(let continuation) = state else { return nil }
         return continuation
     }
 }
@@ -79,9 +76,7 @@ extension Backlog {
     nonisolated(nonsending)
         func wait(_ mode: AccessMode, _ whenFull: WhenFull) async throws(AccessRefused)
     {
-        guard whenFull == .wait else {
-            throw .backlogFull
-        }
+        guard whenFull == .wait else { throw .backlogFull }
         let task = WaitingTask(mode)
         let isCounted = await withTaskCancellationHandler {
             await withCheckedContinuation { join(task, $0) }
@@ -125,8 +120,7 @@ extension Backlog {
     }
 
     /// Gives the room that there is to those that wait first.
-    @usableFromInline
-    func advanceLine() {
+    @usableFromInline func advanceLine() {
         let line = line
         line.lock.lock()
         let counted = countFirst(of: line)
