@@ -194,7 +194,7 @@ private final class Delays: Sendable {
 
     func delay(_ length: Int) {
         let call = count.wrappingAdd(1, ordering: .relaxed).newValue
-        for _ in 0..<(call % 7 == 0 ? 30 * length : call % 3 == 0 ? length : 0) {
+        for _ in 0..<(call % 16 == 0 ? 8 * length : call % 5 == 0 ? 1 : 0) {
             Yield.now()
         }
     }
