@@ -45,17 +45,21 @@ struct WithdrawingOften: StrategyVisitor {
         }
         let answers = AnswerCounts(Self.threadCount * Self.changeCount)
         let readers = Arrivals()
-        let ended = TestThread.run(Self.threadCount + 1) { thread in
-            var random = SeededGenerator(seed: seed + UInt64(thread) + 1)
-            if thread < Self.threadCount {
-                change(store, disk, answers, thread, &random)
-                readers.arrive()
-            } else {
-                while readers.value < Self.threadCount {
-                    read(store, disk, &random)
+        let threads = (0...Self.threadCount).map { thread in
+            TestThread {
+                var random = SeededGenerator(seed: seed + UInt64(thread) + 1)
+                if thread < Self.threadCount {
+                    change(store, disk, answers, thread, &random)
+                    readers.arrive()
+                } else {
+                    while readers.value < Self.threadCount {
+                        read(store, disk, &random)
+                    }
                 }
             }
         }
+        // Three times as long as usual: with a busy machine, queues hand over slowly.
+        let ended = threads.allSatisfy { $0.join() || $0.join() || $0.join() }
         isOver.store(true, ordering: .releasing)
         #expect(ended && writer.join(), "seed \(seed)")
         #expect(answers.areOnceEach, "seed \(seed)")
