@@ -219,7 +219,8 @@ package final class CommitHook: Sendable {
 extension CommitHook {
     /// Withdraws all answers of this generation that depend on a later revision.
     ///
-    /// Called when nobody can see what they were decided by any more, before new commits are made.
+    /// Called when no thread can see what they were decided by any more, before new commits are
+    /// made.
     /// No two withdrawals overlap.
     func beginWithdrawal(after revision: Revision, _ reason: Withdrawal) {
         state.write { state in
@@ -301,11 +302,11 @@ private struct WaitingAnswers: Sendable {
     private var places = RingBuffer<Place>()
 
     mutating func begin(after revision: Revision) {
-        precondition(places.count == 0, "Nobody waits before the first commit.")
+        precondition(places.count == 0, "No answer waits before the first commit.")
         start = revision
     }
 
-    /// Adds an answer; false if nobody has to wait for the revision any more.
+    /// Adds an answer; false if it does not have to wait for the revision any more.
     mutating func add(_ revision: Revision, _ proceed: @escaping Proceed) -> Bool {
         guard revision > start else {
             return false
