@@ -1,0 +1,128 @@
+"""Calls that fail: what was refused never shows up, and the service recovers by itself."""
+
+import collections
+import itertools
+import shutil
+import time
+
+import shim
+from kill import PLANTS, Folder  # noqa: F401
+from load import MADE
+from process import Failure
+from service import MODES, STRATEGIES, Refused
+
+RECOVERY_SECONDS_MAX = 15
+FAULTS_PER_ROUND = 4
+ROUNDS_PER_FOLDER = 6
+# What fails, how, and how many calls in a row.
+FAULTS = [(call, action, count)
+          for call, actions in (
+              ("write", ("no-space", "io-error", "short", "short-then-no-space")),
+              ("sync", ("io-error", "no-space", "synced-io-error", "slow")),
+              ("truncate", ("no-space", "io-error")), ("open", ("no-space", "io-error")),
+              ("allocate", ("no-space", )), ("unlink", ("io-error", )))
+          for action in actions for count in (1, 3, shim.ALWAYS)
+          if (action, count) not in (("slow", 3), ("slow", shim.ALWAYS))]
+
+
+def run(arguments, scratch):
+    campaign = Campaign(arguments)
+    faults = iter(campaign.faults())
+    variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
+    number = 0
+    while campaign.left > 0:
+        path = scratch / str(number)
+        control = shim.Control(scratch / f"control{number}")
+        environment = shim.environment(arguments.library, path.resolve(), control=control.path)
+        folder = Folder(arguments, path, (), campaign.counts, environment)
+        try:
+            for _ in range(ROUNDS_PER_FOLDER):
+                round_faults = list(itertools.islice(faults, FAULTS_PER_ROUND))
+                if round_faults:
+                    folder.round(*next(variants), campaign.act(folder, control, round_faults))
+                    campaign.counts["rounds"] += 1
+        except (Failure, Refused) as failure:
+            raise Failure(f"folder {path}, {folder.variant}, after {campaign.last}: "
+                          f"{failure}") from None
+        finally:
+            control.disarm()
+            folder.close()
+        shutil.rmtree(path)
+        number += 1
+    return f"{campaign}"
+
+
+class Campaign:
+    def __init__(self, arguments):
+        self.arguments, self.last = arguments, None
+        self.left = arguments.faults
+        self.counts = collections.Counter()
+        self.fired, self.statuses = collections.Counter(), collections.Counter()
+        self.recovery = 0.0
+
+    def __str__(self):
+        counts = ", ".join(f"{value} {name}" for name, value in self.counts.items())
+        fired = ", ".join(f"{name} {value}" for name, value in sorted(self.fired.items()))
+        statuses = ", ".join(f"{name}: {value}" for name, value in sorted(self.statuses.items()))
+        return (f"{counts}; faults that came: {fired}; answers: {statuses}; longest recovery "
+                f"{self.recovery:.1f} s")
+
+    def faults(self):
+        """Each kind in turn, and of each kind one call after the other."""
+        skip = 0
+        while self.left > 0:
+            for call, action, count in FAULTS:
+                if self.left > 0:
+                    self.left -= 1
+                    yield call, action, count, skip
+            # Call after call at first; later those of checkpoints and compaction, too.
+            skip = skip + 1 if skip < 24 else skip * 3 // 2 % 3001
+
+    def act(self, folder, control, faults):
+        def during(running):
+            time.sleep(0.1)
+            for number, fault in enumerate(faults):
+                self.last = fault
+                is_last = number == len(faults) - 1
+                self._fail(folder, control, running, fault, is_last)
+            self._count(running)
+        return during
+
+    def _fail(self, folder, control, running, fault, is_last):
+        call, action, count, skip = fault
+        control.arm(call, action, skip, count, slow_seconds=2)
+        end = time.monotonic() + (1.5 if skip < 100 else 4)
+        while not control.fired and time.monotonic() < end:
+            time.sleep(0.002)
+        if not control.fired:
+            control.disarm()
+            self.fired[f"{call} not reached"] += 1
+            return
+        self.fired[f"{call} {action}"] += 1
+        time.sleep(folder.choose.choice((0, 0.02, 0.3)))
+        if call == "sync" and action == "io-error" and count == shim.ALWAYS:
+            self._wait("/readyz is 503 while syncs fail", lambda: not folder.service.is_ready())
+        # Half of the last ones end in the midst of it: kill -9.
+        if is_last and folder.choose.random() < 0.5:
+            return
+        control.disarm()
+        began, since = time.monotonic(), time.monotonic_ns()
+        self._wait("writes go on after a fault", lambda: any(
+            each.fate == MADE and each.begin > since
+            for client in running.clients for each in client.outcomes[-50:]))
+        self._wait("/readyz is 200 after a fault", folder.service.is_ready)
+        self.recovery = max(self.recovery, time.monotonic() - began)
+
+    def _wait(self, what, condition):
+        end = time.monotonic() + RECOVERY_SECONDS_MAX
+        while not condition():
+            if time.monotonic() > end:
+                raise Failure(f"this did not happen within {RECOVERY_SECONDS_MAX} s: {what}")
+            time.sleep(0.01)
+
+    def _count(self, running):
+        for each in list(running.outcomes):
+            if each.status in (500, 503, 507):
+                self.statuses[each.status] += 1
+                if each.kind == "get":
+                    raise Failure(f"a read was answered {each.status}: {each.answer[:300]}")
