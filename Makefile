@@ -93,7 +93,7 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    allocations machine-code dashboard clients proxies hostile-quick
+	    allocations machine-code dashboard clients proxies hostile-quick durability-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -189,6 +189,16 @@ hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 
 	$(SWIFT_BUILD) --sanitize=address --scratch-path .build-asan --product latchkey
 	ASAN_OPTIONS=detect_leaks=0 Tests/hostile/run.py --binary .build-asan/debug/latchkey \
 	    --only drain-storm --repeats 40
+
+.PHONY: durability
+durability: build ## kill -9, loss of power, failing disks, damaged files (an hour)
+	scripts/require load
+	Tests/durability/run.py all --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: durability-quick
+durability-quick: build ## `make durability` in under 90 seconds
+	scripts/require load
+	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 ## Keep it
 

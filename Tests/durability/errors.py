@@ -39,6 +39,7 @@ def run(arguments, scratch):
             for _ in range(ROUNDS_PER_FOLDER):
                 round_faults = list(itertools.islice(faults, FAULTS_PER_ROUND))
                 if round_faults:
+                    campaign.fail_start(folder, control)
                     folder.round(*next(variants), campaign.act(folder, control, round_faults))
                     campaign.counts["rounds"] += 1
         except (Failure, Refused) as failure:
@@ -77,6 +78,21 @@ class Campaign:
                     yield call, action, count, skip
             # Call after call at first; later those of checkpoints and compaction, too.
             skip = skip + 1 if skip < 24 else skip * 3 // 2 % 3001
+
+    def fail_start(self, folder, control):
+        """A call fails while the service starts: it refuses with a sentence, or serves."""
+        call, action = folder.choose.choice([each[:2] for each in FAULTS if each[1] != "slow"])
+        self.last = ("at the start", call, action, skip := folder.choose.choice((0, 1, 2, 5, 9)))
+        control.arm(call, action, skip, folder.choose.choice((1, shim.ALWAYS)))
+        try:
+            folder.start(STRATEGIES[0], MODES[0])
+            self.counts["starts with a fault"] += 1
+        except Refused as refused:
+            if refused.status <= 0 or "latchkey" not in refused.log:
+                raise Failure(f"no sentence: {refused}") from None
+            self.counts["refusals to start"] += 1
+        folder.close()
+        control.disarm()
 
     def act(self, folder, control, faults):
         def during(running):

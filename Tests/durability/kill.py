@@ -74,7 +74,7 @@ class Folder:
         `act` returns whether it has ended the service itself.
         """
         self.variant = f"{strategy} {' '.join(mode)}"
-        self._start(strategy, mode)
+        self.start(strategy, mode)
         if self.history is None:
             self.history = history.History(self.service.export()[1])
             self.watches.append(Watch(self.history.revision))
@@ -96,7 +96,7 @@ class Folder:
     def let_run(self, _):
         time.sleep(self.choose.uniform(0.05, self.arguments.seconds))
 
-    def _start(self, strategy, mode):
+    def start(self, strategy, mode):
         self.close()
         self.service = Service(
             self.arguments.binary, self.path / "data", "--history", HISTORY, "--strategy",
@@ -115,7 +115,7 @@ class Folder:
         outcomes = running.outcomes
         if self.arguments.plant:
             PLANTS[self.arguments.plant](self.path, outcomes)
-        self._start(self.choose.choice(STRATEGIES), self.choose.choice(MODES))
+        self.start(self.choose.choice(STRATEGIES), self.choose.choice(MODES))
         for watch in self.watches:
             wait_until_ended(watch)
             watch.follow(self.service)
@@ -124,11 +124,10 @@ class Folder:
         self._take_history([])
         for watch in self.watches:
             watch.wait_for(self.history.revision)
-        # Something may have expired meanwhile.
-        self._take_history([])
-        for watch in self.watches:
-            watch.wait_for(self.history.revision)
-            watch.check(self.history)
+            # Something may have expired meanwhile.
+            while not watch.check(self.history):
+                self._take_history([])
+                watch.wait_for(self.history.revision)
         self.counts["requests"] += len(outcomes)
         self.counts["unknown"] += sum(each.fate == load.UNKNOWN for each in outcomes)
 

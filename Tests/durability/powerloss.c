@@ -15,6 +15,8 @@
 // are loaded. A change by another way (FILE, sendfile) is not recorded: whoever uses the record
 // compares it with the folder at the end. A file that is mapped for writing ends the process,
 // except *-shm, which nothing here looks at, because SQLite makes it anew.
+//
+// Length: one function for each call of the system library.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -111,8 +113,8 @@ __attribute__((constructor)) static void start(void) {
     without_all = without != NULL && strcmp(without, "all") == 0;
     without_wal = without_all || (without != NULL && strcmp(without, "wal") == 0);
     if ((path = getenv("LATCHKEY_POWERLOSS_RECORD")) != NULL) {
-        record = (int)syscall(SYS_openat, AT_FDCWD, path,
-                              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        record = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+                              0600);
         if (record < 0) {
             stop("cannot open the record", path);
         }
@@ -213,8 +215,10 @@ static void resolve(int base, const char *path, char *full) {
 }
 
 static void note_path(enum kind kind, uint64_t file, const char *path, uint64_t began) {
-    note((struct entry){.kind = kind, .file = file, .length = (int64_t)strlen(path),
-                        .begin_ns = began}, path);
+    note(
+        (struct entry){
+            .kind = kind, .file = file, .length = (int64_t)strlen(path), .begin_ns = began},
+        path);
 }
 
 static int open_at(int base, const char *path, int flags, mode_t mode) {
@@ -334,8 +338,12 @@ static ssize_t write_at(int file, const void *bytes, size_t count, int64_t offse
     ssize_t done = syscall(SYS_pwrite64, file, bytes, count, offset);
     int error = errno;
     if (done > 0) {
-        note((struct entry){.kind = WRITTEN, .file = numbers[file], .offset = offset,
-                            .length = done, .begin_ns = began}, bytes);
+        note((struct entry){.kind = WRITTEN,
+                            .file = numbers[file],
+                            .offset = offset,
+                            .length = done,
+                            .begin_ns = began},
+             bytes);
     }
     pthread_mutex_unlock(&mutex);
     errno = error;
@@ -390,8 +398,10 @@ static int set_length(int file, int64_t length) {
     int result = (int)syscall(SYS_ftruncate, file, length);
     int error = errno;
     if (result == 0) {
-        note((struct entry){.kind = TRUNCATED, .file = numbers[file], .offset = length,
-                            .begin_ns = began}, NULL);
+        note(
+            (struct entry){
+                .kind = TRUNCATED, .file = numbers[file], .offset = length, .begin_ns = began},
+            NULL);
     }
     pthread_mutex_unlock(&mutex);
     errno = error;
@@ -450,8 +460,8 @@ static int sync_file(int file, long call) {
     }
     uint64_t number = numbers[file];
     pthread_mutex_lock(&mutex);
-    uint64_t begin = note((struct entry){.kind = SYNC_BEGAN, .file = number,
-                                         .begin_ns = now()}, NULL);
+    uint64_t begin =
+        note((struct entry){.kind = SYNC_BEGAN, .file = number, .begin_ns = now()}, NULL);
     pthread_mutex_unlock(&mutex);
     if (action == SLOW) {
         int64_t slow_ns = atomic_load(&control->slow_ns);
@@ -464,8 +474,12 @@ static int sync_file(int file, long call) {
     int error = fails ? (failure(action), errno) : errno;
     result = fails ? -1 : result;
     pthread_mutex_lock(&mutex);
-    note((struct entry){.kind = SYNC_ENDED, .file = number, .begin_ns = now(), .reference = begin,
-                        .error = result == 0 ? 0 : error}, NULL);
+    note((struct entry){.kind = SYNC_ENDED,
+                        .file = number,
+                        .begin_ns = now(),
+                        .reference = begin,
+                        .error = result == 0 ? 0 : error},
+         NULL);
     pthread_mutex_unlock(&mutex);
     errno = error;
     return result;

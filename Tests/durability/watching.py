@@ -20,6 +20,8 @@ class Watch:
         self.start = "initial=true" if revision is None else f"after={revision}"
         self.effects, self.ended, self.error = [], True, None
         self.address = self.connection = None
+        # Guards what an event changes.
+        self.lock = threading.Lock()
 
     def follow(self, service):
         self.address, self.ended = service.address, False
@@ -50,7 +52,8 @@ class Watch:
             elif line.startswith("id: "):
                 number = line[4:]
             elif not line and event:
-                self._event(event, data, number)
+                with self.lock:
+                    self._event(event, data, number)
                 event = data = number = None
 
     def _event(self, event, data, number):
@@ -87,13 +90,19 @@ class Watch:
             self.connection.sock.close()
 
     def check(self, history):
-        """Each event of each commit has to have come once, in order."""
-        if self.revision != history.revision:
-            raise Failure(f"a watch is at {self.revision}, the history at {history.revision}")
-        history.compare(self.state, "what a watch has seen")
+        """Each event of each commit has to have come once, in order.
+
+        Returns false if there were commits since `history` was brought up to date.
+        """
+        with self.lock:
+            if self.revision > history.revision:
+                return False
+            history.compare(self.state, "what a watch has seen")
+            effects = list(self.effects)
         expected = [(revision, each.type, each.name)
                     for revision in range(self.first, history.revision + 1)
                     for each in history.commits[revision]]
-        if self.effects != expected:
-            raise Failure(f"a watch got {len(self.effects)} events from {self.first} on, and "
+        if effects != expected:
+            raise Failure(f"a watch got {len(effects)} events from {self.first} on, and "
                           f"{len(expected)} happened")
+        return True
