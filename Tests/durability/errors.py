@@ -14,15 +14,18 @@ from service import MODES, STRATEGIES, Refused
 RECOVERY_SECONDS_MAX = 15
 FAULTS_PER_ROUND = 4
 ROUNDS_PER_FOLDER = 6
-# What fails, how, and how many calls in a row.
-FAULTS = [(call, action, count)
-          for call, actions in (
-              ("write", ("no-space", "io-error", "short", "short-then-no-space")),
-              ("sync", ("io-error", "no-space", "synced-io-error", "slow")),
-              ("truncate", ("no-space", "io-error")), ("open", ("no-space", "io-error")),
-              ("allocate", ("no-space", )), ("unlink", ("io-error", )))
+# What fails, how, in which file, and how many calls in a row.
+FAULTS = [(call, action, place, count)
+          for call, place, actions in (
+              ("write", "log", ("no-space", "io-error", "short", "short-then-no-space")),
+              ("sync", "log", ("io-error", "no-space", "synced-io-error", "slow")),
+              ("write", "elsewhere", ("no-space", "io-error", "short-then-no-space")),
+              ("sync", "elsewhere", ("io-error", "slow")),
+              ("truncate", "anywhere", ("no-space", "io-error")))
           for action in actions for count in (1, 3, shim.ALWAYS)
-          if (action, count) not in (("slow", 3), ("slow", shim.ALWAYS))]
+          if action != "slow" or count == 1]
+START_FAULTS = [("open", "io-error"), ("open", "no-space"), ("unlink", "io-error")] + [
+    (call, action) for call, action, _, _ in FAULTS if action != "slow"]
 
 
 def run(arguments, scratch):
@@ -34,7 +37,7 @@ def run(arguments, scratch):
         path = scratch / str(number)
         control = shim.Control(scratch / f"control{number}")
         environment = shim.environment(arguments.library, path.resolve(), control=control.path)
-        folder = Folder(arguments, path, (), campaign.counts, environment)
+        folder = Folder(arguments, path, number, campaign.counts, environment)
         try:
             for _ in range(ROUNDS_PER_FOLDER):
                 round_faults = list(itertools.islice(faults, FAULTS_PER_ROUND))
@@ -72,16 +75,16 @@ class Campaign:
         """Each kind in turn, and of each kind one call after the other."""
         skip = 0
         while self.left > 0:
-            for call, action, count in FAULTS:
+            for fault in FAULTS:
                 if self.left > 0:
                     self.left -= 1
-                    yield call, action, count, skip
+                    yield *fault, skip
             # Call after call at first; later those of checkpoints and compaction, too.
             skip = skip + 1 if skip < 24 else skip * 3 // 2 % 3001
 
     def fail_start(self, folder, control):
         """A call fails while the service starts: it refuses with a sentence, or serves."""
-        call, action = folder.choose.choice([each[:2] for each in FAULTS if each[1] != "slow"])
+        call, action = folder.choose.choice(START_FAULTS)
         self.last = ("at the start", call, action, skip := folder.choose.choice((0, 1, 2, 5, 9)))
         control.arm(call, action, skip, folder.choose.choice((1, shim.ALWAYS)))
         try:
@@ -98,25 +101,29 @@ class Campaign:
         def during(running):
             time.sleep(0.1)
             for number, fault in enumerate(faults):
-                self.last = fault
+                self.last = ("of the calls in turn", *fault)
                 is_last = number == len(faults) - 1
                 self._fail(folder, control, running, fault, is_last)
             self._count(running)
         return during
 
     def _fail(self, folder, control, running, fault, is_last):
-        call, action, count, skip = fault
-        control.arm(call, action, skip, count, slow_seconds=2)
+        call, action, place, count, skip = fault
+        if place == "elsewhere" or call == "truncate":
+            # The database is written to when the log is begun anew: after a failed sync.
+            skip %= 7
+            control.arm("sync", "io-error", place="log", slot=1)
+        control.arm(call, action, skip, count, place)
         end = time.monotonic() + (1.5 if skip < 100 else 4)
         while not control.fired and time.monotonic() < end:
             time.sleep(0.002)
         if not control.fired:
             control.disarm()
-            self.fired[f"{call} not reached"] += 1
+            self.fired[f"{call} {place} not reached"] += 1
             return
-        self.fired[f"{call} {action}"] += 1
+        self.fired[f"{call} {place} {action}"] += 1
         time.sleep(folder.choose.choice((0, 0.02, 0.3)))
-        if call == "sync" and action == "io-error" and count == shim.ALWAYS:
+        if fault[:3] == ("sync", "io-error", "log") and count == shim.ALWAYS:
             self._wait("/readyz is 503 while syncs fail", lambda: not folder.service.is_ready())
         # Half of the last ones end in the midst of it: kill -9.
         if is_last and folder.choose.random() < 0.5:

@@ -11,11 +11,14 @@ from process import Failure
 from service import MODES, STRATEGIES, Refused, Service
 from watching import Watch
 
-ROUNDS_PER_FOLDER = 10
 REPEATS = 20
-HISTORY = 200_000
-# Some folders hold less than the clients write, so that properties are evicted.
-ROOM = ((), ("--max-bytes", "200000", "--eviction", "lru"))
+# Folder after folder: one that keeps all, one that holds less than the clients write, so that
+# properties are evicted, and one with a short history and many changes, so that these are merged.
+KINDS = (
+    (("--history", 200_000), {}),
+    (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}),
+    (("--history", 4000), {"import_lines": 300}),
+)
 
 
 def run(arguments, scratch):
@@ -24,8 +27,8 @@ def run(arguments, scratch):
     variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
     number = 0
     while counts["rounds"] < arguments.rounds:
-        rounds = min(ROUNDS_PER_FOLDER, arguments.rounds - counts["rounds"])
-        folder = Folder(arguments, scratch / str(number), ROOM[number % 2], counts)
+        rounds = min(1 + arguments.rounds // 10, arguments.rounds - counts["rounds"])
+        folder = Folder(arguments, scratch / str(number), number, counts)
         try:
             for _ in range(rounds):
                 folder.round(*next(variants), folder.let_run)
@@ -59,8 +62,10 @@ PLANTS = {"cut": cut, "refused": refuse}
 class Folder:
     """A data folder over several lives of the service."""
 
-    def __init__(self, arguments, path, options, counts, environment=None):
-        self.arguments, self.path, self.options, self.counts = arguments, path, options, counts
+    def __init__(self, arguments, path, kind, counts, environment=None, options=()):
+        self.arguments, self.path, self.counts = arguments, path, counts
+        self.options, self.settings = KINDS[kind % len(KINDS)]
+        self.options += options
         self.environment = environment
         path.mkdir(parents=True)
         self.choose = random.Random(f"{arguments.seed}.{path.name}")
@@ -84,11 +89,11 @@ class Folder:
             watch.follow(self.service)
         self.rounds += 1
         seed = f"{self.arguments.seed}.{self.path.name}.{self.rounds}"
-        with load.Load(self.service, seed, self.tokens) as running:
+        with load.Load(self.service, seed, self.tokens, **self.settings) as running:
             ended = act(running)
             if not ended and self.service.process.poll() is not None:
-                raise Failure(f"the service ended by itself, status "
-                              f"{self.service.process.returncode}: {self.service.log_text()[-600:]}")
+                raise Failure(f"the service ended by itself, {self.service.process.returncode}: "
+                              f"{self.service.log_text()[-600:]}")
             self.service.kill()
             running.stop()
         self._end(running)
@@ -99,8 +104,8 @@ class Folder:
     def start(self, strategy, mode):
         self.close()
         self.service = Service(
-            self.arguments.binary, self.path / "data", "--history", HISTORY, "--strategy",
-            strategy, *mode, *self.options, *self.arguments.option, log=self.path / "log",
+            self.arguments.binary, self.path / "data", "--strategy", strategy, *mode,
+            *self.options, *self.arguments.option, log=self.path / "log",
             environment=self.environment)
         self.service.__enter__()
 

@@ -132,7 +132,8 @@ def read_only(arguments, folder):
 def reader(arguments, folder):
     """A transaction of sqlite3 that does not end: the log stays bounded, and shrinks later."""
     counts = collections.Counter()
-    subject = kill.Folder(arguments, folder / "folder", ("--max-wal-bytes", LOG_BYTES_MAX), counts)
+    subject = kill.Folder(arguments, folder / "folder", 0, counts,
+                          options=("--max-wal-bytes", LOG_BYTES_MAX))
     log = folder / "folder" / "data" / "latchkey.db-wal"
     seen = []
 
@@ -174,7 +175,7 @@ def reader(arguments, folder):
 def sigterm(arguments, folder):
     """The end under load loses nothing, with status 0."""
     counts = collections.Counter()
-    subject = kill.Folder(arguments, folder / "folder", (), counts)
+    subject = kill.Folder(arguments, folder / "folder", 0, counts)
 
     def end(_):
         time.sleep(0.4)

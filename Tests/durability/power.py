@@ -20,7 +20,7 @@ from process import Failure
 from service import MODES, STRATEGIES, Refused, Service
 
 # Long enough for whoever collects the commits, and short enough that compaction goes on.
-HISTORY = 4000
+HISTORY = 1500
 REPEATS = 4
 KINDS = ("put",) * 6 + ("small",) * 6 + ("delete", "increment", "increment", "transaction",
                                          "transaction", "move", "merge", "import", "lives", "get")
@@ -110,7 +110,7 @@ class Recording:
                 self.history.extend(*service.changes(self.history.revision))
             except (Failure, OSError, KeyError, ValueError) as failure:
                 error.append(failure)
-            time.sleep(0.1)
+            time.sleep(0.03)
 
     def _summarize(self):
         shown = sorted((each.end, each.revision) for each in self.outcomes

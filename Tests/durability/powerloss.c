@@ -40,19 +40,25 @@
 enum { DESCRIPTORS = 1 << 16, MAGIC = 0x504c4f53 };
 
 // What calls there are to fail.
-enum call { NO_CALL, OPEN, WRITE, TRUNCATE, SYNC, ALLOCATE, UNLINK, CALLS };
+enum call { NO_CALL, OPEN, WRITE, TRUNCATE, SYNC, ALLOCATE, UNLINK };
 
 // How they fail: a short write is continued by its caller, who may then hear of a full disk.
 enum action { NO_SPACE = 1, IO_ERROR, SHORT, SHORT_THEN_NO_SPACE, SLOW, SYNCED_IO_ERROR };
 
-struct control {
-    _Atomic uint32_t call, action;
+// In which files.
+enum place { ANYWHERE, IN_LOG, ELSEWHERE };
+
+struct fault {
+    _Atomic uint32_t call, action, place, unused;
     // So many calls succeed first, so many fail then, and so many have failed.
     _Atomic int64_t skip, count, fired;
+};
+
+struct control {
+    struct fault faults[2];
     _Atomic int64_t slow_ns;
     // Added to CLOCK_REALTIME.
     _Atomic int64_t clock_shift_ns;
-    _Atomic int64_t seen[CALLS];
 };
 
 enum kind {
@@ -148,17 +154,18 @@ static int state(int file) {
     return file >= 0 && file < DESCRIPTORS ? atomic_load(&states[file]) : OTHER;
 }
 
-// Whether this call is one that fails. Counts it.
-static uint32_t fault(enum call call) {
-    atomic_fetch_add(&control->seen[call], 1);
-    if (atomic_load(&control->call) != call || atomic_fetch_sub(&control->skip, 1) > 0) {
-        return 0;
+// How this call fails, or 0.
+static uint32_t fault(enum call call, bool is_log) {
+    for (struct fault *fault = control->faults; fault < control->faults + 2; fault++) {
+        uint32_t place = atomic_load(&fault->place);
+        if (atomic_load(&fault->call) == call &&
+            (place == ANYWHERE || (place == IN_LOG) == is_log) &&
+            atomic_fetch_sub(&fault->skip, 1) <= 0 && atomic_fetch_sub(&fault->count, 1) > 0) {
+            atomic_fetch_add(&fault->fired, 1);
+            return atomic_load(&fault->action);
+        }
     }
-    if (atomic_fetch_sub(&control->count, 1) <= 0) {
-        return 0;
-    }
-    atomic_fetch_add(&control->fired, 1);
-    return atomic_load(&control->action);
+    return 0;
 }
 
 static int failure(uint32_t action) {
@@ -229,7 +236,7 @@ static int open_at(int base, const char *path, int flags, mode_t mode) {
     }
     // Only those that change something, or may do so later.
     bool writes = (flags & (O_CREAT | O_TRUNC)) != 0 || (flags & O_ACCMODE) != O_RDONLY;
-    uint32_t action = writes ? fault(OPEN) : 0;
+    uint32_t action = writes ? fault(OPEN, ends(full, "-wal")) : 0;
     if (action != 0) {
         return failure(action);
     }
@@ -316,7 +323,7 @@ int dup3(int from, int to, int flags) {
 static ssize_t write_at(int file, const void *bytes, size_t count, int64_t offset) {
     // After a short write that a full disk cut, the rest fails.
     static _Thread_local bool is_full;
-    uint32_t action = fault(WRITE);
+    uint32_t action = fault(WRITE, state(file) == TRACKED_WAL);
     if (is_full) {
         is_full = false;
         return failure(NO_SPACE);
@@ -412,7 +419,7 @@ int ftruncate64(int file, off64_t length) {
     if (state(file) == OTHER) {
         return (int)syscall(SYS_ftruncate, file, length);
     }
-    uint32_t action = fault(TRUNCATE);
+    uint32_t action = fault(TRUNCATE, state(file) == TRACKED_WAL);
     return action != 0 ? failure(action) : set_length(file, length);
 }
 
@@ -425,7 +432,7 @@ int fallocate64(int file, int mode, off64_t offset, off64_t length) {
     if (state(file) == OTHER) {
         return (int)syscall(SYS_fallocate, file, mode, offset, length);
     }
-    uint32_t action = fault(ALLOCATE);
+    uint32_t action = fault(ALLOCATE, state(file) == TRACKED_WAL);
     struct stat status;
     if (action != 0) {
         return failure(action);
@@ -454,7 +461,7 @@ static int sync_file(int file, long call) {
     if (is == OTHER) {
         return (int)syscall(call, file);
     }
-    uint32_t action = fault(SYNC);
+    uint32_t action = fault(SYNC, is == TRACKED_WAL);
     if (without_all || (without_wal && is == TRACKED_WAL)) {
         return 0;
     }
@@ -499,7 +506,7 @@ int unlinkat(int base, const char *path, int flags) {
     if (full[0] == 0 || ends(full, "-shm")) {
         return (int)syscall(SYS_unlinkat, base, path, flags);
     }
-    uint32_t action = fault(UNLINK);
+    uint32_t action = fault(UNLINK, ends(full, "-wal"));
     if (action != 0) {
         return failure(action);
     }

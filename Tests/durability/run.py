@@ -103,9 +103,10 @@ def parse_arguments():
     parser.add_argument("--keep", action="store_true", help="keep the files of a failure")
     parser.add_argument("--verbose", action="store_true", help="every image that is wrong")
     parser.add_argument("--only", action="append", metavar="CASE", help="of places: only this")
-    parser.add_argument("--plant", help="what is lost on purpose, and has to be found: " + ", ".join(
-        f"{name} {plant}" for name, campaign in CAMPAIGNS.items()
-        for plant in getattr(campaign, "PLANTS", ())))
+    plants = [f"{name} {plant}" for name, campaign in CAMPAIGNS.items()
+              for plant in getattr(campaign, "PLANTS", ())]
+    parser.add_argument("--plant", help="what is lost on purpose, and has to be found: "
+                        + ", ".join(plants))
     parser.add_argument("--option", action="append", default=[], metavar="WORD",
                         help="one more word for `latchkey serve`, such as --option=--profile")
     parser.add_argument("--disturb", action="store_true",

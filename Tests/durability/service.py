@@ -101,7 +101,7 @@ class Service(Latchkey):
                  for row in rows[:-1]}, rows[-1]["revision"])
 
     def changes(self, after):
-        """The commits behind a revision, or all that the history holds, as /v1/changes has them, and the store's revision."""
+        """The commits behind a revision, or all that there are, and the store's revision."""
         found, query = [], "" if after is None else f"&after={after}"
         while True:
             page = self.ask_json(f"/v1/changes?limit=1000{query}")

@@ -11,9 +11,13 @@ CALLS = ("none", "open", "write", "truncate", "sync", "allocate", "unlink")
 ACTIONS = ("none", "no-space", "io-error", "short", "short-then-no-space", "slow",
            "synced-io-error")
 ALWAYS = 1 << 40
-# struct control: call, action, skip, count, fired, slow_ns, clock_shift_ns, seen[]
-HEAD = struct.Struct("=IIqqqqq")
-SEEN = struct.Struct(f"={len(CALLS)}q")
+PLACES = ("anywhere", "log", "elsewhere")
+# struct fault: call, action, place, unused, skip, count, fired; two of them in struct control,
+# and behind them slow_ns and clock_shift_ns.
+FAULT = struct.Struct("=IIIIqqq")
+SLOTS = 2
+SLOW, SHIFT = SLOTS * FAULT.size, SLOTS * FAULT.size + 8
+SIZE = SHIFT + 8
 
 
 def build(folder):
@@ -37,30 +41,26 @@ class Control:
 
     def __init__(self, path):
         self.path = path
-        with open(path, "wb") as file:
-            file.truncate(HEAD.size + SEEN.size)
-        with open(path, "r+b") as file:
-            self.memory = mmap.mmap(file.fileno(), HEAD.size + SEEN.size)
+        with open(path, "w+b") as file:
+            file.truncate(SIZE)
+            self.memory = mmap.mmap(file.fileno(), SIZE)
 
-    def arm(self, call, action, skip=0, count=1, slow_seconds=0.0):
+    def arm(self, call, action, skip=0, count=1, place="anywhere", slot=0, slow_seconds=2.0):
         """After `skip` calls that succeed, `count` fail."""
-        self.disarm()
-        struct.pack_into("=Iqqqq", self.memory, 4, 0, 0, 0, 0, 0)
-        struct.pack_into("=I", self.memory, 4, ACTIONS.index(action))
-        struct.pack_into("=qqqq", self.memory, 8, skip, count, 0, int(slow_seconds * 1e9))
-        struct.pack_into("=I", self.memory, 0, CALLS.index(call))
+        struct.pack_into("=I", self.memory, slot * FAULT.size, 0)
+        struct.pack_into("=q", self.memory, SLOW, int(slow_seconds * 1e9))
+        FAULT.pack_into(self.memory, slot * FAULT.size, 0, ACTIONS.index(action),
+                        PLACES.index(place), 0, skip, count, 0)
+        # Last: from now on it counts.
+        struct.pack_into("=I", self.memory, slot * FAULT.size, CALLS.index(call))
 
     def disarm(self):
-        struct.pack_into("=I", self.memory, 0, 0)
+        for slot in range(SLOTS):
+            struct.pack_into("=I", self.memory, slot * FAULT.size, 0)
 
     def shift_clock(self, seconds):
-        struct.pack_into("=q", self.memory, HEAD.size - 8, int(seconds * 1e9))
+        struct.pack_into("=q", self.memory, SHIFT, int(seconds * 1e9))
 
     @property
     def fired(self):
-        return HEAD.unpack_from(self.memory)[4]
-
-    @property
-    def seen(self):
-        """How many calls of each kind there were."""
-        return dict(zip(CALLS, SEEN.unpack_from(self.memory, HEAD.size)))
+        return FAULT.unpack_from(self.memory)[-1]
