@@ -178,7 +178,7 @@ class Recording:
             if past < shown:
                 raise Failure(f"the last commit is {past} of {revision}, and {shown} was "
                               f"acknowledged or shown (the history begins at {oldest})")
-            if past >= oldest or past == revision:
+            if past > 0 and (past >= oldest or past == revision):
                 history.compare(service.export(past)[0], self.history.state_at(past),
                                 f"the export at {past}")
             repeats = self._repeat(service, past, loss, random.Random(number))

@@ -33,6 +33,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -612,4 +613,22 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
         time->tv_nsec = (long)((sum + 1000000000) % 1000000000);
     }
     return result;
+}
+
+// The HTTP library takes the date from it.
+time_t time(time_t *result) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (result != NULL) {
+        *result = now.tv_sec;
+    }
+    return now.tv_sec;
+}
+
+int gettimeofday(struct timeval *restrict result, void *restrict zone) {
+    struct timespec now;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *result = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
 }
