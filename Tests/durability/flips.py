@@ -14,7 +14,6 @@ from process import Failure
 from service import Refused, Service
 
 KINDS = ("flip", "flip", "flip", "truncate", "zero", "cut-start", "garbage")
-FRAME_HEAD = struct.Struct(">IIIIII")
 
 
 def run(arguments, scratch):
@@ -65,7 +64,7 @@ class Subject:
                     raise Failure("SIGTERM does not end with status 0")
                 service.kill()
         self.files = {path.name: path.read_bytes() for path in data.iterdir()}
-        self.transactions = frames(self.files["latchkey.db-wal"])
+        self.transactions, self.frame_bytes = frames(self.files["latchkey.db-wal"])
         self.keyed = [each for each in running.outcomes
                       if each.key and each.fate == load.MADE][:5]
         if arguments.plant:
@@ -78,7 +77,7 @@ class Subject:
     def damage(self, scratch, name, number):
         """Damages one file of a copy, and starts the service on it. Returns what happened."""
         choose = random.Random(f"{self.arguments.seed}.{name}.{number}")
-        content, kind, place = spoil(self.files[name], choose)
+        content, kind, place, end = spoil(self.files[name], choose)
         folder = pathlib.Path(scratch) / f"{name}.{number}"
         (folder / "data").mkdir(parents=True)
         for each, data in self.files.items():
@@ -87,13 +86,13 @@ class Subject:
         try:
             with Service(self.arguments.binary, folder / "data", *self.options(),
                          log=folder / "log") as service:
-                result = self._check(service, name, kind, place, what)
+                result = self._check(service, name, (kind, place, end), what)
         except Refused as refused:
             result = self._check_refusal(refused, what)
         shutil.rmtree(folder)
         return result
 
-    def _check(self, service, name, kind, place, what):
+    def _check(self, service, name, damage, what):
         changes, revision = service.changes(self.history.first)
         state = service.export()[0]
         if revision == self.history.revision:
@@ -107,7 +106,7 @@ class Subject:
             raise Failure(f"{what}: starts at {revision} instead of {self.history.revision}")
         # A log that ends early is what a loss of power leaves of commits that are not synced.
         history.compare(state, self.history.state_at(revision), f"{what}: the state")
-        if not self.may_be_torn(kind, place):
+        if not self.may_be_torn(*damage):
             raise Failure(f"{what}: starts without the commits {revision + 1} to "
                           f"{self.history.revision}, and says nothing")
         return "as torn"
@@ -128,44 +127,43 @@ class Subject:
             raise Failure(f"{what}: refused without a sentence that names the file: {refused}")
         return "refused"
 
-    def may_be_torn(self, kind, place):
+    def may_be_torn(self, kind, place, end):
         """Whether nothing whole is behind the damage: then it looks like a torn end."""
-        return kind in ("truncate", "zero-end") or place >= self.transactions[-1][0]
+        start, last = self.transactions[-1]
+        return kind == "truncate" or place >= start or end > last - self.frame_bytes
 
 
 def spoil(data, choose):
-    """Returns the content, what was done and where."""
+    """Returns the content, what was done, and where: from and to which byte."""
     kind = choose.choice(KINDS)
     place = choose.randrange(len(data)) if data else 0
     if not data:
-        return b"x", "garbage", 0
+        return b"x", "garbage", 0, 1
     if kind == "flip":
         return data[:place] + bytes([data[place] ^ 1 << choose.randrange(8)]) + \
-            data[place + 1:], kind, place
+            data[place + 1:], kind, place, place + 1
     if kind == "truncate":
-        return data[:place], kind, place
+        return data[:place], kind, place, len(data)
     if kind == "cut-start":
         place = min(place, 8192)
-        return data[place:], kind, 0
+        return data[place:], kind, 0, place
     start = place // 512 * 512
     end = min(start + choose.choice((512, 4096, 65536)), len(data))
-    if kind == "zero":
-        return data[:start] + bytes(end - start) + data[end:], \
-            "zero-end" if end == len(data) else kind, start
-    return data[:start] + choose.randbytes(end - start) + data[end:], kind, start
+    filling = bytes(end - start) if kind == "zero" else choose.randbytes(end - start)
+    return data[:start] + filling + data[end:], kind, start, end
 
 
 def frames(wal):
-    """Where each transaction of the log begins and ends, of those with the salts of the head."""
+    """Where each transaction of the log begins and ends, and the length of a frame."""
     salts, start, place, found = wal[16:24], 32, 32, []
-    size = struct.unpack_from(">I", wal, 8)[0]
-    while place + 24 + size <= len(wal) and wal[place + 8:place + 16] == salts:
-        _, commit, *_ = FRAME_HEAD.unpack_from(wal, place)
-        place += 24 + size
-        if commit:
+    size = 24 + struct.unpack_from(">I", wal, 8)[0]
+    while place + size <= len(wal) and wal[place + 8:place + 16] == salts:
+        is_end = struct.unpack_from(">I", wal, place + 4)[0] != 0
+        place += size
+        if is_end:
             found.append((start, place))
             start = place
-    return found
+    return found, size
 
 
 def same_commit(known, change):
