@@ -1,9 +1,9 @@
 // Records what a process does to the files below a folder, and makes such calls fail (LD_PRELOAD).
 //
-//   LATCHKEY_POWERLOSS_FOLDER   the folder, an absolute path without links
-//   LATCHKEY_POWERLOSS_RECORD   the file for the record, outside the folder; without it: no record
-//   LATCHKEY_POWERLOSS_CONTROL  a file with a struct control, which a test changes at any time
-//   LATCHKEY_POWERLOSS_WITHOUT  "wal": syncs of *-wal do nothing, and succeed; "all": all syncs
+//   POWERLOSS_FOLDER   the folder, an absolute path without links
+//   POWERLOSS_RECORD   the file for the record, outside the folder; without it: no record
+//   POWERLOSS_CONTROL  a file with a struct control, which a test changes at any time
+//   POWERLOSS_WITHOUT  "wal": syncs of *-wal do nothing, and succeed; "all": all syncs
 //
 // **Design.** The record is a row of struct entry, each with its bytes (images.py reads it). One
 // mutex guards it. A change is made and recorded while the mutex is held, so that the order of
@@ -110,23 +110,23 @@ static void stop(const char *sentence, const char *path) {
 }
 
 __attribute__((constructor)) static void start(void) {
-    const char *path = getenv("LATCHKEY_POWERLOSS_FOLDER");
+    const char *path = getenv("POWERLOSS_FOLDER");
     if (path == NULL || strlen(path) >= sizeof(folder)) {
         return;
     }
     strcpy(folder, path);
     folder_length = strlen(folder);
-    const char *without = getenv("LATCHKEY_POWERLOSS_WITHOUT");
+    const char *without = getenv("POWERLOSS_WITHOUT");
     without_all = without != NULL && strcmp(without, "all") == 0;
     without_wal = without_all || (without != NULL && strcmp(without, "wal") == 0);
-    if ((path = getenv("LATCHKEY_POWERLOSS_RECORD")) != NULL) {
+    if ((path = getenv("POWERLOSS_RECORD")) != NULL) {
         record = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
                               0600);
         if (record < 0) {
             stop("cannot open the record", path);
         }
     }
-    if ((path = getenv("LATCHKEY_POWERLOSS_CONTROL")) != NULL) {
+    if ((path = getenv("POWERLOSS_CONTROL")) != NULL) {
         int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
         void *page = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (file < 0 || page == MAP_FAILED) {

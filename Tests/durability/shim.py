@@ -30,9 +30,9 @@ def build(folder):
 
 def environment(library, folder, record=None, control=None, without=None):
     """What a program gets so that the library watches it."""
-    values = {"LD_PRELOAD": library, "LATCHKEY_POWERLOSS_FOLDER": pathlib.Path(folder).resolve(),
-              "LATCHKEY_POWERLOSS_RECORD": record, "LATCHKEY_POWERLOSS_CONTROL": control,
-              "LATCHKEY_POWERLOSS_WITHOUT": without}
+    values = {"LD_PRELOAD": library, "POWERLOSS_FOLDER": pathlib.Path(folder).resolve(),
+              "POWERLOSS_RECORD": record, "POWERLOSS_CONTROL": control,
+              "POWERLOSS_WITHOUT": without}
     return {name: str(value) for name, value in values.items() if value is not None}
 
 
