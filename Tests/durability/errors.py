@@ -3,6 +3,7 @@
 import collections
 import itertools
 import shutil
+import threading
 import time
 
 import shim
@@ -87,6 +88,9 @@ class Campaign:
         call, action = folder.choose.choice(START_FAULTS)
         self.last = ("at the start", call, action, skip := folder.choose.choice((0, 1, 2, 5, 9)))
         control.arm(call, action, skip, folder.choose.choice((1, shim.ALWAYS)))
+        # It may serve reads, and become ready when the fault has gone.
+        timer = threading.Timer(1, control.disarm)
+        timer.start()
         try:
             folder.start(STRATEGIES[0], MODES[0])
             self.counts["starts with a fault"] += 1
@@ -94,6 +98,7 @@ class Campaign:
             if refused.status <= 0 or "latchkey" not in refused.log:
                 raise Failure(f"no sentence: {refused}") from None
             self.counts["refusals to start"] += 1
+        timer.cancel()
         folder.close()
         control.disarm()
 
