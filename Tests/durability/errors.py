@@ -39,6 +39,7 @@ def run(arguments, scratch):
         control = shim.Control(scratch / f"control{number}")
         environment = shim.environment(arguments.library, path.resolve(), control=control.path)
         folder = Folder(arguments, path, number, campaign.counts, environment)
+        folder.after_kill = control.disarm
         try:
             for _ in range(ROUNDS_PER_FOLDER):
                 round_faults = list(itertools.islice(faults, FAULTS_PER_ROUND))

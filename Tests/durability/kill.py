@@ -72,6 +72,7 @@ class Folder:
         self.tokens = load.tokens()
         self.history = self.variant = None
         self.watches, self.service, self.rounds = [], None, 0
+        self.after_kill = lambda: None
 
     def round(self, strategy, mode, act):
         """Load while `act` does something, kill, start again, check.
@@ -95,6 +96,7 @@ class Folder:
                 raise Failure(f"the service ended by itself, {self.service.process.returncode}: "
                               f"{self.service.log_text()[-600:]}")
             self.service.kill()
+            self.after_kill()
             running.stop()
         self._end(running)
 
