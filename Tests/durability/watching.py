@@ -44,6 +44,9 @@ class Watch:
     def _take(self, answer):
         event, data, number = None, None, None
         for line in answer:
+            if not line.endswith(b"\n"):
+                # The connection was cut in the midst of it.
+                return
             line = line.decode().rstrip("\r\n")
             if line.startswith("event: "):
                 event = line[7:]
