@@ -5,7 +5,6 @@ import datetime
 import email.utils
 import os
 import pathlib
-import shutil
 import sqlite3
 import subprocess
 import time
@@ -24,7 +23,7 @@ PLANTS = {}
 
 
 def run(arguments, scratch):
-    lines = []
+    lines, failures = [], []
     for name, case in (("clock", clock), ("read-only", read_only), ("reader", reader),
                        ("sigterm", sigterm), ("second", second)):
         if arguments.only and name not in arguments.only:
@@ -34,8 +33,9 @@ def run(arguments, scratch):
         try:
             lines.append(f"{name}: {case(arguments, folder)}")
         except (Failure, Refused) as failure:
-            raise Failure(f"{name}: {failure}") from None
-        shutil.rmtree(folder)
+            failures.append(f"{name}: {failure}")
+    if failures:
+        raise Failure("; ".join(failures + lines))
     return "; ".join(lines)
 
 
