@@ -94,7 +94,7 @@ class Folder:
             ended = act(running)
             if not ended and self.service.process.poll() is not None:
                 raise Failure(f"the service ended by itself, {self.service.process.returncode}: "
-                              f"{self.service.log_text()[-600:]}")
+                              f"{self.service.last_words()}")
             self.service.kill()
             self.after_kill()
             running.stop()

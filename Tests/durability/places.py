@@ -3,6 +3,7 @@
 import collections
 import datetime
 import email.utils
+import json
 import os
 import pathlib
 import sqlite3
@@ -177,11 +178,18 @@ def sigterm(arguments, folder):
     counts = collections.Counter()
     subject = kill.Folder(arguments, folder / "folder", 0, counts)
 
-    def end(_):
-        time.sleep(0.4)
+    def end(running):
+        # The service is stopped while properties expire, which are commits without a request.
+        for number in range(200):
+            outcome = load.Outcome(next(subject.tokens), "put", "PUT", load.path(
+                f"t/e{number}") + f"?ttl={0.3 + number * 0.005:.3f}", "", puts={})
+            outcome.body = json.dumps(value := load.text_value(outcome.token, 0))
+            outcome.puts = {f"t/e{number}": value}
+            outcome.take(*subject.service.ask(outcome.method, outcome.path, outcome.body))
+            running.clients[0].outcomes.append(outcome)
         status = subject.service.end()
         if status != 0:
-            raise Failure(f"status {status}: {subject.service.log_text()[-400:]}")
+            raise Failure(f"status {status}: {subject.service.last_words()}")
         return True
 
     try:

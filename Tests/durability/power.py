@@ -87,7 +87,7 @@ class Recording:
                                                   if name.startswith("t/")}}, "the export")
             status = service.end()
             if status != 0 and not self.arguments.disturb:
-                raise Failure(f"SIGTERM: status {status}: {service.log_text()[-400:]}")
+                raise Failure(f"SIGTERM: status {status}: {service.last_words()}")
         self._summarize()
 
     def _disturb(self):

@@ -55,6 +55,11 @@ class Service(Latchkey):
             log.seek(self.log_start)
             return log.read()
 
+    def last_words(self):
+        """Of a program that ended by itself: why, or the end of its log."""
+        text = self.log_text()
+        return next((line for line in text.splitlines() if "Fatal error" in line), text[-600:])
+
     def _wait_until_ready(self):
         end = time.monotonic() + READY_SECONDS_MAX
         while True:
