@@ -28,21 +28,17 @@ class Service(Latchkey):
 
     def __init__(self, binary, data, *options, log, environment=None):
         self.log_path = pathlib.Path(log)
-        self.environment = environment or {}
+        # Not set in this process: other threads start services meanwhile.
+        self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **(environment or {})}
         super().__init__(binary, "--data", data, "--client-share", "1/1", *options)
 
     def __enter__(self):
         with open(self.log_path, "ab") as log:
             self.log, self.log_start = log, log.tell()
-            before = dict(os.environ)
-            os.environ.update(self.environment, SWIFT_BACKTRACE="enable=no")
             try:
                 super().__enter__()
             except Failure as failure:
                 raise self._refusal() or failure from None
-            finally:
-                os.environ.clear()
-                os.environ.update(before)
         self._wait_until_ready()
         return self
 
