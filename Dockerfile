@@ -2,7 +2,7 @@
 #
 #   docker build -t latchkey . && docker run --rm -p 127.0.0.1:8080:8080 latchkey
 #
-# The image runs as an unprivileged user, writes nothing to its file system (so `--read-only`
+# The image runs as an unprivileged user, writes to the volume /data only (so `--read-only`
 # works), needs no capability, and drains on SIGTERM. It has no shell. Its program has no symbols;
 # they are a file of their own, for gdb and perf:
 #
@@ -11,7 +11,7 @@
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libcurl4-openssl-dev libmicrohttpd-dev libyajl-dev \
+      libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev zlib1g-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
@@ -29,14 +29,18 @@ COPY --from=build /install/latchkey.debug /
 FROM debian:bookworm-slim AS system
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      ca-certificates libcurl4 libmicrohttpd12 libyajl2 \
+      ca-certificates libcurl4 libmicrohttpd12 libsqlite3-0 zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /install/latchkey /usr/local/bin/latchkey
 COPY scripts/closure /usr/local/bin/
-RUN closure /closure /usr/local/bin/latchkey
+RUN closure /closure /usr/local/bin/latchkey && mkdir /data
 
 FROM scratch
 COPY --from=system /closure /
+# What is acknowledged is in here. Without a named volume, it ends with the container.
+COPY --from=system --chown=10001:10001 /data /data
+VOLUME /data
+ENV LATCHKEY_DATA=/data
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 # No client outside the container can reach its loopback address. Who may connect is decided by

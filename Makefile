@@ -35,8 +35,9 @@ ARGS ?=
 ## Use it
 
 .PHONY: run
-run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--strategy spin")
-	exec env -u LATCHKEY_STRICT $(RELEASE_BINARY) serve $(ARGS)
+run: build ## install, build, serve on 127.0.0.1:8080; keeps its data in .latchkey-data
+	exec env -u LATCHKEY_STRICT LATCHKEY_DATA="$${LATCHKEY_DATA-$(CURDIR)/.latchkey-data}" \
+	    $(RELEASE_BINARY) serve $(ARGS)
 
 .PHONY: build
 build: ## build the release binary, .build-release/bin/latchkey
@@ -93,7 +94,7 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    allocations machine-code dashboard clients proxies hostile-quick
+	    allocations machine-code dashboard clients proxies hostile-quick durability-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -189,6 +190,16 @@ hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 
 	$(SWIFT_BUILD) --sanitize=address --scratch-path .build-asan --product latchkey
 	ASAN_OPTIONS=detect_leaks=0 Tests/hostile/run.py --binary .build-asan/debug/latchkey \
 	    --only drain-storm --repeats 40
+
+.PHONY: durability
+durability: build ## kill -9, loss of power, failing disks, damaged files (an hour)
+	scripts/require load
+	Tests/durability/run.py all --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: durability-quick
+durability-quick: build ## `make durability` in under 90 seconds
+	scripts/require load
+	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 ## Keep it
 

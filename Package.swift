@@ -46,11 +46,17 @@ let package = Package(
         // Without pkgConfig, which would ask all who depend on LatchkeySync to install these: they
         // lie in the system's own paths. A module map links for Swift only, C targets themselves.
         .systemLibrary(name: "CMicrohttpd"),
-        .systemLibrary(name: "CYajl"),
         .systemLibrary(name: "CCurl"),
+        .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CZlib"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
+        // Its sources take in the other files.
+        .target(
+            name: "CLatchkeyPages",
+            exclude: ["Dashboard", "openapi.yaml", "report.html"]
+        ),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
         .target(
@@ -73,7 +79,14 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CLatchkeySystem", "CYajl", "LatchkeySettings", "LatchkeySync"]
+            dependencies: ["CLatchkeySystem", "LatchkeySettings", "LatchkeySync"]
+        ),
+        .target(
+            name: "LatchkeyPersistence",
+            dependencies: [
+                "CLatchkeySystem", "CSQLite", "CZlib", "LatchkeyMetrics", "LatchkeySettings",
+                "LatchkeyStore", "LatchkeySync",
+            ]
         ),
         .target(
             name: "CLatchkeyFetch",
@@ -98,20 +111,17 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyReport",
-            dependencies: ["LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies"],
-            // The page is one file, script and style sheet included.
-            resources: [.embedInCode("page.html")]
+            dependencies: [
+                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies",
+            ]
         ),
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeyOperations", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTrace",
-            ],
-            // The contract and the dashboard are served from the program itself. The contract is a
-            // link to the file at the root.
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("Dashboard")]
+                "CLatchkeyPages", "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
+                "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTrace",
+            ]
         ),
         .target(
             name: "LatchkeyCommandLine",
@@ -130,8 +140,8 @@ let package = Package(
             name: "latchkey",
             dependencies: [
                 "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
-                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -169,6 +179,20 @@ let package = Package(
             name: "LatchkeyStoreTests",
             dependencies: ["LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport"]
         ),
+        // A file system for SQLite whose calls fail when a test says so.
+        .target(
+            name: "CLatchkeyFaults",
+            dependencies: ["CSQLite"],
+            path: "Tests/CLatchkeyFaults",
+            linkerSettings: [.linkedLibrary("sqlite3")]
+        ),
+        .testTarget(
+            name: "LatchkeyPersistenceTests",
+            dependencies: [
+                "CLatchkeyFaults", "CSQLite", "LatchkeyMetrics", "LatchkeyPersistence",
+                "LatchkeyStore", "LatchkeySync", "LatchkeyTestSupport",
+            ]
+        ),
         .testTarget(
             name: "LatchkeyOperationsTests",
             dependencies: [
@@ -182,7 +206,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP", "LatchkeyMachine",
+                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP",
+                "LatchkeyMachine",
                 "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore", "LatchkeyStrategies",
                 "LatchkeyTestSupport",
             ]

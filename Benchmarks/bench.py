@@ -27,6 +27,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 from advice import measure_advice  # noqa: E402
+from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
@@ -286,6 +287,7 @@ PARTS = {
     "expiry": measure_expiry,
     "shadows": measure_shadows,
     "advice": lambda arguments: measure_advice(arguments, interleave),
+    "durability": measure_durability,
     "recording": lambda arguments: measure_recording(arguments, interleave),
     "million": measure_million,
     "transfer": measure_transfers,

@@ -10,6 +10,8 @@
 --         second argument is how many there are. With 1 it costs wrk the same.
 -- pair    PUTs of two properties, in turn, and
 -- transaction  both in one transaction, with the same values.
+-- writes  PUTs of 100 bytes to those properties, chosen at random, and
+-- etcd    the same to the JSON gateway of etcd, at the URL.
 -- mix     Nine GETs to one PUT over those properties, one after the other.
 
 local body = '"abcdefghijklmnopqrstuvwxyz0123"'
@@ -34,6 +36,22 @@ local function send_pairs(kind)
   end
 end
 
+local function send_writes(kind, count)
+  local requests = {}
+  for index = 1, count do
+    if kind == "writes" then
+      requests[index] = wrk.format("PUT", wrk.path .. (index - 1), headers,
+        '"' .. string.rep("x", 98) .. '"')
+    else
+      -- Base64 of a name of 12 bytes, and of 100 times "x" with the padding that it has.
+      local name = ("%016d"):format(index)
+      requests[index] = wrk.format("POST", wrk.path, headers,
+        '{"key":"' .. name .. '","value":"' .. string.rep("eHh4", 33) .. 'eA=="}')
+    end
+  end
+  function request() return requests[math.random(count)] end
+end
+
 -- Method and media type.
 local writes = {
   put = { "PUT", "application/json" },
@@ -51,6 +69,9 @@ function init(arguments)
   if kind == "get" or writes[kind] then return end
   if kind == "pair" or kind == "transaction" then
     return send_pairs(kind)
+  end
+  if kind == "writes" or kind == "etcd" then
+    return send_writes(kind, count)
   end
   local gets, puts, sent = {}, {}, 0
   for index = 1, count do
@@ -72,8 +93,9 @@ end
 function done(summary, latency)
   local errors = summary.errors
   local line = [[{"requests":%d,"seconds":%.6f,"connect":%d,"read":%d,"write":%d,"timeout":%d,]]
-    .. [["status":%d,"p50Microseconds":%.0f,"p99Microseconds":%.0f}]]
+    .. [["status":%d,"p50Microseconds":%.0f,"p99Microseconds":%.0f,"maxMicroseconds":%.0f}]]
   io.write(line:format(
     summary.requests, summary.duration / 1e6, errors.connect, errors.read, errors.write,
-    errors.timeout, errors.status, latency:percentile(50), latency:percentile(99)), "\n")
+    errors.timeout, errors.status, latency:percentile(50), latency:percentile(99),
+    latency.max), "\n")
 end

@@ -27,6 +27,8 @@ class Server:
 
     # Finds the address in such a line.
     listening = re.compile(r"listening on (http://\S+)")
+    # The variables that the program gets; None: those of this process.
+    environment = None
 
     def __init__(self, *command, log=subprocess.DEVNULL):
         self.command = [str(word) for word in command]
@@ -37,7 +39,7 @@ class Server:
     def __enter__(self):
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
-            text=True)
+            text=True, env=self.environment)
         started = threading.Event()
         threading.Thread(target=self._read_output, args=(started,), daemon=True).start()
         if not started.wait(START_SECONDS_MAX) or self.url is None:

@@ -60,24 +60,24 @@ package struct FlagValues {
     private let values: [String: String]
     private let given: Set<String>
     private let fromEnvironment: Set<String>
-    /// The argument that is no flag, where the command takes one.
-    package let operand: String?
+    /// The arguments that are no flags, where the command takes some.
+    package let operands: [String]
 
     /// Reads the arguments after the command's name, such as `latchkey compare`, and the
     /// environment for the other flags.
     package init(
         _ flags: [Flag],
         command: String,
-        takesOperand: Bool = false,
+        operandCountMax: Int = 0,
         arguments: some Sequence<String>,
         environment: (String) -> String? = Self.processEnvironment
     ) throws(UsageError) {
         var values: [String: String] = [:]
-        var operand: String?
+        var operands: [String] = []
         var rest = Array(arguments)[...]
         while let argument = rest.popFirst() {
-            if takesOperand, operand == nil, !argument.hasPrefix("-") {
-                operand = argument
+            if operands.count < operandCountMax, !argument.hasPrefix("-") {
+                operands.append(argument)
                 continue
             }
             let parts = argument.dropFirst(2).split(
@@ -103,7 +103,7 @@ package struct FlagValues {
             }
             values[flag.name] = try flag.check(text, source: "--\(flag.name)")
         }
-        self.operand = operand
+        self.operands = operands
         var fromEnvironment: Set<String> = []
         for flag in flags where values[flag.name] == nil {
             let name = flag.environmentName

@@ -10,7 +10,7 @@ package struct ProcessTimes: Sendable {
         package var seconds: Double
     }
 
-    private let entries: [Int32: Entry]
+    package let entries: [Int32: Entry]
 
     package init(_ entries: [Entry]) {
         self.entries = Dictionary(entries.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
@@ -23,9 +23,6 @@ package struct ProcessTimes: Sendable {
             numbers.compactMap { SystemFile.text("/proc/\($0)/stat").flatMap { Entry(stat: $0) } }
         )
     }
-
-    /// The time of one process; `nil` if it is not there.
-    package func seconds(of number: Int32) -> Double? { entries[number]?.seconds }
 
     /// The process, other than `own`, that used the most time since an earlier moment.
     ///

@@ -1,12 +1,13 @@
+internal import CLatchkeyPages
 internal import Foundation
 package import LatchkeyComparison
 internal import LatchkeyStrategies
 
 /// The report as one page of HTML, which loads nothing from anywhere.
 ///
-/// `page.html` has the style and a script that draws the report's own JSON. Besides the report the
-/// page gets what follows from it by rules that the other reports share: sentences, the order of
-/// strategies, which of them are best.
+/// `report.html` has the style and a script that draws the report's own JSON. Besides the report
+/// the page gets what follows from it by rules that the other reports share: sentences, the order
+/// of strategies, which of them are best.
 ///
 /// The page has a bound on its size. A run of many workloads shows as many of them as fit, and the
 /// page says how many are only in the JSON and CSV files.
@@ -28,7 +29,10 @@ package struct ReportPage {
             .replacing("<", with: "\\u003c")
         // Only the page's own script knows this number.
         let nonce = String(UInt64.random(in: .min ... .max), radix: 16)
-        let page = String(decoding: PackageResources.page_html, as: UTF8.self)
+        let file = unsafe latchkey_pages_report()
+        // SAFETY: the bytes live as long as the program, and do not change.
+        let bytes = unsafe UnsafeBufferPointer(start: file.start, count: file.count)
+        let page = unsafe String(decoding: bytes, as: UTF8.self)
         return Array(page.replacing("{nonce}", with: nonce).replacing("{data}", with: data).utf8)
     }
 }

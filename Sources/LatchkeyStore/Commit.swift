@@ -20,7 +20,7 @@ package final class Commit: Sendable {
     /// Whether the change had no effect.
     ///
     /// Then it took no revision, and ``revision`` is the latest one.
-    package var isEmpty: Bool { first == nil }
+    @usableFromInline package var isEmpty: Bool { first == nil }
 
     package var effects: [Effect] { (first.map { [$0] } ?? []) + others }
 
@@ -105,7 +105,7 @@ package final class Commit: Sendable {
 
 /// Why a change was not made.
 ///
-/// Nothing of it is applied, now or later.
+/// Nothing of it is applied, now or later, unless it was withdrawn for unknown reasons.
 @usableFromInline
 package indirect enum Refusal: Error, Hashable, Sendable {
     /// There is no property to delete.
@@ -121,11 +121,23 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case transactionTooLarge
     /// As many changes wait as the strategy accepts.
     ///
-    /// Only where a change is tried again after room was made for it.
+    /// Only where a change is tried again: after room was made for it, or after a withdrawal.
     case backlogFull
     case full(StoreFull)
+    /// The change was made, and taken back before anybody was shown it.
+    case withdrawn(Withdrawal)
     /// This step of the branch that a transaction took, counted from 0, cannot be made.
     case step(Int, Transaction.Branch, Refusal)
+}
+
+extension Refusal {
+    /// Whether the store takes no change at the moment, whatever it is.
+    var isOfStore: Bool {
+        switch self {
+        case .backlogFull, .withdrawn: true
+        default: false
+        }
+    }
 }
 
 /// The result of a change.

@@ -13,7 +13,7 @@ final class CommitContext: Sendable {
     private let uses = Atomic<UInt64>(0)
     /// The hook of a ``HookedStore``.
     let hook: CommitHook?
-    /// Called between taking a revision and giving back room: a test plants a delay there.
+    /// Called between the steps of a commit and of a withdrawal: a test plants a delay there.
     let betweenSteps: (@Sendable () -> Void)?
 
     init(
@@ -73,6 +73,30 @@ final class CommitContext: Sendable {
             room.giveBack(former, beyond: new)
         }
         return revision
+    }
+
+    /// The generation of what is decided now.
+    var generation: Generation { hook?.generation ?? 0 }
+
+    /// Keeps a commit that is made until it is released, inside the guarded section, or gives back
+    /// the place of a change that makes none.
+    func keep(_ decision: Decision, takenByteCount: Int) {
+        guard let hook else {
+            return
+        }
+        if case .success(let commit) = decision, !commit.isEmpty {
+            hook.unreleasedCommits.keep(commit, takenByteCount: takenByteCount)
+        } else {
+            hook.unreleasedCommits.giveBack(1, takenByteCount)
+        }
+    }
+
+    /// Lets new commits follow this revision.
+    ///
+    /// Called when readers see what was there before, while all tables are held.
+    func endTakingBack(to revision: Revision, _ reason: Withdrawal) {
+        revisions.move(to: revision)
+        hook?.beginWithdrawal(after: revision, reason)
     }
 
     /// The digest of a store of these tables, which the caller holds.

@@ -1,4 +1,4 @@
-internal import LatchkeySync
+public import LatchkeySync
 internal import Synchronization
 
 /// Receives every commit of a ``HookedStore``, and says when it may be seen.
@@ -7,28 +7,89 @@ internal import Synchronization
 /// revision, after the guarded section, before any answer shows it, and on the thread that made it.
 /// So commits can arrive out of the order of their revisions, even two commits of one property. A
 /// hook orders them by revision: revisions have no gap. A release is always of one revision and all
-/// before it.
+/// before it, and the user has received all of them.
 ///
 /// Until then, answers that depend on the commit wait: the answer to the change itself, reads of
 /// the properties that it changed, refusals that were decided by them, and pages. Nothing else
-/// waits. A waiting answer is a closure in `waiting`, which the releasing thread calls. It blocks
+/// waits. A waiting answer is a closure in `state`, which the releasing thread calls. It blocks
 /// no thread and holds no guarded section.
+///
+/// **Withdrawal.** ``HookedStore/withdraw(after:_:completion:)`` takes commits back while it holds
+/// all tables. Before a table is free again, ``beginWithdrawal(after:_:)`` numbers a new
+/// generation. Revisions are used again, so each answer has the generation that it was decided
+/// in. An answer of an older generation whose revision was withdrawn is no longer true. Its change
+/// is refused; anything else is decided again.
+///
+/// The user must be able to forget what was withdrawn without knowing generations. So no commit of
+/// the new generation is given to it before it was told, and none of the old one afterwards:
+/// `passing` counts the threads that are giving it a commit, and the last of them tells it. Commits
+/// of the new generation wait in `deferred` meanwhile, and no thread does.
+///
+/// `state` is guarded by its lock, which is not held while anything is called.
 @usableFromInline
 package final class CommitHook: Sendable {
-    private struct Waiting {
-        let revision: Revision
-        let proceed: @Sendable () -> Void
+    /// What became of what an answer depends on.
+    @usableFromInline
+    enum Outcome: Sendable {
+        case released
+        case withdrawn(Withdrawal)
     }
 
-    private let receive: @Sendable (Commit) -> Void
-    private let releasedRevision = Atomic<Revision>(0)
-    private let waiting = Guarded<[Waiting]>([])
+    private struct Passed: Sendable {
+        let commit: Commit
+        let note: [UInt8]?
+    }
 
-    /// - Parameter receive: Called with each commit; it must not block. It may call
-    ///   ``release(through:)``.
-    package init(_ receive: @escaping @Sendable (Commit) -> Void) {
+    private struct State: Sendable {
+        var waiting = WaitingAnswers()
+        var withdrawals = Withdrawals()
+        /// The withdrawal that the user has not been told of.
+        var ending: Ending?
+    }
+
+    /// What is left to do for a withdrawal.
+    private struct Ending: Sendable {
+        let reason: Withdrawal
+        let answers: [WaitingAnswers.Proceed]
+        var deferred: [Passed] = []
+        var completion: (@Sendable () -> Void)?
+    }
+
+    let unreleasedCommits: UnreleasedCommits
+    private let receive: @Sendable (Commit, _ note: [UInt8]?) -> Void
+    private let releasedRevision = Atomic<Revision>(0)
+    private let currentGeneration = Atomic<Generation>(0)
+    /// How many threads give commits to the user; ``isAwaited`` is added by who waits for them.
+    private let passing = Atomic<Int>(0)
+    private let state = Guarded<State>(State())
+    /// Called before a commit is passed: a test plants a delay there.
+    private let beforePassing: (@Sendable () -> Void)?
+
+    private static let isAwaited = 1 << 32
+
+    /// - Parameters:
+    ///   - limits: The bounds of what is not released.
+    ///   - receive: Called with each commit, and with the note of its receiver; it must not block.
+    ///     It may call ``release(through:)``.
+    package convenience init(
+        limits: UnreleasedLimits = UnreleasedLimits(),
+        receive: @escaping @Sendable (Commit, _ note: [UInt8]?) -> Void
+    ) {
+        self.init(limits, beforePassing: nil, receive)
+    }
+
+    init(
+        _ limits: UnreleasedLimits,
+        beforePassing: (@Sendable () -> Void)?,
+        _ receive: @escaping @Sendable (Commit, _ note: [UInt8]?) -> Void
+    ) {
+        unreleasedCommits = UnreleasedCommits(limits)
+        self.beforePassing = beforePassing
         self.receive = receive
     }
+
+    /// How many changes are accepted and not released, and the bytes of their properties.
+    package var unreleased: (count: Int, byteCount: Int) { unreleasedCommits.usage }
 
     /// The latest revision that is released.
     ///
@@ -36,73 +97,253 @@ package final class CommitHook: Sendable {
     /// revision as released sees what was done to release it.
     var released: Revision { releasedRevision.load(ordering: .acquiring) }
 
-    /// Lets everybody see the commits up to this revision.
+    /// The generation of what is decided now.
+    ///
+    /// A reader that can enter beside a writer asks before it looks: then it does not take what it
+    /// finds for newer than it is. Acquiring: pairs with the store in
+    /// ``beginWithdrawal(after:_:)``, so that who sees a generation finds no earlier table.
+    @usableFromInline var generation: Generation { currentGeneration.load(ordering: .acquiring) }
+
+    /// Begins behind a revision, which counts as released, before a first commit is received.
+    func begin(after revision: Revision) {
+        state.write { state in
+            state.waiting.begin(after: revision)
+            releasedRevision.store(revision, ordering: .releasing)
+        }
+    }
+
+    /// Lets everybody see the commits up to this revision, all of which were received.
     ///
     /// The answers that waited for it are sent on the calling thread, in the order of revisions.
     package func release(through revision: Revision) {
-        let ready = waiting.write { waiting in
-            guard revision > released else {
-                return [Waiting]()
+        let (former, ready) = state.write { state in
+            let former = releasedRevision.load(ordering: .relaxed)
+            guard revision > former else {
+                return (revision, [WaitingAnswers.Proceed]())
             }
             releasedRevision.store(revision, ordering: .releasing)
-            let ready = waiting.filter { $0.revision <= revision }
-            waiting.removeAll { $0.revision <= revision }
-            return ready.sorted { $0.revision < $1.revision }
+            return (former, state.waiting.takeAll(through: revision))
         }
-        for answer in ready {
-            answer.proceed()
-        }
-    }
-
-    /// Gives the commit to the user of the hook, before its answer waits.
-    func pass(_ commit: Commit) {
-        receive(commit)
-    }
-
-    /// Calls `proceed` once the revision is released: at once if it is.
-    func whenReleased(_ revision: Revision, _ proceed: @escaping @Sendable () -> Void) {
-        let isReleased =
-            revision <= released
-            || waiting.write { waiting in
-                guard revision > released else {
-                    return true
-                }
-                waiting.append(Waiting(revision: revision, proceed: proceed))
-                return false
-            }
-        if isReleased {
-            proceed()
+        unreleasedCommits.release(after: former, through: revision)
+        for proceed in ready {
+            proceed(.released)
         }
     }
-}
 
-/// An answer, and the revision that it must not be seen before.
-@usableFromInline
-struct Withheld<Value: Sendable>: Sendable {
-    let value: Value
-    let revision: Revision
-}
-
-/// The deletions of a table that may not be released yet.
-///
-/// An existing property has the revision that a read of it depends on; a deleted one has none.
-struct WithheldDeletions: Sendable {
-    private struct Deletion {
-        let hash: UInt64
-        let revision: Revision
-    }
-
-    private var deletions: [Deletion] = []
-
-    mutating func add(_ name: PropertyName, _ revision: Revision, released: Revision) {
-        deletions.removeAll { $0.revision <= released }
-        deletions.append(Deletion(hash: name.hash, revision: revision))
-    }
-
-    /// The revision of the latest deletion of the name, 0 if all are released.
+    /// Whether an answer may be seen.
     ///
-    /// Names of the same hash count as one: a read then waits for one commit more.
-    func revision(of name: PropertyName) -> Revision {
-        deletions.last { $0.hash == name.hash }?.revision ?? 0
+    /// The revision is asked first. If the generation is current after that, it was then, too.
+    @usableFromInline
+    func isReleased(_ revision: Revision, _ generation: Generation) -> Bool {
+        revision <= released && generation == self.generation
+    }
+
+    /// Calls `proceed` once the answer that depends on the revision may be seen, or was withdrawn:
+    /// at once if it is so.
+    @usableFromInline
+    func whenDecided(
+        _ revision: Revision,
+        _ generation: Generation,
+        _ proceed: @escaping @Sendable (Outcome) -> Void
+    ) {
+        let outcome =
+            isReleased(revision, generation)
+            ? Outcome.released
+            : state.write { state -> Outcome? in
+                if let reason = state.withdrawals.reason(revision, generation) {
+                    return .withdrawn(reason)
+                }
+                return state.waiting.add(revision, proceed) ? nil : .released
+            }
+        if let outcome {
+            proceed(outcome)
+        }
+    }
+
+    /// Takes a place for a change of so many bytes, until its commit is released.
+    @usableFromInline
+    func admit(_ byteCount: Int) throws(BacklogFull) {
+        try unreleasedCommits.take(byteCount)
+    }
+
+    /// Gives back the place of a change that was not submitted.
+    @usableFromInline
+    func giveBack(_ byteCount: Int) {
+        unreleasedCommits.giveBack(1, byteCount)
+    }
+
+    /// Gives the commit to the user of the hook, and calls `proceed` as
+    /// ``whenDecided(_:_:_:)``.
+    @usableFromInline
+    func pass(
+        _ commit: Commit,
+        _ generation: Generation,
+        note: [UInt8]?,
+        _ proceed: @escaping @Sendable (Outcome) -> Void
+    ) {
+        beforePassing?()
+        let (isPassed, outcome) = state.write { state -> (Bool, Outcome?) in
+            if let reason = state.withdrawals.reason(commit.revision, generation) {
+                return (false, .withdrawn(reason))
+            }
+            // The answer waits before the user can release the commit.
+            let outcome: Outcome? =
+                state.waiting.add(commit.revision, proceed) ? nil : .released
+            guard state.ending == nil else {
+                state.ending?.deferred.append(Passed(commit: commit, note: note))
+                return (false, outcome)
+            }
+            passing.wrappingAdd(1, ordering: .relaxed)
+            return (true, outcome)
+        }
+        if isPassed {
+            receive(commit, note)
+            leave()
+        }
+        if let outcome {
+            proceed(outcome)
+        }
+    }
+
+    /// Leaves the threads that pass commits.
+    ///
+    /// Releasing, and acquiring for the last one: who is told of a withdrawal has received all.
+    private func leave() {
+        let left = passing.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
+        if left == Self.isAwaited {
+            tell()
+        }
+    }
+}
+
+extension CommitHook {
+    /// Withdraws all answers of this generation that depend on a later revision.
+    ///
+    /// Called when no thread can see what they were decided by any more, before new commits are
+    /// made.
+    /// No two withdrawals overlap.
+    func beginWithdrawal(after revision: Revision, _ reason: Withdrawal) {
+        state.write { state in
+            precondition(state.ending == nil, "A withdrawal begins behind the end of the last one.")
+            state.withdrawals.add(after: revision, reason)
+            state.ending = Ending(
+                reason: reason,
+                answers: state.waiting.takeAll(after: revision)
+            )
+            currentGeneration.wrappingAdd(1, ordering: .releasing)
+        }
+    }
+
+    /// Tells the user that the commits are withdrawn, and sends the answers that waited for them.
+    ///
+    /// On the calling thread, or on the last one that gives the user such a commit.
+    func endWithdrawal(_ completion: @escaping @Sendable () -> Void) {
+        state.write { $0.ending?.completion = completion }
+        let left = passing.wrappingAdd(Self.isAwaited, ordering: .acquiringAndReleasing).newValue
+        if left == Self.isAwaited {
+            tell()
+        }
+    }
+
+    /// No commit that is withdrawn is on its way to the user.
+    ///
+    /// A loop, because the next withdrawal can end while the commits of the new generation are
+    /// given to the user here.
+    private func tell() {
+        var left = Self.isAwaited
+        while left == Self.isAwaited {
+            if let ending = state.read({ $0.ending }) {
+                ending.completion?()
+                for proceed in ending.answers {
+                    proceed(.withdrawn(ending.reason))
+                }
+            }
+            let deferred = state.write { state in
+                defer { state.ending = nil }
+                passing.wrappingSubtract(Self.isAwaited - 1, ordering: .relaxed)
+                return state.ending?.deferred ?? []
+            }
+            for passed in deferred {
+                receive(passed.commit, passed.note)
+            }
+            left = passing.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
+        }
+    }
+}
+
+/// The answers that wait for revisions.
+private struct WaitingAnswers: Sendable {
+    typealias Proceed = @Sendable (CommitHook.Outcome) -> Void
+
+    /// Those that wait for one revision: that of the change, and of others.
+    private struct Place: Sendable {
+        var first: Proceed?
+        var others: [Proceed] = []
+
+        mutating func add(_ proceed: @escaping Proceed) {
+            if first == nil {
+                first = proceed
+            } else {
+                others.append(proceed)
+            }
+        }
+
+        func append(to answers: inout [Proceed]) {
+            if let first {
+                answers.append(first)
+                answers += others
+            }
+        }
+    }
+
+    /// The revision before that of the first place.
+    private var start: Revision = 0
+    /// One for each revision, up to the last that is waited for.
+    private var places = RingBuffer<Place>()
+
+    mutating func begin(after revision: Revision) {
+        precondition(places.count == 0, "No answer waits before the first commit.")
+        start = revision
+    }
+
+    /// Adds an answer; false if it does not have to wait for the revision any more.
+    mutating func add(_ revision: Revision, _ proceed: @escaping Proceed) -> Bool {
+        guard revision > start else {
+            return false
+        }
+        let index = Int(revision - start) - 1
+        while places.count <= index {
+            places.append(Place())
+        }
+        places.change(index) { $0.add(proceed) }
+        return true
+    }
+
+    /// Takes those up to a revision, in order.
+    mutating func takeAll(through revision: Revision) -> [Proceed] {
+        precondition(
+            revision - start <= places.count,
+            "A commit is released after it was received."
+        )
+        var answers: [Proceed] = []
+        answers.reserveCapacity(Int(revision - start))
+        while start < revision, let place = places.popFirst() {
+            start += 1
+            place.append(to: &answers)
+        }
+        return answers
+    }
+
+    /// Takes those behind a revision, in order.
+    mutating func takeAll(after revision: Revision) -> [Proceed] {
+        var answers: [Proceed] = []
+        let kept = Int(revision - start)
+        for index in min(kept, places.count)..<places.count {
+            places[index].append(to: &answers)
+        }
+        while places.count > kept {
+            places.removeLast()
+        }
+        return answers
     }
 }

@@ -6,6 +6,18 @@
 package protocol DecisionReceiver: Sendable {
     /// Called exactly once, outside the guarded section.
     func receive(_ decision: Decision)
+
+    /// What is kept with a commit by the user of a ``CommitHook``.
+    ///
+    /// Asked once for each commit with an effect, outside the guarded section, before the hook gets
+    /// the commit. That it is asked does not say that the commit stays.
+    func note(for commit: Commit) -> [UInt8]?
+}
+
+extension DecisionReceiver {
+    /// Nothing.
+    @inlinable
+    package func note(for commit: Commit) -> [UInt8]? { nil }
 }
 
 /// A closure that takes the decision.

@@ -66,7 +66,7 @@ package final class Evictor: Sendable {
     /// How many removals follow each other on one stack.
     private static let removalsOnStackMax = 16
     /// How often room is made for one change before it is refused: others may take the room.
-    @usableFromInline static let attemptsMax = 32
+    static let attemptsMax = 32
 
     private let queue = DispatchQueue(label: "latchkey.eviction", qos: .userInitiated)
     private let state = Synchronized<State, AdaptiveStrategy>(State())
@@ -105,7 +105,6 @@ package final class Evictor: Sendable {
     ///   - change: The change. Properties that it names are not removed.
     ///   - full: Why the change was refused.
     ///   - completion: Told what was removed.
-    @usableFromInline
     func makeRoom(
         for change: Change,
         _ full: StoreFull,
@@ -120,14 +119,13 @@ package final class Evictor: Sendable {
     }
 
     /// What became of making room.
-    @usableFromInline
     enum Result: Sendable {
         /// Properties were removed.
         case room
         /// There was nothing to remove.
         case nothing
-        /// Nothing was removed, because too many changes wait.
-        case backlogFull
+        /// Nothing was removed: too many changes wait, or they cannot be kept.
+        case refused(Refusal)
     }
 
     private struct Goal: Sendable {
@@ -142,6 +140,11 @@ package final class Evictor: Sendable {
         /// How many properties were to be removed, also those that were replaced meanwhile.
         var tryCount = 0
         var result: Result { size.propertyCount > 0 ? .room : .nothing }
+
+        /// The result where no more can be removed.
+        func result(_ refusal: Refusal) -> Result {
+            size.propertyCount > 0 ? .room : .refused(refusal)
+        }
 
         func reaches(_ goal: Goal) -> Bool {
             size.propertyCount >= goal.need.propertyCount && size.byteCount >= goal.need.byteCount
@@ -165,9 +168,15 @@ package final class Evictor: Sendable {
             let isAccepted = users.commit(.evict(property)) { [self] decision in
                 var removed = removed
                 removed.tryCount += 1
-                if case .success = decision {
+                switch decision {
+                case .success:
                     evictedCount.wrappingAdd(1, ordering: .relaxed)
                     removed.size += StoreSize(property)
+                case .failure(let refusal) where refusal.isOfStore:
+                    completion(removed.result(refusal))
+                    return
+                case .failure:
+                    break
                 }
                 guard removed.tryCount % Self.removalsOnStackMax == 0 else {
                     evict(goal, removed, completion: completion)
@@ -176,7 +185,7 @@ package final class Evictor: Sendable {
                 queue.async { [self, removed] in evict(goal, removed, completion: completion) }
             }
             if !isAccepted {
-                completion(removed.result == .room ? .room : .backlogFull)
+                completion(removed.result(.backlogFull))
             }
         }
     }

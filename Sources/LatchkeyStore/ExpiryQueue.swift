@@ -30,16 +30,21 @@ package final class ExpiryQueue: Sendable {
         var heap = BinaryHeap<Entry>()
         var additionsUntilRebuild = ExpiryQueue.slackCount
         var isRebuilding = false
+        /// Whether the heap is to be made anew once more: it was asked for meanwhile.
+        var rebuildsAgain = false
         /// Entries that come while the heap is made anew.
         var added: [Entry] = []
         /// When the timer is set for; `never` if it is not.
         var wakeUp = Timestamp.never
+        /// Before this time nothing is tried: the store has refused commits.
+        var pauseEnd = Timestamp(milliseconds: .min)
         var users: Users?
     }
 
     /// What the queue uses of the store.
     private struct Users: Sendable {
-        let commit: @Sendable (Change, @escaping @Sendable () -> Void) throws(BacklogFull) -> Void
+        let commit:
+            @Sendable (Change, @escaping @Sendable (Decision) -> Void) throws(BacklogFull) -> Void
         let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
     }
 
@@ -80,12 +85,31 @@ package final class ExpiryQueue: Sendable {
     package func start(_ store: some CommittingStore) {
         let users = Users(
             commit: { (change, completion) throws(BacklogFull) in
-                try store.commit(change, observer: NoObserver().here()) { _ in completion() }
+                try store.commit(
+                    change,
+                    observer: NoObserver().here(),
+                    completion: completion
+                )
             },
             snapshot: { store.snapshot(completion: $0) }
         )
         state.write { $0.users = users }
         queue.async { self.run() }
+    }
+
+    /// Takes the properties that expire from the store.
+    ///
+    /// Called when properties are there that came by no commit.
+    package func rebuild() {
+        let users = state.write { state in
+            guard let users = state.users, !state.isRebuilding else {
+                state.rebuildsAgain = state.isRebuilding
+                return Users?.none
+            }
+            state.isRebuilding = true
+            return users
+        }
+        users?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
     }
 
     /// Takes the properties of a commit that expire.
@@ -123,7 +147,6 @@ package final class ExpiryQueue: Sendable {
             let rebuild = state.additionsUntilRebuild <= 0 && !state.isRebuilding
             if rebuild {
                 state.isRebuilding = true
-                state.added = []
             }
             if entry.expiry.milliseconds < state.wakeUp.milliseconds {
                 wake(at: entry.expiry, &state)
@@ -131,6 +154,24 @@ package final class ExpiryQueue: Sendable {
             return rebuild ? state.users : nil
         }
         rebuild?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
+    }
+
+    /// Tries an expiry again that the store could not keep.
+    private func retry(_ entry: Entry) {
+        state.write { state in
+            if state.isRebuilding {
+                state.added.append(entry)
+            }
+            state.heap.insert(entry)
+            pause(&state)
+            if entry.expiry.milliseconds < state.wakeUp.milliseconds {
+                wake(at: entry.expiry, &state)
+            }
+        }
+    }
+
+    private func pause(_ state: inout State) {
+        state.pauseEnd.milliseconds = clock.now().milliseconds + Self.retryMilliseconds
     }
 
     /// Makes the heap anew, without the entries of properties that were replaced.
@@ -148,18 +189,24 @@ package final class ExpiryQueue: Sendable {
                     )
                 }
             }
-            state.write { [entries] state in
+            let isAgain = state.write { [entries] state in
                 state.heap = BinaryHeap(entries + state.added)
                 state.added = []
                 state.isRebuilding = false
                 state.additionsUntilRebuild = max(Self.slackCount, 2 * state.heap.count)
+                defer { state.rebuildsAgain = false }
+                return state.rebuildsAgain
             }
+            if isAgain {
+                rebuild()
+            }
+            run()
         }
     }
 
     private func wake(at time: Timestamp, _ state: inout State) {
-        state.wakeUp = time
-        let milliseconds = max(0, time.milliseconds - clock.now().milliseconds)
+        state.wakeUp.milliseconds = max(time.milliseconds, state.pauseEnd.milliseconds)
+        let milliseconds = max(0, state.wakeUp.milliseconds - clock.now().milliseconds)
         // A timer of Dispatch is bounded by 64 bits of nanoseconds.
         let delay = Int(min(milliseconds, 86_400_000))
         unsafe timer.schedule(deadline: .now() + .milliseconds(delay), leeway: .milliseconds(1))
@@ -184,7 +231,11 @@ package final class ExpiryQueue: Sendable {
         var refused: [Entry] = []
         for entry in due {
             do throws(BacklogFull) {
-                try users.commit(.expire(entry.name, at: entry.revision)) {}
+                try users.commit(.expire(entry.name, at: entry.revision)) { [weak self] decision in
+                    if case .failure(let refusal) = decision, refusal.isOfStore {
+                        self?.retry(entry)
+                    }
+                }
             } catch {
                 refused.append(entry)
             }
@@ -193,14 +244,13 @@ package final class ExpiryQueue: Sendable {
             for entry in refused {
                 state.heap.insert(entry)
             }
-            var next = state.heap.first?.expiry ?? .never
             if !refused.isEmpty {
-                next.milliseconds = now.milliseconds + Self.retryMilliseconds
+                pause(&state)
             }
-            if next == .never {
-                state.wakeUp = next
+            if let next = state.heap.first {
+                wake(at: next.expiry, &state)
             } else {
-                wake(at: next, &state)
+                state.wakeUp = .never
             }
         }
     }

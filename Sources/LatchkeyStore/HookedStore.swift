@@ -5,10 +5,14 @@ public import LatchkeySync
 /// **Design.** A type of its own, not a branch in each operation of ``PropertyStore``: a completion
 /// that may have to wait is kept, so it must be allocated. A store without a hook, compiled for
 /// most locks, keeps the completion of a read on the stack.
+///
+/// What is decided again, because a withdrawal took away what it was decided by, goes through the
+/// same functions: so it can be withdrawn again. A read is then submitted as one of all stripes,
+/// which no strategy refuses.
 @usableFromInline
 package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
-    private let base: PropertyStore<ChosenStrategy>
-    private let hook: CommitHook
+    @usableFromInline let base: PropertyStore<ChosenStrategy>
+    @usableFromInline let hook: CommitHook
 
     /// Makes an empty store, with a strategy of its own for each stripe.
     ///
@@ -21,15 +25,36 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         after revision: Revision = 0,
         hook: CommitHook
     ) {
+        self.init(
+            limits: limits,
+            stripeCount: stripeCount,
+            strategy: strategy,
+            clock: clock,
+            after: revision,
+            hook: hook,
+            betweenSteps: nil
+        )
+    }
+
+    init(
+        limits: StoreLimits,
+        stripeCount: Int,
+        strategy: () -> ChosenStrategy,
+        clock: StoreClock,
+        after revision: Revision,
+        hook: CommitHook,
+        betweenSteps: (@Sendable () -> Void)?
+    ) {
         self.hook = hook
-        hook.release(through: revision)
+        hook.begin(after: revision)
         base = PropertyStore(
             limits: limits,
             stripeCount: stripeCount,
             strategy: strategy,
             clock: clock,
             after: revision,
-            hook: hook
+            hook: hook,
+            betweenSteps: betweenSteps
         )
     }
 
@@ -39,78 +64,170 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     /// Changes that were accepted and are not yet applied.
     package var backlogCount: Int { base.backlogCount }
 
-    @usableFromInline
+    @inlinable
     package func look(
         _ name: PropertyName,
         in scope: PropertyScope,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
+        let generation = hook.generation
         try base.stripes.submitRead(
             base.index(name),
             observer: observer,
-            { $0.findWithheld(name, in: scope) },
+            { $0.findWithheld(name, in: scope, generation) },
             completion: { answer in
-                hook.whenReleased(answer.revision) { completion(answer.value) }
+                if hook.isReleased(answer.revision, generation) {
+                    completion(answer.value)
+                } else {
+                    wait(for: answer, name, scope, completion)
+                }
             }
         )
     }
 
     @usableFromInline
+    func wait(
+        for answer: Withheld<Property?>,
+        _ name: PropertyName,
+        _ scope: PropertyScope,
+        _ completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        hook.whenDecided(answer.revision, answer.generation) { outcome in
+            switch outcome {
+            case .released: completion(answer.value)
+            case .withdrawn: lookAgain(name, scope, completion)
+            }
+        }
+    }
+
+    private func lookAgain(
+        _ name: PropertyName,
+        _ scope: PropertyScope,
+        _ completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        let (generation, index) = (hook.generation, base.index(name))
+        base.stripes.submitReadAll(
+            { $0[index].findWithheld(name, in: scope, generation) },
+            completion: { wait(for: $0, name, scope, completion) }
+        )
+    }
+
+    @inlinable
     package func commit(
         _ change: Change,
         observer: some EntryObserver,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        let answer = { @Sendable [hook] (answer: Withheld<Decision>) in
-            if case .success(let commit) = answer.value, !commit.isEmpty {
-                hook.pass(commit)
+        let byteCount = change.byteCount
+        try hook.admit(byteCount)
+        do throws(BacklogFull) {
+            try submit(change, byteCount, observer: observer) { answer in
+                self.answer(answer, change, observer, receiver)
             }
-            hook.whenReleased(answer.revision) { receiver.receive(answer.value) }
+        } catch {
+            hook.giveBack(byteCount)
+            throw error
         }
+    }
+
+    @inlinable
+    @inline(__always)
+    func submit(
+        _ change: Change,
+        _ byteCount: Int,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Withheld<Decision>) -> Void
+    ) throws(BacklogFull) {
         switch change {
         case .step(let step):
             let property = step.prepare()
             try base.submitWrite(
                 base.index(step.name),
                 observer: observer,
-                { $0.executeWithheld(step, property) },
-                completion: answer
+                { $0.executeWithheld(step, property, takenByteCount: byteCount) },
+                completion: completion
             )
         case .transaction(let transaction):
             let prepared = base.prepare(transaction, at: nil)
             try base.submitWrite(
                 prepared.tables,
                 observer: observer,
-                { $0.executeWithheld(prepared) },
-                completion: answer
+                { $0.executeWithheld(prepared, takenByteCount: byteCount) },
+                completion: completion
             )
         }
     }
 
-    /// As ``PropertyStore/evict(inStripeOf:observer:completion:)``.
+    @inlinable
+    func answer(
+        _ answer: Withheld<Decision>,
+        _ change: Change,
+        _ observer: some EntryObserver,
+        _ receiver: some DecisionReceiver
+    ) {
+        if case .success(let commit) = answer.value, !commit.isEmpty {
+            let note = receiver.note(for: commit)
+            hook.pass(commit, answer.generation, note: note) { outcome in
+                switch outcome {
+                case .released: receiver.receive(answer.value)
+                case .withdrawn(let reason): receiver.receive(.failure(.withdrawn(reason)))
+                }
+            }
+        } else if hook.isReleased(answer.revision, answer.generation) {
+            receiver.receive(answer.value)
+        } else {
+            hook.whenDecided(answer.revision, answer.generation) { outcome in
+                switch outcome {
+                case .released: receiver.receive(answer.value)
+                case .withdrawn: commitAgain(change, observer, receiver)
+                }
+            }
+        }
+    }
+
+    @inlinable
+    func commitAgain(
+        _ change: Change,
+        _ observer: some EntryObserver,
+        _ receiver: some DecisionReceiver
+    ) {
+        do throws(BacklogFull) {
+            try commit(change, observer: observer, receiver: receiver)
+        } catch {
+            receiver.receive(.failure(.backlogFull))
+        }
+    }
+
+    /// As ``PropertyStore/evict(inStripeOf:observer:completion:)``; nil also if the commit was
+    /// withdrawn.
     package func evict(
         inStripeOf name: PropertyName,
         completion: @escaping @Sendable (Commit?) -> Void = { _ in }
     ) throws(BacklogFull) {
-        try base.evict(inStripeOf: name) { commit in
-            if let commit {
-                hook.pass(commit)
-            }
-            hook.whenReleased(commit?.revision ?? 0) { completion(commit) }
-        }
-    }
-
-    /// As ``PropertyStore/apply(_:observer:completion:)``.
-    ///
-    /// The hook is not given the commit, which is released.
-    package func apply(
-        _ commit: Commit,
-        completion: @escaping @Sendable () -> Void
-    ) throws(BacklogFull) {
-        try base.apply(commit) {
-            hook.release(through: commit.revision)
-            completion()
+        try hook.admit(0)
+        do throws(BacklogFull) {
+            try base.submitWrite(
+                base.index(name),
+                observer: NoObserver(),
+                { $0.evictAllWithheld() },
+                completion: { answer in
+                    guard let answer, case .success(let commit) = answer.value else {
+                        completion(nil)
+                        return
+                    }
+                    hook.pass(commit, answer.generation, note: nil) { outcome in
+                        if case .released = outcome {
+                            completion(commit)
+                        } else {
+                            completion(nil)
+                        }
+                    }
+                }
+            )
+        } catch {
+            hook.giveBack(0)
+            throw error
         }
     }
 
@@ -120,15 +237,27 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver = NoObserver(),
         completion: @escaping @Sendable (Page) -> Void
     ) {
+        let generation = hook.generation
         base.list(request, observer: observer) { page in
-            hook.whenReleased(page.revision) { completion(page) }
+            hook.whenDecided(page.revision, generation) { outcome in
+                switch outcome {
+                case .released: completion(page)
+                case .withdrawn: list(request, observer: observer, completion: completion)
+                }
+            }
         }
     }
 
     @usableFromInline
     package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
-        base.snapshot { snapshot in
-            hook.whenReleased(snapshot.revision) { completion(snapshot) }
+        let generation = hook.generation
+        base.snapshot { taken in
+            hook.whenDecided(taken.revision, generation) { outcome in
+                switch outcome {
+                case .released: completion(taken)
+                case .withdrawn: snapshot(completion: completion)
+                }
+            }
         }
     }
 }

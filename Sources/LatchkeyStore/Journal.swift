@@ -84,7 +84,9 @@ package final class Journal: Sendable {
         case gone
     }
 
-    /// The revision before the first commit.
+    /// The revision before the first commit of the store.
+    ///
+    /// A journal that goes on behind a restart begins at a later one.
     package let start: Revision
     private let limits: HistoryLimits
     private let lastRevision: Atomic<Revision>
@@ -92,10 +94,15 @@ package final class Journal: Sendable {
 
     /// - Parameters:
     ///   - limits: The bounds of the history.
-    ///   - revision: The revision before the first commit.
-    package init(_ limits: HistoryLimits, after revision: Revision = 0) {
+    ///   - revision: The revision before the first commit that is appended.
+    ///   - start: The revision before the first commit of the store, if that was before.
+    package init(
+        _ limits: HistoryLimits,
+        after revision: Revision = 0,
+        start: Revision? = nil
+    ) {
         self.limits = limits
-        start = revision
+        self.start = start ?? revision
         lastRevision = Atomic(revision)
         state = Synchronized(State(last: revision))
     }

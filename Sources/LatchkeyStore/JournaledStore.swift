@@ -47,47 +47,41 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
         observer: some EntryObserver,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        guard let evictor else {
-            let receiver = JournalingReceiver(journal, expiries, next: receiver)
-            try base.commit(change, observer: observer, receiver: receiver)
-            return
-        }
-        try commit(change, evictor, attempt: 0, observer: observer) { receiver.receive($0) }
+        try commit(change, attempt: 0, observer: observer, receiver: receiver)
     }
 
     /// Commits a change, and makes room for it where there is too little.
+    ///
+    /// One call with or without an evictor: for each one all of the commit is compiled again, under
+    /// each strategy.
     @inlinable
+    @inline(__always)
     func commit(
         _ change: Change,
-        _ evictor: Evictor,
         attempt: Int,
         observer: some EntryObserver,
-        completion: @escaping @Sendable (Decision) -> Void
+        receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        try base.commit(change, observer: observer) { [self] decision in
-            journal.record(decision, expiries)
-            guard case .failure(.full(let full)) = decision, attempt < Evictor.attemptsMax else {
-                completion(decision)
-                return
-            }
-            evictor.makeRoom(for: change, full) { [self] made in
-                guard made == .room else {
-                    completion(made == .nothing ? decision : .failure(.backlogFull))
-                    return
-                }
-                do throws(BacklogFull) {
-                    try commit(
-                        change,
-                        evictor,
-                        attempt: attempt + 1,
-                        observer: observer,
-                        completion: completion
-                    )
-                } catch {
-                    completion(.failure(.backlogFull))
-                }
+        let room = evictor.map { evictor in
+            evictor.room(for: change, attempt: attempt) { [self] () throws(BacklogFull) in
+                try again(change, attempt: attempt + 1, observer, receiver)
+            } whenRefused: {
+                receiver.receive($0)
             }
         }
+        let receiver = JournalingReceiver(journal, expiries, ifFull: room, next: receiver)
+        try base.commit(change, observer: observer, receiver: receiver)
+    }
+
+    @inlinable
+    @inline(never)
+    func again(
+        _ change: Change,
+        attempt: Int,
+        _ observer: some EntryObserver,
+        _ receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        try commit(change, attempt: attempt, observer: observer, receiver: receiver)
     }
 
     @usableFromInline
@@ -105,24 +99,40 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     }
 }
 
-/// Records the decision before the next one receives it.
+/// Records the decision before the next one receives it, unless room is made for the change first.
 @usableFromInline
 struct JournalingReceiver<Next: DecisionReceiver>: DecisionReceiver {
     @usableFromInline let journal: Journal
     @usableFromInline let expiries: ExpiryQueue
+    @usableFromInline let ifFull: (@Sendable (StoreFull) -> Void)?
     @usableFromInline let next: Next
 
     @inlinable
-    init(_ journal: Journal, _ expiries: ExpiryQueue, next: Next) {
+    init(
+        _ journal: Journal,
+        _ expiries: ExpiryQueue,
+        ifFull: (@Sendable (StoreFull) -> Void)?,
+        next: Next
+    ) {
         self.journal = journal
         self.expiries = expiries
+        self.ifFull = ifFull
         self.next = next
     }
 
     @inlinable
     func receive(_ decision: Decision) {
+        if let ifFull, case .failure(.full(let full)) = decision {
+            ifFull(full)
+            return
+        }
         journal.record(decision, expiries)
         next.receive(decision)
+    }
+
+    @inlinable
+    func note(for commit: Commit) -> [UInt8]? {
+        next.note(for: commit)
     }
 }
 
@@ -134,6 +144,43 @@ extension Journal {
             // Counted before anybody is told of the commit.
             expiries.note(commit)
             append(commit)
+        }
+    }
+}
+
+extension Evictor {
+    /// What is done if there is too little room for a change.
+    ///
+    /// - Parameters:
+    ///   - change: The change.
+    ///   - attempt: How often room was made for it.
+    ///   - again: Commits the change again.
+    ///   - refuse: Given the refusal.
+    /// - Returns: A closure that makes room and then commits again.
+    @usableFromInline
+    func room(
+        for change: Change,
+        attempt: Int,
+        _ again: @escaping @Sendable () throws(BacklogFull) -> Void,
+        whenRefused refuse: @escaping @Sendable (Decision) -> Void
+    ) -> @Sendable (StoreFull) -> Void {
+        { [self] full in
+            guard attempt < Self.attemptsMax else {
+                refuse(.failure(.full(full)))
+                return
+            }
+            makeRoom(for: change, full) { made in
+                switch made {
+                case .room: break
+                case .nothing: return refuse(.failure(.full(full)))
+                case .refused(let refusal): return refuse(.failure(refusal))
+                }
+                do throws(BacklogFull) {
+                    try again()
+                } catch {
+                    refuse(.failure(.backlogFull))
+                }
+            }
         }
     }
 }

@@ -45,6 +45,18 @@ package struct Property: @unchecked Sendable {
         }
     }
 
+    /// Copies a property of a commit that was made before, as a file has it.
+    package init(
+        name: PropertyName,
+        value: UnsafeRawBufferPointer,
+        revision: Revision,
+        created: Revision,
+        expiry: Timestamp
+    ) {
+        unsafe self.init(name: name, value: value)
+        assign(revision: revision, created: created, expiry: expiry)
+    }
+
     /// Read through a pointer, because the runtime follows each access to a stored property of a
     /// class, to find overlapping ones; what never changes has none.
     @inline(__always)

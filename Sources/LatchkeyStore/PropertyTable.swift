@@ -214,8 +214,16 @@ extension PropertyTable {
     }
 
     /// The result of a read of the name, and the revision that it depends on.
-    func findWithheld(_ name: PropertyName, in scope: PropertyScope) -> Withheld<Property?> {
-        Withheld(value: findPublished(name, in: scope), revision: revision(of: name))
+    ///
+    /// The generation is that from before this table was found.
+    @usableFromInline
+    func findWithheld(
+        _ name: PropertyName,
+        in scope: PropertyScope,
+        _ generation: Generation
+    ) -> Withheld<Property?> {
+        let property = findPublished(name, in: scope)
+        return Withheld(property, property?.revision ?? revision(of: name), generation)
     }
 
     /// Executes a change of one step, and says which revision the answer depends on.
@@ -224,21 +232,64 @@ extension PropertyTable {
     @usableFromInline
     mutating func executeWithheld(
         _ step: Change.Step,
-        _ prepared: Property?
+        _ prepared: Property?,
+        takenByteCount: Int
     ) -> Withheld<Decision> {
         let decision = execute(step, prepared, at: nil)
-        return Withheld(decision) { revision(of: step.name) }
+        return Withheld(decision, context, takenByteCount) { revision(of: step.name) }
+    }
+
+    /// Removes all properties, as ``evictAll()``.
+    mutating func evictAllWithheld() -> Withheld<Decision>? {
+        guard let commit = evictAll() else {
+            context.hook?.unreleasedCommits.giveBack(1, 0)
+            return nil
+        }
+        return Withheld(.success(commit), context, 0) { commit.revision }
     }
 }
 
 extension Withheld<Decision> {
     /// The answer to a change; a refusal depends on the revision that it was decided by.
-    init(_ decision: Decision, decidedBy revision: () -> Revision) {
-        value = decision
-        self.revision =
-            switch decision {
-            case .success(let commit): commit.revision
-            case .failure: revision()
-            }
+    ///
+    /// Made inside the guarded section. A writer keeps withdrawals out, so the generation is that
+    /// of the table.
+    init(
+        _ decision: Decision,
+        _ context: CommitContext,
+        _ takenByteCount: Int,
+        decidedBy revision: () -> Revision
+    ) {
+        context.keep(decision, takenByteCount: takenByteCount)
+        switch decision {
+        case .success(let commit): self.init(decision, commit.revision, context.generation)
+        case .failure: self.init(decision, revision(), context.generation)
+        }
+    }
+}
+
+extension PropertyTable {
+    /// Puts a property of an earlier life of the store in its place.
+    ///
+    /// - Returns: The one that was there.
+    mutating func put(back property: Property?, _ name: PropertyName) -> Property? {
+        let place = byName.place(of: name)
+        let former = byName[place]
+        install(name, former, property, at: place)
+        if let property {
+            context.noteUse(property)
+        }
+        return former
+    }
+
+    /// Undoes an effect of the latest commit.
+    mutating func undo(_ effect: Commit.Effect, _ name: PropertyName) {
+        install(name, effect.property, effect.former)
+    }
+
+    /// Forgets what commits left that were undone.
+    mutating func takeBack(after revision: Revision) {
+        deletions.takeBack(after: revision)
+        sharedRevision = min(sharedRevision, revision)
     }
 }

@@ -80,9 +80,12 @@ extension [PropertyTable] {
     ///
     /// That of the commit, or the newest one of the properties that a refusal was decided by.
     @usableFromInline
-    mutating func executeWithheld(_ prepared: PreparedTransaction) -> Withheld<Decision> {
+    mutating func executeWithheld(
+        _ prepared: PreparedTransaction,
+        takenByteCount: Int
+    ) -> Withheld<Decision> {
         let decision = execute(prepared)
-        return Withheld(decision) {
+        return Withheld(decision, self[0].context, takenByteCount) {
             zip(prepared.names, prepared.tables.positions)
                 .map { self[$1].revision(of: $0) }.max() ?? 0
         }
@@ -108,6 +111,90 @@ extension [PropertyTable] {
             revision == commit.revision,
             "Commits are applied in the order of their revisions, without a gap."
         )
+    }
+}
+
+// All tables of a store.
+
+extension [PropertyTable] {
+    /// Puts properties of an earlier life of the store in their places.
+    ///
+    /// `table` has the position of the table of a name.
+    mutating func load(_ properties: [Property], _ table: (PropertyName) -> Int) {
+        var (former, new) = (StoreSize(), StoreSize())
+        for property in properties {
+            let name = PropertyName(of: property)
+            former += StoreSize(self[table(name)].put(back: property, name))
+            new += StoreSize(property)
+        }
+        self[0].context.room.restore(new, beyond: former)
+    }
+
+    /// Makes the changes of commits that were made before, in the order of their revisions.
+    ///
+    /// - Returns: The commits, with the former properties that are found here. The removal of what
+    ///   is not there is left out.
+    mutating func replay(
+        _ commits: [StoredCommit],
+        _ table: (PropertyName) -> Int
+    ) -> [Commit] {
+        let context = self[0].context
+        var (former, new) = (StoreSize(), StoreSize())
+        var last = context.revisions.last
+        var replayed: [Commit] = []
+        replayed.reserveCapacity(commits.count)
+        for stored in commits {
+            precondition(
+                stored.revision == last + 1,
+                "Commits are replayed in the order of their revisions, without a gap."
+            )
+            last = stored.revision
+            var first: Commit.Effect?
+            var others: [Commit.Effect] = []
+            for effect in stored.effects {
+                let found = self[table(effect.name)].put(back: effect.property, effect.name)
+                former += StoreSize(found)
+                new += StoreSize(effect.property)
+                let effect = Commit.Effect(from: found, to: effect.property, effect.reason)
+                if first == nil {
+                    first = effect
+                } else if let effect {
+                    others.append(effect)
+                }
+            }
+            replayed.append(
+                Commit(revision: last, time: stored.time, first: first, others: others)
+            )
+        }
+        context.room.restore(new, beyond: former)
+        context.revisions.move(to: last)
+        return replayed
+    }
+
+    /// Takes back all commits behind a revision, the newest first.
+    ///
+    /// ``CommitContext/endTakingBack(to:_:)`` follows when readers see it.
+    mutating func takeBack(after revision: Revision, _ table: (PropertyName) -> Int) {
+        let context = self[0].context
+        var last = context.revisions.last
+        while last > revision {
+            guard let commit = context.hook?.unreleasedCommits.takeBack(last) else {
+                preconditionFailure("Only commits that are not released are taken back.")
+            }
+            var (former, new) = (StoreSize(), StoreSize())
+            for effect in commit.effects {
+                let name = PropertyName(of: effect.some)
+                self[table(name)].undo(effect, name)
+                former += StoreSize(effect.former)
+                new += StoreSize(effect.property)
+            }
+            context.room.restore(former, beyond: new)
+            last -= 1
+        }
+        for index in indices {
+            self[index].takeBack(after: revision)
+        }
+        context.betweenSteps?()
     }
 }
 

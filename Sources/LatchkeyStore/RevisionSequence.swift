@@ -68,6 +68,13 @@ struct RevisionSequence: ~Copyable, Sendable {
         publication.unlock()
     }
 
+    /// Goes back to this revision, so that those behind it are taken again, or on to it.
+    ///
+    /// The calling thread holds all tables: no revision is taken meanwhile.
+    func move(to revision: Revision) {
+        lastRevision.store(revision, ordering: .releasing)
+    }
+
     /// Waits until readers see all that the commit of this revision changed.
     ///
     /// Called for a revision that is taken, on another thread than that of its commit, which holds

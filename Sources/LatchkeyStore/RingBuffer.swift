@@ -32,6 +32,22 @@ package struct RingBuffer<Element: Sendable>: Sendable {
         count += 1
     }
 
+    /// Changes the element at this distance from the first one.
+    package mutating func change(_ index: Int, _ body: (inout Element) -> Void) {
+        precondition(index >= 0 && index < count, "The index is within the queue.")
+        if var element = slots[(start + index) & mask].take() {
+            body(&element)
+            slots[(start + index) & mask] = element
+        }
+    }
+
+    /// Removes the element that was added last.
+    package mutating func removeLast() {
+        precondition(count > 0, "The queue is not empty.")
+        count -= 1
+        slots[(start + count) & mask] = nil
+    }
+
     /// Takes the first element; nil if there is none.
     package mutating func popFirst() -> Element? {
         guard count > 0 else {

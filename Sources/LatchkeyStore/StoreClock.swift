@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Synchronization
 
 /// A moment of the calendar: milliseconds since the start of 1970, UTC.
 @usableFromInline
@@ -14,6 +15,9 @@ package struct Timestamp: Sendable, Hashable {
 }
 
 /// Where a store gets the time from.
+///
+/// **Design.** The offset of ``system`` is the only thing that changes: it is set once, before the
+/// service serves.
 @usableFromInline
 package struct StoreClock: Sendable {
     package let now: @Sendable () -> Timestamp
@@ -28,11 +32,29 @@ package struct StoreClock: Sendable {
     /// So a change of the system's time moves no expiry. Not the coarse clock, which is some
     /// milliseconds late: a property would be served after its time.
     package static let system = StoreClock {
-        Timestamp(milliseconds: (nanoseconds(CLOCK_MONOTONIC) + offsetNanoseconds) / 1_000_000)
+        Timestamp(
+            milliseconds: (nanoseconds(CLOCK_MONOTONIC) + offset.load(ordering: .relaxed))
+                / 1_000_000
+        )
     }
 
-    private static let offsetNanoseconds =
+    /// Sets ``system`` forward to this time, if it is behind.
+    ///
+    /// For the time of the last commit of an earlier process: the system's time can have been set
+    /// back since then, and what expired in that process must not come back.
+    package static func advance(to time: Timestamp) {
+        let behind = time.milliseconds - system.now().milliseconds
+        if behind > 0 {
+            offset.add(behind * 1_000_000, ordering: .relaxed)
+        }
+    }
+
+    /// The calendar's nanoseconds minus the monotonic clock's.
+    ///
+    /// Relaxed: it is only set before the service serves, and orders nothing.
+    private static let offset = Atomic<Int64>(
         nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC)
+    )
 
     private static func nanoseconds(_ clock: clockid_t) -> Int64 {
         var time = timespec()

@@ -96,6 +96,12 @@ struct StoreRoom: ~Copyable, Sendable {
         byteCount.add(size.byteCount, ordering: .relaxed)
     }
 
+    /// Goes back from what a commit left to what it found, while all tables are held.
+    func restore(_ former: StoreSize, beyond new: StoreSize) {
+        giveBack(new)
+        occupy(former)
+    }
+
     private func giveBack(_ size: StoreSize) {
         if size.propertyCount > 0 {
             propertyCount.subtract(size.propertyCount, ordering: .releasing)

@@ -33,15 +33,6 @@ package struct StoreSnapshot: Sendable {
         return MergedWalk(orders, prefix: prefix, after: after, at: time)
     }
 
-    /// Finds a property, also one whose time is over.
-    package func stored(_ name: PropertyName) -> Property? {
-        var walk = walk(
-            prefix: unsafe OwnedBytes(copying: name.bytes),
-            includesExpired: true
-        )
-        return walk.next().flatMap { unsafe $0.nameBytes.equals(name.bytes) ? $0 : nil }
-    }
-
     /// Calls `body` with each property, also one whose time is over, in no order.
     func visit(_ body: (Property) -> Void) {
         for order in orders {

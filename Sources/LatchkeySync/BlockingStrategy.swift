@@ -106,16 +106,28 @@ extension BlockingStrategy {
         _ observers: [Observer],
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var releases: [Release] = []
-        releases.reserveCapacity(strategies.count)
+        let releases = holdEach(request, strategies, observers)
         defer {
             for release in releases.reversed() {
                 release()
             }
         }
+        return try body()
+    }
+
+    /// Never inlined, so that it is compiled once for all bodies.
+    @inlinable
+    @inline(never)
+    static func holdEach<Observer: EntryObserver>(
+        _ request: AccessRequest,
+        _ strategies: [Self],
+        _ observers: [Observer]
+    ) -> [Release] {
+        var releases: [Release] = []
+        releases.reserveCapacity(strategies.count)
         for (strategy, observer) in zip(strategies, observers) {
             releases.append(strategy.hold(request, observer: observer))
         }
-        return try body()
+        return releases
     }
 }

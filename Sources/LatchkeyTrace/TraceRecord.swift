@@ -13,8 +13,6 @@ package struct TraceRecord: Sendable, Equatable {
         case list = 6
 
         package var isWrite: Bool { self != .get && self != .list }
-
-        package var name: String { "\(self)" }
     }
 
     /// Since the beginning of the recording.

@@ -57,10 +57,10 @@ enum AdviseCommand {
         let values = try FlagValues(
             flags,
             command: "latchkey advise",
-            takesOperand: true,
+            operandCountMax: 1,
             arguments: arguments
         )
-        let address = values.operand ?? addressDefault
+        let address = values.operands.first ?? addressDefault
         guard let source = Source(address) else {
             throw UsageError(
                 "'\(address)' is not the address of a service: give one such as "

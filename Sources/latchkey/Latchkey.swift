@@ -59,7 +59,7 @@ enum Latchkey {
         EnvironmentVariables.unknown(
             in: ProcessInfo.processInfo.environment,
             ServeCommand.flags + CompareFlags.all + AdviseCommand.flags + HealthCommand.flags
-                + StrategiesCommand.flags
+                + StrategiesCommand.flags + RecoverCommand.flags
         )
     }
 
@@ -76,6 +76,10 @@ enum Latchkey {
                 run: StrategiesCommand.run
             ),
             Command(name: "advise", manual: AdviseCommand.manual, run: AdviseCommand.run),
+            Command(name: "check", manual: CheckCommand.manual, run: CheckCommand.run),
+            Command(name: "recover", manual: RecoverCommand.manual, run: RecoverCommand.run),
+            Command(name: "backup", manual: BackupCommand.manual, run: BackupCommand.run),
+            Command(name: "restore", manual: RestoreCommand.manual, run: RestoreCommand.run),
             Command(name: "health", manual: HealthCommand.manual, run: HealthCommand.run),
         ]
     }
@@ -97,6 +101,10 @@ enum Latchkey {
           compare      measure the cost of each strategy and recommend one
           strategies   print the strategies and their guarantees
           advise       say whether a running service should use another strategy
+          backup       copy the data of a service, which may be running
+          restore      make a data folder from a backup
+          check        look for damage in a data folder
+          recover      make a damaged data folder usable
           health       check whether a running service is alive
           --version    print the version
           --help, -h   print this help; 'latchkey COMMAND --help' prints a command's

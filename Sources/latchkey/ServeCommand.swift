@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyCommandLine
 internal import LatchkeyContention
+internal import LatchkeyPersistence
 internal import LatchkeyService
 
 /// `latchkey serve`: the service.
@@ -17,7 +18,8 @@ enum ServeCommand {
         The first line of output says that the service is ready, and where:
         latchkey: listening on http://HOST:PORT (strategy NAME)
 
-        All data is in memory and is lost when the process stops.
+        With --data DIR every acknowledged change is on disk before its answer is sent.
+        Without it, all data is in memory and is lost when the process stops.
 
         Times and sizes take units: 2m, 64KiB. A number without a unit is in the unit
         that the flag's help names.
@@ -60,6 +62,10 @@ enum ServeCommand {
             }
         } else if configuration.metering == .off {
             throw UsageError("--shadow has no meaning with --metering off: nothing would be seen.")
+        }
+        for name in ["durability", "sync-interval", "max-wal-bytes"]
+        where values.isGiven(name) && configuration.persistence.path.isEmpty {
+            throw UsageError("--\(name) has no meaning without --data.")
         }
         for name in ["record-sample", "record-bytes"]
         where values.isGiven(name) && configuration.recording.path.isEmpty {

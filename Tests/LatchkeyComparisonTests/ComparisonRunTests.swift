@@ -353,6 +353,8 @@ struct SliceTests {
 
 /// A value whose first change is lost.
 private struct ForgetfulValue: GuardedValues {
+    static var canBeStriped: Bool { true }
+
     private var slot: OneValue
     private var isFirst = true
 

@@ -74,7 +74,7 @@ struct QuietMachineTests {
         let deadline = Date(timeIntervalSinceNow: 20)
         func seconds() -> Double? {
             let others = ProcessTimes.now()
-            return others.seconds(of: stranger.processIdentifier)
+            return others.entries[stranger.processIdentifier]?.seconds
         }
         while (seconds() ?? 0) < 0.1, Date() < deadline {}
         #expect((seconds() ?? 0) >= 0.1)

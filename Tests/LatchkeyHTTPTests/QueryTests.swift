@@ -12,8 +12,6 @@ import Testing
                 Parameter(name: "b", value: "3"),
             ]
         )
-        #expect(query.values(named: "b") == ["1", "3"])
-        #expect(query.values(named: "c").isEmpty)
     }
 
     @Test func `names and values are decoded after they are told apart`() throws {

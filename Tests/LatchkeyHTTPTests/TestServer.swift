@@ -220,3 +220,30 @@ private final class Owner {
         released.signal()
     }
 }
+
+extension HTTPStatus {
+    static let badRequest = HTTPStatus(rawValue: 400)
+    static let forbidden = HTTPStatus(rawValue: 403)
+    static let notFound = HTTPStatus(rawValue: 404)
+    static let methodNotAllowed = HTTPStatus(rawValue: 405)
+}
+
+extension Rejection {
+    var status: HTTPStatus {
+        let number: UInt16 =
+            switch self {
+            case .malformed: 400
+            case .transferCoding: 501
+            case .targetTooLong: 414
+            case .headTooLarge: 431
+            case .bodyTooLarge: 413
+            case .connections, .draining, .memory: 503
+            case .connectionsOfAddress: 429
+            }
+        return HTTPStatus(rawValue: number)
+    }
+}
+
+extension HTTPServerStatistics {
+    var inFlight: Int { receiving + handling + answering }
+}

@@ -30,6 +30,10 @@ struct BoundedMemoryTests {
                     default: try client.request("PUT", path, body: value)
                     }
                 #expect(answer.status < 500, "seed \(seed), step \(step)")
+                // Not behind each: what is counted wrong stays wrong, and this takes the time.
+                guard step % 4 == 3 else {
+                    continue
+                }
                 let used = try Used(client)
                 #expect(used.listed == used.measured, "seed \(seed), step \(step)")
                 #expect(used.measured.properties <= 9)
@@ -45,7 +49,7 @@ struct BoundedMemoryTests {
 
     @Test func `memory that was freed goes back to the system`() async throws {
         let valueByteCount = 4000
-        let count = 51_200
+        let count = 25_600
         let flags = ["--history", "1", "--max-body-bytes", "4194304"]
         try await Deployment.program.serve(flags) { site in
             let client = try site.client()

@@ -20,6 +20,7 @@ import Testing
             switch name {
             case "shadow-sample": ["--shadow=spin"]
             case "record-sample", "record-bytes": ["--record=a.trace"]
+            case "durability", "sync-interval", "max-wal-bytes": ["--data=folder"]
             default: [String]()
             }
         try checkEdges(of: name, others, make: serve)
@@ -135,6 +136,10 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("*", false), ("null", false), ("", false),
         ("http://\(String(repeating: "a", count: 263))", true),
         ("http://\(String(repeating: "a", count: 264))", false),
+    ],
+    "data": [
+        ("folder", true), ("", true), (String(repeating: "a", count: 3999), true),
+        (String(repeating: "a", count: 4000), false),
     ],
     "max-connections-per-address": [
         ("share", true), ("0", true), ("65536", true), ("65537", false), ("-1", false),

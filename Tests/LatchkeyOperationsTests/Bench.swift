@@ -27,7 +27,12 @@ final class Bench: Sendable {
         operations = Operations(
             limits: limits,
             OperationEnvironment(
-                store: store,
+                look: { (name, completion) throws(BacklogFull) in
+                    try store.look(name, completion: completion)
+                },
+                commit: { (change, completion) throws(BacklogFull) in
+                    try store.commit(change, completion: completion)
+                },
                 clock: clock.clock,
                 fetching: fetching,
                 compare: compare,

@@ -53,9 +53,13 @@ struct GivenUpHistoryTests {
                 answers: answers
             )
             let history = HistoryRoutes(store: watched, hub: hub)
-            PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &table)
+            PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(
+                to: &table
+            )
             history.add(to: &table)
-            ExportRoutes(store: store, journal: journal, places: places).add(to: &table)
+            ExportRoutes(store: ServedStore(store), journal: journal, places: places).add(
+                to: &table
+            )
             let router = table.router(hosts: nil)
             var configuration = HTTPServerConfiguration()
             configuration.port = 0

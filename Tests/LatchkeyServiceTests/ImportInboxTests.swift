@@ -113,7 +113,7 @@ struct ImportInboxTests {
                 unsafe buffer.append($0)
             }
             lineCount += 1
-            unsafe batch.endLine(buffer.bytes, in: buffer, lineCount)
+            _ = unsafe batch.endLine(buffer.bytes, in: buffer, lineCount)
         }
         #expect(lineCount == ImportBatch.heldByteCountMax / byteCount)
     }

@@ -136,7 +136,7 @@ private final class PastBench: Sendable {
         )
         let history = HistoryRoutes(store: watched, hub: hub)
         history.add(to: &table)
-        PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &table)
+        PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &table)
         let router = table.router(hosts: nil)
         var configuration = HTTPServerConfiguration()
         configuration.port = 0

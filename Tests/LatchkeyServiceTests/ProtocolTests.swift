@@ -1,3 +1,4 @@
+import CLatchkeyPages
 import Foundation
 import LatchkeyStore
 import LatchkeyStrategies
@@ -34,7 +35,7 @@ struct ProtocolTests {
     func `a problem is in the contract, and its example has the same title`(
         problem: Problem
     ) throws {
-        let contract = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+        let contract = unsafe String(decoding: latchkey_pages_contract().bytes, as: UTF8.self)
         let lines = contract.split(separator: "\n").map { $0.drop { $0 == " " } }
         #expect(lines.contains("- \(problem.rawValue)"))
         #expect(

@@ -22,6 +22,8 @@ final class RepeatableServer: Sendable {
     let runs = Arrivals()
     let registry = MetricRegistry()
     let nanoseconds = TestClock()
+    /// The hook, if it releases each commit that it receives.
+    private let releasing = Synchronized<CommitHook?, LockStrategy>(nil)
     private let script = Synchronized<(statuses: [Int], waiting: [ServiceRequest]), LockStrategy>(
         ([], [])
     )
@@ -38,7 +40,11 @@ final class RepeatableServer: Sendable {
     ) throws {
         let commits = commits
         let clock = nanoseconds
-        hook = CommitHook { _ in commits.arrive() }
+        let releasing = releasing
+        hook = CommitHook { commit, _ in
+            commits.arrive()
+            releasing.read { $0 }?.release(through: commit.revision)
+        }
         let repetition = Repetition(limits, clientShare: 1, registry) {
             clock.now.load(ordering: .relaxed)
         }
@@ -70,6 +76,11 @@ final class RepeatableServer: Sendable {
         let unknown = Problem.outcomeUnknown.json()
         configuration.unknownBody = String(decoding: unknown, as: UTF8.self)
         server = try HTTPServer(configuration) { router.handle($0) }
+    }
+
+    /// Releases each commit from now on, where one change follows the other.
+    func holdNothingBack() {
+        releasing.write { $0 = hook }
     }
 
     /// Answers the scripted requests with these statuses, in the order of their runs.
@@ -184,6 +195,7 @@ private struct RouteMaker: StrategyVisitor {
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )
         let history = HistoryRoutes(store: watched, hub: hub)
-        return { PropertyRoutes(store: store, depthMax: 64, history: history).add(to: &$0) }
+        let served = ServedStore(store)
+        return { PropertyRoutes(store: served, depthMax: 64, history: history).add(to: &$0) }
     }
 }

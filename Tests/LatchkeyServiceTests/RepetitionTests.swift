@@ -95,7 +95,7 @@ struct RepetitionTests {
     @Test(arguments: kinds)
     func `every answer comes again as it was`(kind: StrategyKind) async throws {
         try await serving(RepeatableServer(kind)) { server in
-            server.hook.release(through: .max)
+            server.holdNothingBack()
             let name = "/v1/properties/a"
             let requests: [(String, String, String?, Int)] = [
                 ("PUT", name, "[1]", 201), ("PUT", name, "\"x\"", 204),
@@ -123,7 +123,7 @@ struct RepetitionTests {
 
     @Test func `the key of another request is refused`() async throws {
         try await serving(RepeatableServer()) { server in
-            server.hook.release(through: .max)
+            server.holdNothingBack()
             let name = "/v1/properties/a"
             #expect(try server.ask("PUT", name, key: "k", "1").status == 201)
             for (method, target, body) in [
@@ -142,7 +142,7 @@ struct RepetitionTests {
 
     @Test func `a key is one field of 1 to 255 visible ASCII characters`() async throws {
         try await serving(RepeatableServer()) { server in
-            server.hook.release(through: .max)
+            server.holdNothingBack()
             let client = try HTTPClient(port: server.server.port)
             let long = String(repeating: "k", count: 255)
             func problem(_ fields: [String]) throws -> String? {
@@ -265,7 +265,7 @@ struct RepetitionTests {
         limits.keyCountMax = 2
         limits.time = .seconds(10)
         try await serving(RepeatableServer(limits: limits)) { server in
-            server.hook.release(through: .max)
+            server.holdNothingBack()
             for key in ["a", "b"] {
                 #expect(try server.ask("PUT", "/v1/properties/a", key: key, "1").status < 300)
             }
@@ -285,7 +285,7 @@ struct RepetitionTests {
         var limits = IdempotencyLimits()
         limits.time = .zero
         try await serving(RepeatableServer(limits: limits)) { server in
-            server.hook.release(through: .max)
+            server.holdNothingBack()
             for sum in 1...3 {
                 let answer = try server.ask("POST", "/v1/properties/a/increment", key: "k")
                 #expect(answer.text == "\(sum)")

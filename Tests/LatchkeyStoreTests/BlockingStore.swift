@@ -147,6 +147,10 @@ extension BlockingStore {
         wait { base.digest(completion: $0) }
     }
 
+    func digest<ChosenStrategy: Strategy>() -> UInt64 where Store == HookedStore<ChosenStrategy> {
+        wait { base.base.digest(completion: $0) }
+    }
+
     func stripe<ChosenStrategy: Strategy>(of name: String) -> Int
     where Store == PropertyStore<ChosenStrategy> {
         base.index(.owning(name))

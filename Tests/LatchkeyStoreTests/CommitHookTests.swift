@@ -50,7 +50,7 @@ private struct ReleasingLate: StrategyVisitor {
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let commits = Arrivals()
-        let hook = CommitHook { _ in commits.arrive() }
+        let hook = CommitHook { _, _ in commits.arrive() }
         let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
         let answers = Answers(store)
         let exists = Conditions(ifNoneMatch: .any)
@@ -102,7 +102,7 @@ private struct ReleasingSeveral: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
         let commits = Arrivals()
-        let hook = CommitHook { commit in
+        let hook = CommitHook { commit, _ in
             passed.write { $0.append(commit) }
             commits.arrive()
         }
@@ -144,7 +144,7 @@ private struct ReleasingSeveral: StrategyVisitor {
 }
 
 /// The answers of a store, as they come.
-private final class Answers<ChosenStrategy: Strategy>: Sendable {
+final class Answers<ChosenStrategy: Strategy>: Sendable {
     private let store: BlockingStore<HookedStore<ChosenStrategy>>
     private let texts = Synchronized<[String], LockStrategy>([])
     private let arrivals = Arrivals()
@@ -203,7 +203,7 @@ private struct ReadingReleased: StrategyVisitor {
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Revision], LockStrategy>([])
-        let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }
+        let hook = CommitHook { commit, _ in passed.write { $0.append(commit.revision) } }
         let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 8, hook: hook)
         let writers = Arrivals()
         let commitCount = Revision(Self.writerCount * Self.stepCount)
@@ -250,8 +250,13 @@ private struct Evicting: StrategyVisitor {
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let passed = Synchronized<[Commit], LockStrategy>([])
-        let hook = CommitHook { commit in passed.write { $0.append(commit) } }
-        hook.release(through: 10)
+        let own = Synchronized<CommitHook?, LockStrategy>(nil)
+        let hook = CommitHook { commit, _ in
+            passed.write { $0.append(commit) }
+            own.read { $0 }?.release(through: commit.revision)
+        }
+        own.write { $0 = hook }
+        defer { own.write { $0 = nil } }
         let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 1, hook: hook)
         let copy = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 1)
         #expect(evict(store, "a") == nil)

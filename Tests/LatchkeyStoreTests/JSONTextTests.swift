@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeyStore
 import Testing
 
@@ -21,6 +22,8 @@ struct JSONTextTests {
         "12345678901234567890123456789", "1e999", "\"\"", "\"a\"", "\"\\u00e9\\n\\/\"", "\"é\"",
         "\"\\ud83d\\ude00\"", "\"\\ud800\"", "\"\u{7F}\"", "\"\u{2028}\"", "[]", "[1,2]", "{}",
         "{\"a\":1}", "{\"a\":1,\"a\":2}", " \t\r\n1 \t\r\n", "[[[]]]", "{\"\":{\"\":[null]}}",
+        " [ 1 , -0.5e+3 , true , false , null ] ", "{\"a\\\\\\\"\\n\":\"\\/\\t\"}", "\"aé漢😀\"",
+        "{\"é\":\"1234567é\"}", "\r\n\"12345678\"\t", "\"1234567890123456\\u00E9\"",
     ])
     func `a text of the grammar is taken`(text: String) throws {
         try check(text)
@@ -33,6 +36,7 @@ struct JSONTextTests {
         "[,1]", "[1,,2]", "[1 2]", "{", "}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
         "{1:1}", "{\"a\" 1}", "{,}", "1 2", "1,", "{}{}", "[]]", "/* */ 1", "1 // c", "\u{FEFF}1",
         "\u{A0}1", "\u{0B}1", "\u{0C}1", "#", "undefined", "[1}", "{]", "\"\\",
+        "1\"", "1.5\"}", "\"\"\"", "{}\"a", "[] \"", "\"12345678", "\"1234567\n\"",
     ])
     func `anything else is malformed`(text: String) {
         #expect(throws: InvalidJSON.self) { try check(text) }
@@ -70,8 +74,8 @@ struct JSONTextTests {
         #expect(throws: InvalidJSON.tooDeep) { try check(String(repeating: open, count: 100_000)) }
     }
 
-    /// Deeper than the parser's own memory reaches, which then grows outside of it.
-    @Test(arguments: [127, 128, 129, 640, 1_000, 10_000])
+    /// Deeper than one word has bits for the open arrays and objects.
+    @Test(arguments: [63, 64, 65, 127, 128, 129, 640, 1_000, 10_000])
     func `nesting goes as deep as it may`(depth: Int) throws {
         for (open, close) in [("[", "]"), ("{\"\\u0061\":", "}")] {
             let begin = String(repeating: open, count: depth)
@@ -93,5 +97,39 @@ struct JSONTextTests {
 
     @Test func `the error says how many bytes had been read`() {
         #expect(throws: InvalidJSON.malformed(offset: 6)) { try check("[1,2,]") }
+    }
+
+    /// Texts of a grammar's parts, and a valid text with some bytes changed.
+    @Test(arguments: 1...20)
+    func `a text is taken if Foundation reads it`(seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        let parts = [
+            "{", "}", "[", "]", ",", ":", "\"a\"", "\"\"", "1", "-", "0", "1.5", "e3", "true",
+            "null", " ", "\n", "\\", "\"", "é", "\"12345678\"", "\u{1}", "\u{B}", "fals", "+",
+            "\\u00e9",
+        ]
+        var takenCount = 0
+        for _ in 0..<3000 {
+            var text: [UInt8]
+            if Bool.random(using: &random) {
+                let count = Int.random(in: 0...8, using: &random)
+                text = (0..<count).flatMap { _ in
+                    Array((parts.randomElement(using: &random) ?? "").utf8)
+                }
+            } else {
+                text = Array(#"{"a":[1,-2.5e1,"xyz12345678é"],"b":{"c":[true,null]}}"#.utf8)
+                for _ in 0..<Int.random(in: 0...2, using: &random) {
+                    let index = Int.random(in: 0..<text.count, using: &random)
+                    text[index] = .random(in: 1...255, using: &random)
+                }
+            }
+            let isTaken = (try? check(text, depthMax: 100)) != nil
+            let isRead =
+                (try? JSONSerialization.jsonObject(with: Data(text), options: .fragmentsAllowed))
+                != nil
+            #expect(isTaken == isRead, "\(String(decoding: text, as: UTF8.self))")
+            takenCount += isTaken ? 1 : 0
+        }
+        #expect(takenCount > 100, "hardly any text is valid")
     }
 }

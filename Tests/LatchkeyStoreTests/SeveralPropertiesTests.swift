@@ -57,9 +57,9 @@ private struct ReadingBoth: StrategyVisitor {
         let rounds = ChosenStrategy.traits.readsDuringWrites ? 1500 : 100
         read(store, names, rounds) { store.base.usage.revision }
         // Behind a hook that holds nothing back, readers rely on the tables alone.
-        let hook = CommitHook { _ in }
-        hook.release(through: .max)
+        let hook = CommitHook { _, _ in }
         let hooked = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 64, hook: hook)
+        hook.begin(after: .max)
         read(hooked, names, rounds) { hooked.base.usage.revision }
     }
 

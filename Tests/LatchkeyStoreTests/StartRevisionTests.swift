@@ -31,7 +31,7 @@ private struct BeginningLater: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let start = Self.start
         let passed = Synchronized<[Revision], LockStrategy>([])
-        let hook = CommitHook { commit in passed.write { $0.append(commit.revision) } }
+        let hook = CommitHook { commit, _ in passed.write { $0.append(commit.revision) } }
         let store = BlockingStore(
             HookedStore(
                 limits: StoreLimits(),

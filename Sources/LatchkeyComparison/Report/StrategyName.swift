@@ -20,7 +20,6 @@ package struct StrategyName: RawRepresentable, Codable, Sendable, Hashable {
     package static let actor = Self(.actor)
     package static let barrierQueueAsync = Self(.barrierQueueAsync)
     package static let lock = Self(.lock)
-    package static let monitor = Self(.monitor)
     package static let mutex = Self(.mutex)
     package static let serialQueueAsync = Self(.serialQueueAsync)
     package static let snapshot = Self(.snapshot)

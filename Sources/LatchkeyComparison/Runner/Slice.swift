@@ -36,7 +36,8 @@ struct Slice: Sendable {
     /// slice to have quantiles, and what it adds is not in the throughput.
     static let samplingMean = 8
 
-    @usableFromInline var hasOneKey: Bool { workload.keys == 1 }
+    /// In one stripe.
+    @usableFromInline var hasOneKey: Bool { workload.keys == 1 && workload.stripes == 1 }
 
     @usableFromInline var stripes: Int { workload.stripes }
 

@@ -1,6 +1,9 @@
 /// The values that one stripe guards: one for each of its keys.
 @usableFromInline
 protocol GuardedValues: Sendable {
+    /// Whether there can be several stripes of them.
+    static var canBeStriped: Bool { get }
+
     init(count: Int)
 
     /// Changes a value and returns it.
@@ -15,6 +18,8 @@ let startValue: UInt64 = 0x5DEE_CE66
 /// One value, in place.
 @usableFromInline
 struct OneValue: GuardedValues {
+    @inlinable static var canBeStriped: Bool { false }
+
     @usableFromInline var value = startValue
 
     @usableFromInline
@@ -42,6 +47,8 @@ struct OneValue: GuardedValues {
 /// A strategy that copies on writing copies all of them.
 @usableFromInline
 struct ManyValues: GuardedValues {
+    @inlinable static var canBeStriped: Bool { true }
+
     @usableFromInline var values: [UInt64]
 
     @usableFromInline

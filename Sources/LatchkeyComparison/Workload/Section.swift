@@ -41,7 +41,7 @@ struct SyntheticSection<Values: GuardedValues>: Section {
         steps = slice.cost.sectionSteps
     }
 
-    @inlinable static var canBeStriped: Bool { true }
+    @inlinable static var canBeStriped: Bool { Values.canBeStriped }
 
     @inlinable
     func value(keys: Int) -> Values { Values(count: keys) }

@@ -2,7 +2,7 @@
 ///
 /// Today that is its address: IPv4 in full, and the first 64 bits of IPv6, because a client has all
 /// addresses below those. To those who count, it is opaque.
-package struct ClientKey: Hashable, Sendable {
+package struct ClientKey: Hashable, Codable, Sendable {
     private let isIPv4: Bool
     private let bits: UInt64
 

@@ -39,6 +39,17 @@ extension Exchange {
         collected.respond(status, closes: closes)
     }
 
+    /// The header fields that `fields` adds, without an answer; nil if one of them is not valid.
+    package func preview(_ fields: (inout ResponseFields) -> Void) -> [ResponseField]? {
+        let response = unsafe latchkey_http_response_create(nil, 0, nil, nil)
+        var collected = unsafe ResponseFields(request, ResponseStart(response))
+        guard collected.areValid else {
+            return nil
+        }
+        defer { collected.discard() }
+        return collected.record(fields)
+    }
+
     /// Begins an answer with this body: a short one in the memory of its connection.
     @usableFromInline
     func begin(_ body: consuming ResponseBody, _ budget: AnswerBudget?) -> ResponseStart {

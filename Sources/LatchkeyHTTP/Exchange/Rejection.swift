@@ -25,18 +25,6 @@ package enum Rejection: Sendable, CaseIterable {
     /// There was no memory for the request. 503.
     case memory
 
-    package var status: HTTPStatus {
-        switch self {
-        case .malformed: .badRequest
-        case .transferCoding: .notImplemented
-        case .targetTooLong: .targetTooLong
-        case .headTooLarge: .headTooLarge
-        case .bodyTooLarge: .contentTooLarge
-        case .connections, .draining, .memory: .unavailable
-        case .connectionsOfAddress: .tooManyRequests
-        }
-    }
-
     @usableFromInline
     init(_ code: latchkey_http_rejection) {
         switch code {

@@ -55,11 +55,6 @@ package struct Query: Sendable {
         parameters = found
     }
 
-    /// The values of the parameters of this name, in their order.
-    package func values(named name: String) -> [String] {
-        parameters.filter { $0.name == name }.map(\.value)
-    }
-
     private static func text(_ bytes: Bytes) throws(ParseError) -> String {
         do {
             return String(

@@ -27,8 +27,6 @@ package struct HTTPServerStatistics: Sendable {
     /// Lines that were left out of the log, because there were too many in a second.
     package let logSuppressedTotal: UInt64
 
-    package var inFlight: Int { receiving + handling + answering }
-
     init(_ measured: latchkey_http_statistics) {
         connections = Int(measured.connections)
         waiting = Int(measured.waiting)

@@ -1,5 +1,4 @@
 package import LatchkeyStore
-internal import LatchkeySync
 
 /// One step of an operation.
 package enum OperationStep: Sendable {
@@ -61,8 +60,23 @@ package struct OperationEnvironment: Sendable {
     /// How deep values can nest.
     let depthMax: Int
 
+    /// - Parameters:
+    ///   - look: Finds a property. What it throws is a backlog that is full.
+    ///   - commit: Makes a change. The same.
+    ///   - clock: Times the steps.
+    ///   - depthMax: How deep values can nest.
+    ///   - fetching: The bounds of steps that fetch.
+    ///   - compare: Compares strategies, if operations can.
+    ///   - describe: Makes a JSON text of an error.
     package init(
-        store: some CommittingStore,
+        look:
+            @escaping @Sendable (
+                PropertyName, @escaping @Sendable (Property?) -> Void
+            ) throws -> Void,
+        commit:
+            @escaping @Sendable (
+                Change, @escaping @Sendable (Decision) -> Void
+            ) throws -> Void,
         clock: OperationClock = .system,
         depthMax: Int = StoreLimits.standard.depthMax,
         fetching: FetchLimits = .standard,
@@ -74,18 +88,18 @@ package struct OperationEnvironment: Sendable {
         self.fetching = fetching
         self.compare = compare
         self.describe = describe
-        commit = { change, completion in
+        self.commit = { change, completion in
             do {
-                try store.commit(change, observer: NoObserver().here()) { decision in
+                try commit(change) { decision in
                     completion(decision.mapError { .refused($0) })
                 }
             } catch {
                 completion(.failure(.backlogFull))
             }
         }
-        look = { name, completion in
+        self.look = { name, completion in
             do {
-                try store.look(name, observer: NoObserver().here()) { completion(.success($0)) }
+                try look(name) { completion(.success($0)) }
             } catch {
                 completion(.failure(.backlogFull))
             }

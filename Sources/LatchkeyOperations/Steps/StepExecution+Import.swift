@@ -67,9 +67,7 @@ private final class ImportedLines: @unchecked Sendable {
     private var line = 0
     private var readByteCount = 0
     private var importedCount = 0
-    private var batchCount = 0
-    /// Whether the line came that says the end.
-    private var isWhole = false
+    private var steps = ImportSteps(isPartial: false)
     private var revision: Revision = 0
 
     /// Nil if the value is neither a text nor an array.
@@ -104,33 +102,20 @@ private final class ImportedLines: @unchecked Sendable {
     }
 
     func batchIsCommitted(at revision: Revision) {
-        importedCount += batchCount
+        importedCount = steps.count
         self.revision = revision
     }
 
     /// The next steps; none at the end.
     func nextBatch() throws(OperationFailure) -> [Change.Step] {
-        var steps: [Change.Step] = []
         do throws(InvalidImportLine) {
-            while steps.count < Self.batchLinesMax, let entry = try nextEntry() {
-                guard !isWhole else {
-                    throw .behindEnd
-                }
-                switch entry {
-                case .put(let step):
-                    steps.append(step)
-                case .end(let count):
-                    guard count == importedCount + steps.count else {
-                        throw .badCount
-                    }
-                    isWhole = true
-                }
+            while steps.steps.count < Self.batchLinesMax, let entry = try nextEntry() {
+                try steps.add(entry)
             }
         } catch {
             throw .line(line, imported: importedCount, error.detail)
         }
-        batchCount = steps.count
-        return steps
+        return steps.next()
     }
 
     /// The next line that is not empty.

@@ -6,7 +6,6 @@ package import LatchkeyComparison
 /// The verdict comes first, then one table of the first workload, then what is needed to repeat the
 /// run. What does not fit is counted.
 package struct MarkdownReport {
-    package static let lineCountMax = 39
     /// Lines of the table, without its head.
     private static let rowCountMax = 17
     private static let bulletCountMax = 7
@@ -38,19 +37,16 @@ package struct MarkdownReport {
     private var table: [String] {
         let workloads = report.cases.map(\.workload).uniqued()
         guard let workload = workloads.first else { return [] }
-        let entries = (report.cases + report.baselines).filter { $0.workload == workload }
-        let threads = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
-            .sorted()
+        let cases = WorkloadTable(report, ranking, workload)
+        let threads = cases.threads
         let wanted = ["of best", "interval", "wait p99", "cpu/op", "Jain"]
         let columns = TerminalColumn.all(isOpen: workload.arrival != .closed, ranking).filter {
             wanted.contains($0.heading)
         }
-        let rows = ranking.order.compactMap { strategy -> [String]? in
-            let own = entries.filter { $0.strategy == strategy }
-            guard !own.isEmpty else { return nil }
-            let last = own.first { $0.threads == threads.last }
+        let rows = cases.rows.map { strategy, cases in
+            let last = cases.last ?? nil
             return [Markdown.escaped(strategy) + (last?.waitsForItself == true ? " \\*" : "")]
-                + threads.map { count in figure(own.first { $0.threads == count }) }
+                + cases.map(figure)
                 + columns.map { column in Markdown.escaped(last.flatMap(column.text) ?? "–") }
         }
         let left = rows.count - Self.rowCountMax

@@ -1,5 +1,28 @@
 internal import LatchkeyComparison
 
+/// The cases of a workload as a table: a row for each strategy, the best first.
+struct WorkloadTable {
+    typealias Case = ComparisonReport.Case
+
+    let entries: [Case]
+    let threads: [Int]
+    /// For each strategy its case for each number of threads; the last one is for the greatest.
+    let rows: [(strategy: String, cases: [Case?])]
+
+    init(_ report: ComparisonReport, _ ranking: Ranking, _ workload: ComparisonReport.Workload) {
+        let cases = report.cases.filter { $0.workload == workload }
+        let entries = cases + report.baselines.filter { $0.workload == workload }
+        let threads = cases.map(\.threads).uniqued().sorted()
+        self.entries = entries
+        self.threads = threads
+        rows = ranking.order.compactMap { strategy -> (strategy: String, cases: [Case?])? in
+            let own = entries.filter { $0.strategy == strategy }
+            guard !own.isEmpty else { return nil }
+            return (strategy, threads.map { count in own.first { $0.threads == count } })
+        }
+    }
+}
+
 /// A column of the terminal's table beside the ranked figure.
 struct TerminalColumn {
     typealias Case = ComparisonReport.Case

@@ -57,17 +57,16 @@ package struct TerminalReport {
     // MARK: A workload
 
     private func section(_ workload: ComparisonReport.Workload) -> String {
-        let entries = (report.cases + report.baselines).filter { $0.workload == workload }
-        let threads = report.cases.filter { $0.workload == workload }.map(\.threads).uniqued()
-            .sorted()
+        let cases = WorkloadTable(report, ranking, workload)
+        let (entries, threads) = (cases.entries, cases.threads)
         let columns = TerminalColumn.all(isOpen: workload.arrival != .closed, ranking)
             .filter { column in
                 entries.contains { $0.threads == threads.last && column.text($0) != nil }
             }
         let tables = columns.map(\.order).uniqued().sorted(by: >).lazy.map { last in
-            table(entries, threads, columns.filter { $0.order <= last })
+            table(cases, columns.filter { $0.order <= last })
         }
-        let fitting = tables.first { $0.width <= style.tableWidth } ?? table(entries, threads, [])
+        let fitting = tables.first { $0.width <= style.tableWidth } ?? table(cases, [])
         let others =
             " The columns after them are for "
             + WorkloadText.countedThreads(threads.last ?? 1, workload) + "."
@@ -77,7 +76,7 @@ package struct TerminalReport {
         return style.paragraph(WorkloadText.description(workload), .strong)
             + fitting.text(style: style)
             + paragraphs([
-                legend(workload) + others, note, hint(table(entries, threads, columns), fitting),
+                legend(workload) + others, note, hint(table(cases, columns), fitting),
             ])
     }
 
@@ -89,19 +88,13 @@ package struct TerminalReport {
         return "More columns: use \(terminal)--csv or --html."
     }
 
-    private func table(
-        _ entries: [ComparisonReport.Case],
-        _ threads: [Int],
-        _ columns: [TerminalColumn]
-    ) -> TextTable {
+    private func table(_ cases: WorkloadTable, _ columns: [TerminalColumn]) -> TextTable {
         let failed = report.verdicts.filter { $0.outcome == .failed }.map(\.strategy)
         var table = TextTable(
-            headings: ["strategy"] + threads.map(String.init) + columns.map(\.heading)
+            headings: ["strategy"] + cases.threads.map(String.init) + columns.map(\.heading)
         )
-        for strategy in ranking.order {
-            let own = entries.filter { $0.strategy == strategy }
-            guard !own.isEmpty else { continue }
-            let last = own.first { $0.threads == threads.last }
+        for (strategy, cases) in cases.rows {
+            let last = cases.last ?? nil
             let emphasis: TextTable.Emphasis =
                 failed.contains(strategy)
                 ? .bad : ComparisonReport.isBaseline(strategy) ? .faint : .none
@@ -110,7 +103,7 @@ package struct TerminalReport {
                 + (emphasis == .bad ? " WRONG" : "")
             table.rows.append(
                 [TextTable.Cell(name, emphasis)]
-                    + threads.map { count in rankedFigure(own.first { $0.threads == count }) }
+                    + cases.map(rankedFigure)
                     + columns.map { column in
                         let text = last.flatMap(column.text)
                         return TextTable.Cell(text ?? "–", text == nil ? .faint : emphasis)

@@ -19,20 +19,6 @@ enum WorkloadText {
         FigureText.counted(count, threadNoun(workload))
     }
 
-    /// What the situations of a run have in common.
-    static func place(of situations: [Ranking.Situation]) -> String {
-        guard let first = situations.first else { return "" }
-        let counts = situations.map(\.threads).uniqued().sorted()
-        let range = counts.count > 1 ? "\(counts[0]) to " : ""
-        let threads = threads(counts.last ?? 1, first.workload, from: range)
-        let workloads = situations.map(\.workload).uniqued().map(\.dimensions)
-        let phrases = first.workload.dimensions.enumerated().compactMap { index, dimension in
-            let phrases = workloads.map { $0[index].phrase }.uniqued()
-            return phrases.count == 1 ? phrases[0] : "varied \(dimension.name)"
-        }
-        return threads + " (" + phrases.joined(separator: ", ") + ")"
-    }
-
     /// How one situation differs from the others of its run: `on 1 thread`, or
     /// `with 95 % reads on 2 to 8 threads`; without the threads if these are all of the run.
     ///

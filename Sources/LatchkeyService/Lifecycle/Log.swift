@@ -54,11 +54,16 @@ package struct Log: Sendable {
         _ event: String,
         _ fields: KeyValuePairs<String, String> = [:]
     ) {
+        write(level, event, fields.map { ($0, $1) })
+    }
+
+    /// The same with a list of details.
+    func write(_ level: Level, _ event: String, _ fields: [(String, String)]) {
         guard level >= self.level else {
             return
         }
         writer.append(line(level, event, fields, time: Self.now)) { count in
-            line(.warning, "log", ["dropped": "\(count)"], time: Self.now)
+            line(.warning, "log", [("dropped", "\(count)")], time: Self.now)
         }
     }
 
@@ -69,13 +74,13 @@ package struct Log: Sendable {
     func line(
         _ level: Level,
         _ event: String,
-        _ fields: KeyValuePairs<String, String>,
+        _ fields: [(String, String)],
         time: String
     ) -> [UInt8] {
         switch format {
         case .text:
             // Quoting keeps a value from outside from ending the line and forging another.
-            let pairs = fields.map { " \($0.key)=\(Self.quoted($0.value))" }.joined()
+            let pairs = fields.map { " \($0)=\(Self.quoted($1))" }.joined()
             return Array("\(time) \(level.rawValue) \(event)\(pairs)\n".utf8)
         case .json:
             var json = JSONWriter()

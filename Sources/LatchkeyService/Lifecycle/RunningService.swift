@@ -1,17 +1,17 @@
 internal import CLatchkeySystem
 internal import LatchkeyContention
-package import LatchkeyHTTP
+internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyOperations
+internal import LatchkeyPersistence
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// A service that listens and serves, from its initialiser to ``drain()``.
 ///
-/// **Design.** ``StoreRouteMaker`` chooses the strategy once. The path of a request to the store is
-/// generic over the strategy and is compiled for each one. This class is not generic, because it is
-/// used only at start and at the end.
+/// **Design.** ``StoreRouteMaker`` chooses the strategy once. From ``ServedStore`` on, the path of
+/// a request is generic over the strategy and is compiled for each one. All else is compiled once.
 ///
 /// A process has one service. Its parts refer to each other in cycles (the metrics to the server,
 /// the server to the routes, these to the metrics and the store), so they are freed with the
@@ -21,6 +21,7 @@ package final class RunningService: Sendable {
     private let watches: WatchHub
     private let operations: Operations
     private let profiles: ProfileWindows
+    private let persistence: Persistence?
     private let memory = FreeMemory()
     private let drainTime: Duration
 
@@ -29,236 +30,170 @@ package final class RunningService: Sendable {
 
     /// Starts to listen and serve.
     ///
+    /// With data on disk it listens at once, and refuses requests until the data is read.
+    ///
     /// - Parameters:
     ///   - configuration: The choices.
     ///   - recorder: Records the operations, if there is one.
-    /// - Throws: ``HTTPServerError`` if the service cannot listen.
+    /// - Throws: ``StartFailure`` if the service cannot listen, or cannot read its data.
     package init(
         _ configuration: ServiceConfiguration,
         recorder: TraceRecorder? = nil
-    ) throws(HTTPServerError) {
+    ) throws(StartFailure) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let registry = MetricRegistry()
         let meters = ContentionMeters()
-        let context = Fingerprint.Context(configuration)
         let answers = configuration.answerBudget
-        let journal = Journal(configuration.historyLimits, after: configuration.chosenStart)
-        let expiries = ExpiryQueue()
-        let evictor = Evictor()
+        let keepsData = !configuration.persistence.path.isEmpty
+        let readiness = Readiness(isRecovering: keepsData)
         let profile = configuration.isProfiling ? ContentionProfile() : nil
-        let watches = WatchHub(
-            journal: journal,
-            limits: configuration.watchLimits,
-            places: configuration.watchPlaces(registry),
-            counters: WatchCounters(registry),
-            answers: answers
-        )
-        var limited = configuration
-        limited.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
-        var (table, usage, operations) = configuration.strategy.accept(
-            StoreRouteMaker(
-                configuration: limited,
-                meters: meters,
-                profile: profile,
-                journal: journal,
-                expiries: expiries,
-                evictor: evictor,
-                watches: watches,
-                recorder: recorder,
-                exports: configuration.exportPlaces(registry),
-                table: configuration.table(registry, answers)
-            )
-        )
-        profiles = ProfileWindows()
-        ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
-        OperatingRoutes(
+        let operating = OperatingRoutes(
             strategy: configuration.strategy,
             meters: meters,
             profile: profile,
             registry: registry,
-            context: context
-        ).add(to: &table)
-        let router = configuration.router(table)
-        let server = try HTTPServer(
-            configuration.http.withProblemBodies,
-            log: { log.write(.warning, $0) },
-            head: { router.handleHead($0) },
-            handle: { router.handle($0) }
+            context: Fingerprint.Context(configuration),
+            readiness: readiness
         )
-        self.server = server
-        self.watches = watches
-        drainTime = configuration.drainTime
-        meters.register(in: registry)
-        ServiceMetrics.register(
-            server: server,
-            answers: answers,
-            usage: usage,
-            evictor: evictor,
-            expiries: expiries,
-            in: registry
-        )
-        WatchMetrics.register(journal: journal, watches: watches, in: registry)
-        self.operations = operations
-        OperationMetrics.register(operations, in: registry)
-        ProcessMetrics.register(in: registry, version: context.version)
+        var table = configuration.table(registry, answers)
+        operating.addProbes(to: &table)
+        let gate = RouterGate(configuration.router(table, isRecovering: true))
+        let early = keepsData ? try Self.listen(configuration, gate, log) : nil
+        do throws(StartFailure) {
+            let maker = StoreRouteMaker(
+                configuration: configuration,
+                meters: meters,
+                profile: profile,
+                registry: registry,
+                answers: answers,
+                recorder: recorder,
+                data: keepsData ? try configuration.openData(log) : nil,
+                readiness: readiness,
+                table: table
+            )
+            let output = try configuration.strategy.accept(maker).get()
+            table = output.table
+            profiles = ProfileWindows()
+            ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
+            operating.add(to: &table)
+            gate.open(configuration.router(table))
+            operations = output.operations
+            watches = maker.watches
+            persistence = maker.data?.persistence
+            server = if let early { early } else { try Self.listen(configuration, gate, log) }
+            drainTime = configuration.drainTime
+            meters.register(in: registry)
+            ServiceMetrics.register(
+                server: server,
+                answers: answers,
+                usage: output.usage,
+                evictor: maker.evictor,
+                expiries: maker.expiries,
+                in: registry
+            )
+            if let persistence {
+                DataMetrics.register(persistence, in: registry)
+            }
+            WatchMetrics.register(journal: maker.journal, watches: watches, in: registry)
+            OperationMetrics.register(operations, in: registry)
+            ProcessMetrics.register(in: registry, version: configuration.version)
+        } catch {
+            early?.stop(within: .zero)
+            throw error
+        }
     }
 
-    /// Stops listening, lets the requests in flight finish, and ends the service.
+    private static func listen(
+        _ configuration: ServiceConfiguration,
+        _ gate: RouterGate,
+        _ log: Log
+    ) throws(StartFailure) -> HTTPServer {
+        do {
+            return try HTTPServer(
+                configuration.http.withProblemBodies,
+                log: { log.write(.warning, $0) },
+                head: { gate.handleHead($0) },
+                handle: { gate.handle($0) }
+            )
+        } catch {
+            throw StartFailure(reason: error.description)
+        }
+    }
+
+    /// Stops listening, lets the requests in flight finish, writes what is committed, and ends the
+    /// service.
     ///
     /// Blocks for at most the configured time and a fraction of a second, unless the strategy
-    /// blocks a thread that serves. Call it once.
-    ///
-    /// - Returns: How many requests and how many answers were cut off because the time was over.
-    package func drain() -> (requestCount: Int, answerCount: Int) {
+    /// blocks a thread that serves, or the disk is slow. Call it once.
+    package func drain() -> Drained {
         watches.drain()
         profiles.drain()
         memory.end()
         defer { watches.stop() }
         // Before the server stops, so that streams of events still get the last one.
         operations.drain(within: min(drainTime, .milliseconds(200)))
-        return server.stop(within: drainTime)
+        let cutOff = server.stop(within: drainTime)
+        return Drained(
+            requestCount: cutOff.requestCount,
+            answerCount: cutOff.answerCount,
+            isWritten: persistence?.finish() ?? true
+        )
     }
 }
 
-/// Makes the store under the chosen strategy, with or without a meter, and its routes.
-private struct StoreRouteMaker: StrategyVisitor {
-    let configuration: ServiceConfiguration
-    let meters: ContentionMeters
-    let profile: ContentionProfile?
-    let journal: Journal
-    let expiries: ExpiryQueue
-    let evictor: Evictor
-    let watches: WatchHub
-    let recorder: TraceRecorder?
-    let exports: SharedPlaces
-    let table: RouteTable
+/// What became of the work of a service that ended.
+package struct Drained: Sendable, Equatable {
+    /// Requests that were cut off because the time was over.
+    package let requestCount: Int
+    /// Answers that were cut off.
+    package let answerCount: Int
+    /// Whether everything that was committed is on disk.
+    package let isWritten: Bool
 
-    typealias Output = (
-        table: RouteTable, usage: @Sendable () -> StoreUsage, operations: Operations
-    )
-
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Output {
-        make(strategy, overhead: nil)
+    package init(requestCount: Int, answerCount: Int, isWritten: Bool) {
+        self.requestCount = requestCount
+        self.answerCount = answerCount
+        self.isWritten = isWritten
     }
+}
 
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> Output {
-        let level = configuration.metering
-        let overhead = level == .off ? nil : MeteringOverhead.measure(strategy, level: level)
-        return make(strategy, overhead: overhead)
-    }
-
-    private func make<ChosenStrategy: MakeableStrategy>(
-        _ strategy: ChosenStrategy.Type,
-        overhead: MeteringOverhead?
-    ) -> Output {
-        let backlogMax = configuration.backlogMax
-        guard configuration.metering != .off else {
-            return serve(store { ChosenStrategy(backlogMax: backlogMax) })
-        }
-        let meter = ContentionMeter(strategy, level: configuration.metering, profile: profile)
-        meter.overhead = overhead
-        let store = store { meter.meteredStripe(ChosenStrategy(backlogMax: backlogMax)) }
-        meter.observeBacklog { store.backlogCount }
-        meters.add(meter)
-        return serve(store)
-    }
-
-    private func store<ChosenStrategy: Strategy>(
-        _ strategy: () -> ChosenStrategy
-    ) -> PropertyStore<ChosenStrategy> {
-        PropertyStore(
-            limits: configuration.storeLimits,
-            stripeCount: configuration.stripeCount(ChosenStrategy.self),
-            strategy: strategy,
-            after: journal.start
-        )
-    }
-
-    private func serve<ChosenStrategy: Strategy>(_ store: PropertyStore<ChosenStrategy>) -> Output {
-        var table = table
-        let journaled = JournaledStore(
-            store,
-            journal: journal,
-            expiries: expiries,
-            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
-        )
-        let serving = SampledStore(
-            base: journaled,
-            shadows: shadows(of: store),
-            recorder: recorder
-        )
-        let watched = WatchedStore(
-            journal: journal,
-            usage: { store.usage },
-            look: { (name, scope, completion) throws(BacklogFull) in
-                try journaled.look(
-                    name,
-                    in: scope,
-                    observer: NoObserver().here(),
-                    completion: completion
-                )
-            },
-            snapshot: { journaled.snapshot(completion: $0) }
-        )
-        let depthMax = configuration.storeLimits.depthMax
-        let history = HistoryRoutes(store: watched, hub: watches)
-        PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
-        TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
-        ListRoutes(store: serving).add(to: &table)
-        history.add(to: &table)
-        WatchRoutes(store: watched, hub: watches).add(to: &table)
-        let operations = Operations(configuration, store: serving)
-        OperationRoutes(
-            operations: operations,
-            fetching: configuration.fetching,
-            canCompare: configuration.compare != nil,
-            depthMax: depthMax
-        ).add(to: &table)
-        ExportRoutes(store: serving, journal: journal, places: exports).add(to: &table)
-        ImportRoutes(
-            store: serving,
-            depthMax: depthMax,
-            lineByteCountMax: configuration.http.bodyBytesMax,
-            places: configuration.importPlaces
-        ).add(to: &table)
-        return (table, { store.usage }, operations)
-    }
-
-    private func shadows<ChosenStrategy: Strategy>(
-        of store: PropertyStore<ChosenStrategy>
-    ) -> Shadows? {
-        let stores = configuration.shadows.map { kind in
-            kind.accept(
-                ShadowMaker(configuration: configuration, meters: meters) { store.usage }
-            )
-        }
-        return Shadows(
-            stores,
-            ShadowSampler(interval: configuration.shadowInterval),
-            nanoseconds: { latchkey_system_nanoseconds() }
-        )
-    }
+/// Why a service does not start: a sentence.
+package struct StartFailure: Error, Sendable {
+    package let reason: String
 }
 
 extension ServiceConfiguration {
-    fileprivate var answerBudget: AnswerBudget {
+    var answerBudget: AnswerBudget {
         AnswerBudget(
             byteCountMax: answerByteCountMax,
             clientByteCountMax: http.share(of: answerByteCountMax)
         )
     }
 
-    fileprivate var chosenStart: Revision {
+    var chosenStart: Revision {
         startRevision ?? .start(at: StoreClock.system.now())
     }
 
-    fileprivate func router(_ table: RouteTable) -> Router {
-        table.router(hosts: AllowedHosts(self), origins: AllowedOrigins(allowedOrigins))
+    func router(_ table: RouteTable, isRecovering: Bool = false) -> Router {
+        table.router(
+            hosts: AllowedHosts(self),
+            origins: AllowedOrigins(allowedOrigins),
+            isRecovering: isRecovering
+        )
     }
 
-    fileprivate func table(_ registry: MetricRegistry, _ answers: AnswerBudget) -> RouteTable {
+    /// Opens the data.
+    ///
+    /// A store that keeps its data begins at 1, unless it is told otherwise.
+    func openData(_ log: Log) throws(StartFailure) -> DurableData {
+        do {
+            return try DurableData(persistence, startingAt: startRevision ?? 0, log: log)
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
+    func table(_ registry: MetricRegistry, _ answers: AnswerBudget) -> RouteTable {
         RouteTable(
             metrics: RequestMetrics(
                 registry,
@@ -269,16 +204,16 @@ extension ServiceConfiguration {
         )
     }
 
-    fileprivate func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+    func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
         places(of: watchLimits.watcherCountMax, "watches", registry)
     }
 
-    fileprivate func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+    func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
         places(of: exportCountMax, "exports", registry)
     }
 
     /// Who has none is not refused: its imports are slower.
-    fileprivate var importPlaces: SharedPlaces {
+    var importPlaces: SharedPlaces {
         SharedPlaces(
             countMax: ImportBuffer.longCountMax,
             clientCountMax: http.share(of: ImportBuffer.longCountMax)
@@ -300,7 +235,7 @@ extension ServiceConfiguration {
 }
 
 extension Fingerprint.Context {
-    fileprivate init(_ configuration: ServiceConfiguration) {
+    init(_ configuration: ServiceConfiguration) {
         self.init(
             version: configuration.version,
             httpLibrary: "libmicrohttpd \(HTTPServer.libraryVersion)",
@@ -312,7 +247,7 @@ extension Fingerprint.Context {
 
 extension HTTPServerConfiguration {
     /// With problem details for the answers that the server makes by itself.
-    fileprivate var withProblemBodies: Self {
+    var withProblemBodies: Self {
         var server = self
         server.timeoutBody = Problem.requestTimeout.text
         server.tooLargeBody = Problem.bodyTooLarge.text
@@ -326,5 +261,5 @@ extension HTTPServerConfiguration {
 }
 
 extension Problem {
-    fileprivate var text: String { String(decoding: json(), as: UTF8.self) }
+    var text: String { String(decoding: json(), as: UTF8.self) }
 }

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
+internal import LatchkeyPersistence
 internal import LatchkeyStrategies
 
 /// The service as a process: from its start to the signal that ends it.
@@ -49,16 +50,10 @@ package enum Service {
             instance = try RunningService(configuration, recorder: recorder)
         } catch {
             recorder?.discard()
-            log.write(.error, "cannot start", ["reason": error.description])
+            log.write(.error, "cannot start", ["reason": error.reason])
             return 1
         }
-        let address = configuration.http.host
-        let host = address.contains(":") ? "[\(address)]" : address
-        let announcement =
-            "latchkey: listening on http://\(host):\(instance.port) "
-            + "(strategy \(configuration.strategy.rawValue))\n"
-        output.append(Array(announcement.utf8))
-        log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])
+        announce(configuration, port: instance.port, output, log)
         var signal: Int32 = 0
         unsafe sigwait(&signals, &signal)
         log.write(.info, "draining", ["seconds": "\(configuration.drainTime.components.seconds)"])
@@ -72,7 +67,11 @@ package enum Service {
                 ["operations": "\(found.recordedCount)", "lost": "\(found.lostCount)"]
             )
         }
-        guard cutOff == (0, 0) else {
+        guard cutOff.isWritten else {
+            log.write(.error, "stopped without writing all changes")
+            return 1
+        }
+        guard cutOff.requestCount == 0, cutOff.answerCount == 0 else {
             log.write(
                 .error,
                 "stopped too early",
@@ -85,6 +84,29 @@ package enum Service {
         }
         log.write(.info, "stopped")
         return 0
+    }
+
+    /// Says that the service is ready, and where, and whether its state is kept.
+    private static func announce(
+        _ configuration: ServiceConfiguration,
+        port: UInt16,
+        _ output: LineWriter,
+        _ log: Log
+    ) {
+        let address = configuration.http.host
+        let host = address.contains(":") ? "[\(address)]" : address
+        let announcement =
+            "latchkey: listening on http://\(host):\(port) "
+            + "(strategy \(configuration.strategy.rawValue))\n"
+        output.append(Array(announcement.utf8))
+        log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])
+        if configuration.persistence.path.isEmpty {
+            log.write(
+                .info,
+                "data is in memory only",
+                ["advice": "--data DIR keeps it when the process stops"]
+            )
+        }
     }
 
     private static func recorder(

@@ -1,6 +1,7 @@
 package import LatchkeyContention
 package import LatchkeyHTTP
 package import LatchkeyOperations
+package import LatchkeyPersistence
 package import LatchkeySettings
 package import LatchkeyStore
 package import LatchkeyStrategies
@@ -24,6 +25,7 @@ package struct ServiceConfiguration: Sendable {
     package var shadowInterval = 16
     /// The revision before the first commit; nil for that of the time of the start.
     package var startRevision: Revision?
+    package var persistence = PersistenceSettings()
     package var storeLimits = StoreLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
@@ -61,6 +63,7 @@ extension ServiceConfiguration: Configurable {
     package static let settings: [Setting<Self>] =
         strategySettings
         + [startRevisionSetting]
+        + PersistenceSettings.settings.map { $0.contained(in: \.persistence) }
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }

@@ -208,6 +208,22 @@ extension IdempotencyKeys {
             return waiting.map(\.request)
         }
 
+        /// Takes a key that is finished.
+        mutating func restore(
+            _ key: [UInt8],
+            _ client: ClientKey,
+            _ fingerprint: RequestFingerprint,
+            _ answer: KeptAnswer,
+            expires: UInt64
+        ) {
+            drop(key, ifExpired: .max)
+            add(.ofKey(key) + .of(answer), of: client)
+            var entry = Entry(client: client, fingerprint: fingerprint)
+            entry.state = .finished(answer, expires: expires)
+            entries[key] = entry
+            expiring.append((key, expires))
+        }
+
         private mutating func leave(_ waiting: WaitingRequest) {
             add(-waiting.use, of: waiting.client)
         }

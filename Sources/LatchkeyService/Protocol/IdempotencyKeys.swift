@@ -178,6 +178,33 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         }
     }
 
+    /// Takes a key and its answer from an earlier process.
+    ///
+    /// Without looking at the bounds, which held when the request ran. Keys come in the order of
+    /// their answers.
+    ///
+    /// - Parameters:
+    ///   - key: What the client sent.
+    ///   - client: Who sent it.
+    ///   - fingerprint: Of the request.
+    ///   - answer: The answer.
+    ///   - age: The time since the answer.
+    func restore(
+        _ key: [UInt8],
+        _ client: ClientKey,
+        _ fingerprint: RequestFingerprint,
+        _ answer: KeptAnswer,
+        age: Duration
+    ) {
+        let (lifetime, age) = (lifetimeNanoseconds, UInt64(max(0, age.wholeNanoseconds)))
+        guard age < lifetime else {
+            return
+        }
+        table.write {
+            $0.restore(key, client, fingerprint, answer, expires: clock() + lifetime - age)
+        }
+    }
+
     /// How much memory they take now.
     var byteCount: Int { table.read { $0.used.byteCount } }
 

@@ -44,6 +44,9 @@ package enum Problem: String, CaseIterable, Sendable {
     case tooManyWatchers = "too-many-watchers"
     case timedOut = "timed-out"
     case draining = "draining"
+    case recovering = "recovering"
+    case journalFailed = "journal-failed"
+    case diskFull = "disk-full"
     case storeFull = "store-full"
     case invalidLine = "invalid-line"
     case incompleteImport = "incomplete-import"
@@ -84,10 +87,10 @@ package enum Problem: String, CaseIterable, Sendable {
         case .headersTooLarge: 431
         case .outcomeUnknown, .answerNotKept: 500
         case .unsupportedTransferCoding: 501
-        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining,
-            .tooManyIdempotencyKeys, .tooManyWatchers:
+        case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining, .recovering,
+            .journalFailed, .tooManyIdempotencyKeys, .tooManyWatchers:
             503
-        case .storeFull: 507
+        case .storeFull, .diskFull: 507
         case .invalidLine, .incompleteImport: 400
         case .operationNotFound, .profilingOff: 404
         case .operationExists, .dependencyCycle: 409
@@ -141,6 +144,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooManyWatchers: "There are too many watches and long polls."
         case .timedOut: "The strategy did not answer in time."
         case .draining: "The server is shutting down."
+        case .recovering: "The server is reading its data."
+        case .journalFailed: "The server cannot write its data."
+        case .diskFull: "The disk of the server is full."
         case .storeFull: "The store is full."
         case .invalidLine: "A line cannot be imported."
         case .incompleteImport: "The lines are not all of an export."
@@ -264,6 +270,14 @@ package enum Problem: String, CaseIterable, Sendable {
         case .timedOut:
             "Nothing was changed. Try again after the time in Retry-After. The bound is "
                 + "--answer-timeout-seconds."
+        case .recovering:
+            "Try again after the time in Retry-After. /readyz says how far it is."
+        case .journalFailed:
+            "Nothing was changed. Try again after the time in Retry-After. Reads still work; "
+                + "/readyz?verbose and the log say what is wrong."
+        case .diskFull:
+            "Nothing was changed. Make room in the file system of --data. Reads still work, and "
+                + "writes go on by themselves."
         case .draining:
             "Try again after the time in Retry-After; another process may then serve."
         case .storeFull:
@@ -318,9 +332,9 @@ package enum Problem: String, CaseIterable, Sendable {
     package var retryAfterSeconds: Int? {
         switch self {
         case .tooManyConnections, .tooManyConnectionsPerAddress, .clientShareTaken, .outOfMemory,
-            .backlogFull,
-            .timedOut, .draining, .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations,
-            .tooManyExports, .tooManyAnswers, .tooManyProfiles:
+            .backlogFull, .timedOut, .draining, .recovering, .journalFailed,
+            .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations, .tooManyExports,
+            .tooManyAnswers, .tooManyProfiles:
             1
         default: nil
         }

@@ -28,6 +28,17 @@ extension Refusal {
                 .storeFull,
                 "The bytes of names and values have reached their bound, --max-bytes."
             )
+        case .withdrawn(.full):
+            return RequestFailure(.diskFull)
+        case .withdrawn(.unavailable):
+            return RequestFailure(.journalFailed)
+        case .withdrawn(.unknown):
+            return RequestFailure(
+                .outcomeUnknown,
+                "The disk did not say whether the change is written. It can be there after a "
+                    + "restart. Repeat the request if it had an Idempotency-Key; otherwise read "
+                    + "the property first."
+            )
         case .step(let index, let branch, let refusal):
             let failure = refusal.failure
             let detail = failure.detail ?? failure.problem.title

@@ -1,49 +1,85 @@
 /// The hash function SHA-256 (FIPS 180-4).
 ///
-/// The toolchain has none on Linux. It hashes the parts of a page at start, so it is short, not
-/// fast. Names are those of the standard.
-package enum SHA256 {
+/// The toolchain has none on Linux. Names are those of the standard.
+package struct SHA256 {
+    private static let blockByteCount = 64
+
+    private var hash = initial
+    private var byteCount: UInt64 = 0
+    /// The bytes behind the last whole block.
+    private var rest: [UInt8] = []
+
+    package init() {}
+
     /// The hash of `message`, 32 bytes.
     package static func digest(_ message: [UInt8]) -> [UInt8] {
-        var hash = initial
-        let padded = padded(message)
-        for start in stride(from: 0, to: padded.count, by: blockByteCount) {
-            compress(padded[start..<start + blockByteCount], into: &hash)
+        var hasher = SHA256()
+        unsafe message.withUnsafeBytes { unsafe hasher.update($0) }
+        return hasher.finish()
+    }
+
+    /// Adds bytes to the message.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        byteCount += UInt64(bytes.count)
+        var bytes = unsafe bytes
+        if !rest.isEmpty {
+            let count = min(Self.blockByteCount - rest.count, bytes.count)
+            unsafe rest.append(contentsOf: bytes.prefix(count))
+            unsafe bytes = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(count))
+            guard rest.count == Self.blockByteCount else {
+                return
+            }
+            unsafe rest.withUnsafeBytes { unsafe Self.compress($0, into: &hash) }
+            rest = []
         }
+        while bytes.count >= Self.blockByteCount {
+            unsafe Self.compress(bytes, into: &hash)
+            unsafe bytes = UnsafeRawBufferPointer(
+                rebasing: bytes.dropFirst(Self.blockByteCount)
+            )
+        }
+        unsafe rest.append(contentsOf: bytes)
+    }
+
+    /// The hash of the message: 32 bytes.
+    ///
+    /// Padded with a one bit, zeros up to a whole block, and the number of bits at its end.
+    package mutating func finish() -> [UInt8] {
+        let bitCount = byteCount * 8
+        let zeroCount = (Self.blockByteCount * 2 - 9 - rest.count) % Self.blockByteCount
+        let end =
+            [0x80] + Array(repeating: 0, count: zeroCount)
+            + stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: bitCount >> $0) }
+        unsafe end.withUnsafeBytes { unsafe update($0) }
         return hash.flatMap { word in [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: word >> $0) } }
     }
 
-    private static let blockByteCount = 64
-
-    /// A one bit, zeros up to a whole block, and the number of bits at its end.
-    private static func padded(_ message: [UInt8]) -> [UInt8] {
-        let zeroCount = (blockByteCount * 2 - 9 - message.count % blockByteCount) % blockByteCount
-        let bitCount = UInt64(message.count) * 8
-        return message + [0x80] + Array(repeating: 0, count: zeroCount)
-            + stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: bitCount >> $0) }
-    }
-
-    private static func compress(_ block: ArraySlice<UInt8>, into hash: inout [UInt32]) {
-        var w = stride(from: block.startIndex, to: block.endIndex, by: 4).map { start in
-            block[start..<start + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    /// Takes the first block of the bytes.
+    private static func compress(_ bytes: UnsafeRawBufferPointer, into hash: inout [UInt32]) {
+        var w = InlineArray<64, UInt32>(repeating: 0)
+        for t in 0..<16 {
+            let word = unsafe bytes.loadUnaligned(fromByteOffset: 4 * t, as: UInt32.self)
+            w[t] = UInt32(bigEndian: word)
         }
         for t in 16..<64 {
             let sigma0 = rotated(w[t - 15], 7) ^ rotated(w[t - 15], 18) ^ w[t - 15] >> 3
             let sigma1 = rotated(w[t - 2], 17) ^ rotated(w[t - 2], 19) ^ w[t - 2] >> 10
-            w.append(sigma1 &+ w[t - 7] &+ sigma0 &+ w[t - 16])
+            w[t] = sigma1 &+ w[t - 7] &+ sigma0 &+ w[t - 16]
         }
-        // a to h, in this order.
-        var v = hash
+        var (a, b, c, d) = (hash[0], hash[1], hash[2], hash[3])
+        var (e, f, g, h) = (hash[4], hash[5], hash[6], hash[7])
         for t in 0..<64 {
-            let sum1 = rotated(v[4], 6) ^ rotated(v[4], 11) ^ rotated(v[4], 25)
-            let choice = v[4] & v[5] ^ ~v[4] & v[6]
-            let first = v[7] &+ sum1 &+ choice &+ constants[t] &+ w[t]
-            let sum0 = rotated(v[0], 2) ^ rotated(v[0], 13) ^ rotated(v[0], 22)
-            let majority = v[0] & v[1] ^ v[0] & v[2] ^ v[1] & v[2]
-            v = [first &+ sum0 &+ majority] + v.dropLast()
-            v[4] &+= first
+            let sum1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
+            let choice = e & f ^ ~e & g
+            let first = h &+ sum1 &+ choice &+ constants[t] &+ w[t]
+            let sum0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
+            let majority = a & b ^ a & c ^ b & c
+            (h, g, f, e) = (g, f, e, d &+ first)
+            (d, c, b, a) = (c, b, a, first &+ sum0 &+ majority)
         }
-        for index in hash.indices { hash[index] &+= v[index] }
+        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() {
+            hash[index] &+= word
+        }
     }
 
     private static func rotated(_ word: UInt32, _ bits: UInt32) -> UInt32 {

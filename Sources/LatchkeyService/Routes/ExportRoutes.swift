@@ -3,12 +3,12 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// The route of exports: all properties of one revision, one line for each.
-struct ExportRoutes<Store: CommittingStore>: Sendable {
-    private let store: Store
+struct ExportRoutes: Sendable {
+    private let store: ServedStore
     private let journal: Journal
     private let exports: ExportQueue
 
-    init(store: Store, journal: Journal, places: SharedPlaces) {
+    init(store: ServedStore, journal: Journal, places: SharedPlaces) {
         self.store = store
         self.journal = journal
         exports = ExportQueue(places: places)

@@ -19,9 +19,9 @@ internal import LatchkeyStrategies
 /// The inbox says when the queue may use the request.
 ///
 /// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
-final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
+final class Import: BodyReader, @unchecked Sendable {
     private let request: ServiceRequest
-    private let store: Store
+    private let store: ServedStore
     private let isPartial: Bool
     private let limits: ImportLimits
     private let queue = DispatchQueue(label: "latchkey.import")
@@ -34,15 +34,12 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     /// Whether the body has ended, and all of it is divided.
     private var isAtEnd = false
     private var batch = ImportBatch()
+    private var steps: ImportSteps
     /// How many lines have ended.
     private var lineNumber = 0
     /// Whether the body ended in the middle of the last line, or just before its line feed.
     private var lastLineIsOpen = false
-    /// Whether the line came that says the end.
-    private var isWhole = false
     private var importedCount = 0
-    /// How many lines of the batch are properties, once it is on its way to the store.
-    private var stepCount = 0
     /// The latest commit of the import, or what the store says is its latest one.
     private var revision: Revision?
     private var receivedByteCount = 0
@@ -56,7 +53,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     init(
         _ request: ServiceRequest,
-        store: Store,
+        store: ServedStore,
         isPartial: Bool,
         limits: ImportLimits,
         places: SharedPlaces
@@ -65,6 +62,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
         self.store = store
         self.isPartial = isPartial
         self.limits = limits
+        steps = ImportSteps(isPartial: isPartial)
         inbox = ImportInbox(places, request.exchange.client)
     }
 
@@ -164,7 +162,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
             readByteCount += count
             if unsafe end != nil {
                 readByteCount += 1
-                unsafe endLine(part, in: buffer)
+                try unsafe endLine(part, in: buffer)
             } else {
                 unsafe batch.keepOpen(part)
             }
@@ -172,18 +170,38 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
         return true
     }
 
-    private func endLine(_ bytes: UnsafeRawBufferPointer, in buffer: ImportBuffer?) {
+    private func endLine(
+        _ bytes: UnsafeRawBufferPointer,
+        in buffer: ImportBuffer?
+    ) throws(ImportFailure) {
         lineNumber += 1
-        unsafe batch.endLine(bytes, in: buffer, lineNumber)
+        guard let line = unsafe batch.endLine(bytes, in: buffer, lineNumber) else { return }
+        do throws(InvalidImportLine) {
+            try steps.add(unsafe ImportEntry(line, depthMax: limits.depthMax, owner: batch))
+        } catch {
+            let reason =
+                switch error {
+                case .json where lastLineIsOpen && !isPartial:
+                    RequestFailure(.incompleteImport, "The last line is cut off.")
+                case .badCount: RequestFailure(.incompleteImport, error.detail)
+                default: RequestFailure(.invalidLine, error.detail)
+                }
+            throw ImportFailure(reason, line: lineNumber)
+        }
     }
 
     /// Puts what is left behind the last piece, and answers when nothing is.
     private func end() {
         if batch.openByteCount > 0 {
             lastLineIsOpen = true
-            unsafe endLine(UnsafeRawBufferPointer(start: nil, count: 0), in: nil)
+            do throws(ImportFailure) {
+                try unsafe endLine(UnsafeRawBufferPointer(start: nil, count: 0), in: nil)
+            } catch {
+                fail(error)
+                return
+            }
         }
-        guard batch.lineCount == 0, isWhole || isPartial, let revision else {
+        guard batch.lineCount == 0, steps.isWhole || isPartial, let revision else {
             // Without lines, that tells the latest revision.
             commit()
             return
@@ -221,78 +239,34 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
 
     /// How often a batch is submitted again that found the backlog full, and after how long: ten
     /// seconds in all.
-    private static var attemptsMax: Int { 5000 }
-    private static var pause: DispatchTimeInterval { .milliseconds(2) }
+    private static let attemptsMax = 5000
+    private static let pause = DispatchTimeInterval.milliseconds(2)
 
     private func commit() {
         guard !inbox.isLost else {
             return
         }
-        let contents: ImportBatch.Contents
-        do throws(ImportFailure) {
-            contents = try checkedContents()
-        } catch {
-            fail(error)
+        guard !isAtEnd || steps.isWhole || isPartial else {
+            let reason = RequestFailure(
+                .incompleteImport,
+                #"The last line is missing, {"end":true,"count":…,"revision":…}."#
+            )
+            fail(ImportFailure(reason, line: lineNumber + 1))
             return
         }
-        stepCount = contents.steps.count
-        guard stepCount > 0 || revision == nil else {
+        let puts = steps.next()
+        guard !puts.isEmpty || revision == nil else {
             // There was the last line only.
             startBatch()
             queue.async { self.goOn() }
             return
         }
-        submit(.transaction(Transaction(contents.steps)), attempt: 1)
-    }
-
-    /// The batch, if all its lines are valid and the end is where it must be.
-    private func checkedContents() throws(ImportFailure) -> ImportBatch.Contents {
-        let contents: ImportBatch.Contents
-        do throws(ImportBatch.BadLine) {
-            guard !isWhole || batch.lineCount == 0 else {
-                throw ImportBatch.BadLine(number: batch.firstNumber, error: .behindEnd)
-            }
-            contents = try batch.contents(depthMax: limits.depthMax, isPartial: isPartial)
-        } catch {
-            let problem: Problem =
-                error.error == .json(.outOfMemory) ? .outOfMemory : .invalidLine
-            if case .json = error.error, problem == .invalidLine, lastLineIsOpen,
-                error.number == lineNumber, !isPartial
-            {
-                throw ImportFailure(
-                    RequestFailure(.incompleteImport, "The last line is cut off."),
-                    line: lineNumber
-                )
-            }
-            throw ImportFailure(RequestFailure(problem, error.error.detail), line: error.number)
-        }
-        if let end = contents.end {
-            let count = importedCount + contents.steps.count
-            guard end.count == count else {
-                throw ImportFailure(
-                    RequestFailure(
-                        .incompleteImport,
-                        "The last line counts \(end.count) properties; \(count) came before it."
-                    ),
-                    line: end.line
-                )
-            }
-            isWhole = true
-        } else if isAtEnd, !isWhole, !isPartial {
-            throw ImportFailure(
-                RequestFailure(
-                    .incompleteImport,
-                    #"The last line is missing, {"end":true,"count":…,"revision":…}."#
-                ),
-                line: lineNumber + 1
-            )
-        }
-        return contents
+        submit(.transaction(Transaction(puts)), attempt: 1)
     }
 
     private func submit(_ change: Change, attempt: Int) {
         do {
-            try store.commit(change, observer: NoObserver().here()) { [self] decision in
+            try store.commit(change) { [self] decision in
                 queue.async { self.take(decision) }
             }
         } catch {
@@ -309,7 +283,7 @@ final class Import<Store: CommittingStore>: BodyReader, @unchecked Sendable {
     private func take(_ decision: Decision) {
         switch decision {
         case .success(let commit):
-            importedCount += stepCount
+            importedCount = steps.count
             revision = commit.revision
             startBatch()
             goOn()

@@ -20,21 +20,14 @@ struct ImportLimits: Sendable {
 /// does once the change is made.
 @safe
 final class ImportBatch: @unchecked Sendable {
-    /// A line, and its number in the body, counted from 1.
-    ///
-    /// SAFETY: `@safe` because it does not leave the batch, which keeps the bytes.
-    @safe
-    private struct Line {
-        let bytes: UnsafeRawBufferPointer
-        let number: Int
-    }
-
     /// A batch ends when the buffers of its lines are this long.
     ///
     /// They can be much longer than the lines: what is between them is kept, too.
     static let heldByteCountMax = 1 << 20
 
-    private var lines: [Line] = []
+    private(set) var lineCount = 0
+    /// The number of the first line in the body, counted from 1.
+    private(set) var firstNumber = 0
     private var byteCount = 0
     /// What holds the lines.
     private var buffers: [ImportBuffer] = []
@@ -42,16 +35,11 @@ final class ImportBatch: @unchecked Sendable {
     /// The line that is not complete yet, if it began in an earlier buffer.
     private var open: ImportBuffer?
 
-    var lineCount: Int { lines.count }
-
     /// The bytes of the line that is not complete yet.
     var openByteCount: Int { unsafe open?.bytes.count ?? 0 }
 
-    /// The number of the first line.
-    var firstNumber: Int { lines.first?.number ?? 0 }
-
     func isFull(_ limits: ImportLimits) -> Bool {
-        lines.count >= limits.batchLineCount || byteCount >= limits.lineByteCountMax
+        lineCount >= limits.batchLineCount || byteCount >= limits.lineByteCountMax
             || heldByteCount >= Self.heldByteCountMax
     }
 
@@ -63,18 +51,24 @@ final class ImportBatch: @unchecked Sendable {
         self.open = open
     }
 
-    /// Ends a line with these bytes of a buffer.
+    /// Ends a line with these bytes of a buffer, and keeps it.
     ///
-    /// One of only white space does not count.
-    func endLine(_ bytes: UnsafeRawBufferPointer, in buffer: ImportBuffer?, _ number: Int) {
+    /// - Returns: The whole line; nil for one of only white space, which does not count.
+    func endLine(
+        _ bytes: UnsafeRawBufferPointer,
+        in buffer: ImportBuffer?,
+        _ number: Int
+    ) -> UnsafeRawBufferPointer? {
         let (bytes, owner) = unsafe whole(bytes, buffer)
-        guard unsafe !Self.isBlank(bytes) else { return }
+        guard unsafe !Self.isBlank(bytes) else { return nil }
         if let owner, buffers.last !== owner {
             buffers.append(owner)
             heldByteCount += owner.capacity
         }
-        unsafe lines.append(Line(bytes: bytes, number: number))
+        firstNumber = lineCount == 0 ? number : firstNumber
+        lineCount += 1
         byteCount += bytes.count
+        return unsafe bytes
     }
 
     private func whole(
@@ -91,41 +85,5 @@ final class ImportBatch: @unchecked Sendable {
 
     private static func isBlank(_ bytes: UnsafeRawBufferPointer) -> Bool {
         unsafe bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
-    }
-
-    /// What the lines stand for.
-    ///
-    /// In a part of an export, lines that say the end are passed over. Else there can be one only,
-    /// and nothing behind it.
-    func contents(depthMax: Int, isPartial: Bool) throws(BadLine) -> Contents {
-        var contents = Contents()
-        contents.steps.reserveCapacity(lines.count)
-        for line in lines {
-            do throws(InvalidImportLine) {
-                guard contents.end == nil else {
-                    throw .behindEnd
-                }
-                switch try unsafe ImportEntry(line.bytes, depthMax: depthMax, owner: self) {
-                case .put(let step): contents.steps.append(step)
-                case .end(let count) where !isPartial: contents.end = (count, line.number)
-                case .end: break
-                }
-            } catch {
-                throw BadLine(number: line.number, error: error)
-            }
-        }
-        return contents
-    }
-
-    struct Contents {
-        /// The puts, which borrow the memory.
-        var steps: [Change.Step] = []
-        /// How many properties the last line of an export counts, and the number of that line.
-        var end: (count: Int64, line: Int)?
-    }
-
-    struct BadLine: Error {
-        let number: Int
-        let error: InvalidImportLine
     }
 }

@@ -2,11 +2,11 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// The route of imports: lines of JSON that are put in batches.
-struct ImportRoutes<Store: CommittingStore>: Sendable {
-    private static var batchLineCountDefault: Int { 128 }
-    private static var batchLineCountMax: Int { 1000 }
+struct ImportRoutes: Sendable {
+    private static let batchLineCountDefault = 128
+    private static let batchLineCountMax = 1000
 
-    let store: Store
+    let store: ServedStore
     let depthMax: Int
     let lineByteCountMax: Int
     /// Of long buffers.
@@ -22,7 +22,7 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
             },
             handle: { request, _ throws(RequestFailure) in
                 // A request without a body gets no call at its head.
-                let reader = request.exchange.bodyReader as? Import<Store>
+                let reader = request.exchange.bodyReader as? Import
                 if let reader {
                     reader.finish()
                 } else {
@@ -32,7 +32,7 @@ struct ImportRoutes<Store: CommittingStore>: Sendable {
         )
     }
 
-    private func makeImport(_ request: ServiceRequest) throws(RequestFailure) -> Import<Store> {
+    private func makeImport(_ request: ServiceRequest) throws(RequestFailure) -> Import {
         let query = try request.query(["batch", "partial"])
         try request.bodyIsLines()
         return Import(

@@ -4,11 +4,11 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// The route of the sorted list of properties.
-struct ListRoutes<Store: CommittingStore>: Sendable {
+struct ListRoutes: Sendable {
     /// A page with values ends behind the one that makes it longer than this.
-    private static var byteCountMax: Int { 4 * 1024 * 1024 }
+    private static let byteCountMax = 4 * 1024 * 1024
 
-    let store: Store
+    let store: ServedStore
 
     func add(to table: inout RouteTable) {
         table.add(.get, "/v1/properties", statuses: [200, 400, 503]) {
@@ -36,8 +36,8 @@ struct ListRoutes<Store: CommittingStore>: Sendable {
             limit: limit,
             byteCountMax: includesValues ? Self.byteCountMax : .max
         )
-        let observer = TimingObserver(timing: request.timing).here()
-        store.list(page, observer: observer) { page in
+        let observer = TimingObserver(timing: request.timing, site: CallSite())
+        store.list(page, observer) { page in
             request.respond(json: page.json(includesValues: includesValues))
         }
     }

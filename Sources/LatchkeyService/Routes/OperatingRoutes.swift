@@ -1,3 +1,4 @@
+internal import CLatchkeyPages
 internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyHTTP
@@ -14,7 +15,9 @@ struct OperatingRoutes: Sendable {
     let profile: ContentionProfile?
     let registry: MetricRegistry
     let context: Fingerprint.Context
+    let readiness: Readiness
 
+    /// Adds all but the probes.
     func add(to table: inout RouteTable) {
         let strategies = StrategyTable.json(serving: strategy)
         let dashboard = Dashboard(version: context.version, strategy: strategy)
@@ -45,12 +48,12 @@ struct OperatingRoutes: Sendable {
             meters.reset()
             request.respond(.noContent)
         }
-        addProbes(to: &table)
+        let contract = unsafe latchkey_pages_contract().bytes
         table.add(.get, "/openapi.yaml", statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
-            request.respond(.ok, body: .bytes(PackageResources.openapi_yaml)) {
+            request.respond(.ok, body: .bytes(contract)) {
                 $0.add("Content-Type", "application/yaml")
                 $0.mustBeRevalidated()
             }
@@ -70,7 +73,7 @@ struct OperatingRoutes: Sendable {
     /// Probes and metrics, which are also served over a bound of connections.
     ///
     /// A probe that fails can restart the service, and the metrics say why there is no place.
-    private func addProbes(to table: inout RouteTable) {
+    func addProbes(to table: inout RouteTable) {
         table.add(.get, "/metrics", statuses: [200, 400], servesRefused: true) {
             request,
             _ throws(RequestFailure) in
@@ -85,7 +88,7 @@ struct OperatingRoutes: Sendable {
                 $0.mustBeRevalidated()
             }
         }
-        table.add(.get, "/readyz", statuses: [200, 400], servesRefused: true) {
+        table.add(.get, "/readyz", statuses: [200, 400, 503], servesRefused: true) {
             request,
             _ throws(RequestFailure) in
             try readiness(request)
@@ -125,7 +128,7 @@ struct OperatingRoutes: Sendable {
         }
     }
 
-    /// Always answers that the service is ready.
+    /// Answers 200 if the service can serve everything.
     ///
     /// A server that drains refuses the request before a route sees it.
     private func readiness(_ request: ServiceRequest) throws(RequestFailure) {
@@ -136,18 +139,33 @@ struct OperatingRoutes: Sendable {
             name: "verbose",
             default: false
         )
+        let checks = readiness.checks
+        let isReady = checks.allSatisfy(\.isPassed)
         var json = JSONWriter()
         json.object { object in
-            object.member("status", "ready")
+            object.member("status", isReady ? "ready" : "unready")
             if isVerbose {
-                object.array("checks") { checks in
-                    checks.object { check in
-                        check.member("name", "accepting")
-                        check.member("ok", true)
+                object.array("checks") { list in
+                    for check in checks {
+                        list.object { object in
+                            object.member("name", "\(check.name)")
+                            object.member("ok", check.isPassed)
+                            if let detail = check.detail {
+                                object.member("detail", detail)
+                            }
+                        }
                     }
                 }
             }
         }
-        request.respond(json: json.bytes)
+        guard !isReady else {
+            request.respond(json: json.bytes)
+            return
+        }
+        request.respond(.unavailable, body: .bytes(json.bytes), bound: .none) { answer in
+            answer.add("Content-Type", "application/json")
+            answer.mustBeRevalidated()
+            answer.add("Retry-After", "1")
+        }
     }
 }

@@ -3,8 +3,8 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// The routes of single properties.
-struct PropertyRoutes<Store: CommittingStore>: Sendable {
-    let store: Store
+struct PropertyRoutes: Sendable {
+    let store: ServedStore
     let depthMax: Int
     let history: HistoryRoutes
 
@@ -52,10 +52,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let name = try request.name(match.capture)
         let conditions = try request.conditions()
         do throws(BacklogFull) {
-            let observer = TimingObserver(timing: request.timing).here()
-            try store.look(name, observer: observer) { property in
-                request.answer(property, conditions)
-            }
+            try store.read(name, request, conditions, CallSite())
         } catch {
             throw RequestFailure(.backlogFull)
         }
@@ -73,7 +70,7 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let change = unsafe request.exchange.body.withUnsafeBytes { value in
             unsafe Change.put(name, value: value, ttl: ttl, conditions: conditions)
         }
-        try request.commit(change, to: store, receiver: PutAnswer(request: request))
+        try request.commit(change, to: store, .put)
     }
 
     private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -85,19 +82,14 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let change = unsafe request.exchange.body.withUnsafeBytes { patch in
             unsafe Change.merge(name, patch: patch, ttl: ttl, conditions: conditions)
         }
-        try request.commit(change, to: store, receiver: ValueAnswer(request: request))
+        try request.commit(change, to: store, .value)
     }
 
     private func delete(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         try request.noQuery()
         let name = try request.name(match.capture)
         let change = Change.delete(name, conditions: try request.conditions())
-        let receiver = DecisionClosure { decision in
-            if request.committed(decision) != nil {
-                request.respond(.noContent)
-            }
-        }
-        try request.commit(change, to: store, receiver: receiver)
+        try request.commit(change, to: store, .deletion)
     }
 
     private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -106,52 +98,24 @@ struct PropertyRoutes<Store: CommittingStore>: Sendable {
         let conditions = try request.conditions()
         let step = try request.incrementStep(depthMax: depthMax)
         let change = Change.increment(name, by: step, ttl: ttl, conditions: conditions)
-        try request.commit(change, to: store, receiver: ValueAnswer(request: request))
-    }
-}
-
-/// Answers a `PUT`.
-private struct PutAnswer: DecisionReceiver {
-    let request: ServiceRequest
-
-    func receive(_ decision: Decision) {
-        guard let commit = request.committed(decision) else {
-            return
-        }
-        request.respond(commit.first?.isCreation == true ? .created : .noContent) {
-            $0.add("ETag", quoted: commit.revision)
-        }
-    }
-}
-
-/// Answers with the value that a change leaves.
-private struct ValueAnswer: DecisionReceiver {
-    let request: ServiceRequest
-
-    func receive(_ decision: Decision) {
-        if let property = request.committed(decision)?.first?.property {
-            request.respond(value: property)
-        }
+        try request.commit(change, to: store, .value)
     }
 }
 
 extension ServiceRequest {
-    /// Commits a change and gives the decision to `receiver`.
+    /// Commits a change of one property and answers.
     ///
     /// A profile of contention names the place of this call.
     func commit(
         _ change: Change,
-        to store: some CommittingStore,
+        to store: ServedStore,
+        _ kind: ChangeAnswer.Kind,
         fileID: StaticString = #fileID,
-        line: UInt = #line,
-        receiver: some DecisionReceiver
+        line: UInt = #line
     ) throws(RequestFailure) {
         do {
-            try store.commit(
-                change,
-                observer: TimingObserver(timing: timing).here(fileID, line),
-                receiver: receiver
-            )
+            let observer = TimingObserver(timing: timing, site: CallSite(fileID, line))
+            try store.commit(change, observer, ChangeAnswer(request: self, kind: kind))
         } catch {
             throw RequestFailure(.backlogFull)
         }
@@ -191,7 +155,7 @@ extension ServiceRequest {
     }
 
     /// Answers with a property's value, whose bytes are sent from the store without a copy.
-    fileprivate func respond(
+    func respond(
         value property: Property,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {

@@ -2,6 +2,7 @@ internal import CLatchkeySystem
 internal import Dispatch
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
+internal import LatchkeyStrategies
 
 /// Answers repeats of a request with its first answer, on the routes that are declared repeatable.
 ///
@@ -76,7 +77,7 @@ final class Repetition: Sendable {
         _ match: RouteMatch,
         _ handle: @escaping RouteTable.Handler
     ) -> Bool {
-        guard let field = request.exchange.header(named: "idempotency-key") else {
+        guard let field = request.exchange.header(named: .idempotencyKey) else {
             return false
         }
         take(field, Waiting(request: request, match: match, handle: handle))
@@ -155,7 +156,8 @@ final class Repetition: Sendable {
 
     private func run(_ waiting: Waiting, _ key: [UInt8]) {
         var request = waiting.request
-        request.keeper = AnswerKeeper(key: key, repetition: self)
+        let fingerprint = RequestFingerprint(request.exchange)
+        request.keeper = AnswerKeeper(key: key, fingerprint: fingerprint, repetition: self)
         RouteTable.run(waiting.handle, request, waiting.match)
     }
 
@@ -169,6 +171,21 @@ final class Repetition: Sendable {
             }
             $0.add("Idempotency-Replayed", "true")
         }
+    }
+
+    /// Takes the answer to a request of an earlier process.
+    ///
+    /// - Parameters:
+    ///   - note: The key and its answer.
+    ///   - age: The time since the answer.
+    func restore(_ note: RepetitionNote, age: Duration) {
+        keys.restore(
+            Array(note.key),
+            note.client,
+            RequestFingerprint(Array(note.fingerprint)),
+            note.answer,
+            age: age
+        )
     }
 
     fileprivate func hasRoom(_ key: [UInt8], _ byteCount: Int) -> Bool {
@@ -194,11 +211,29 @@ final class Repetition: Sendable {
 /// Is told the answer to the request that runs with a key.
 final class AnswerKeeper: Sendable {
     private let key: [UInt8]
-    private let repetition: Repetition
+    private let fingerprint: RequestFingerprint
+    /// Nil if the answer is only looked at, and not sent.
+    private let repetition: Repetition?
+    private let seen = Guarded<KeptAnswer?>(nil)
 
-    init(key: [UInt8], repetition: Repetition) {
+    init(key: [UInt8], fingerprint: RequestFingerprint, repetition: Repetition?) {
         self.key = key
+        self.fingerprint = fingerprint
         self.repetition = repetition
+    }
+
+    /// Whether the answer is not sent.
+    var isPreview: Bool { repetition == nil }
+
+    /// The key and the answer that `respond` makes, to be stored with the commit that it is about.
+    func note(_ request: ServiceRequest, _ respond: (ServiceRequest) -> Void) -> [UInt8]? {
+        let preview = AnswerKeeper(key: key, fingerprint: fingerprint, repetition: nil)
+        var request = request
+        request.keeper = preview
+        respond(request)
+        return preview.seen.read { $0 }.map {
+            RepetitionNote(key, request.exchange.client, fingerprint, $0).encoded
+        }
     }
 
     /// Whether an answer is one to keep, and there is room for its body.
@@ -208,7 +243,10 @@ final class AnswerKeeper: Sendable {
     ///   - byteCount: The length of its body.
     /// - Returns: Whether ``keep(_:fields:body:)`` needs the body.
     func keeps(_ status: HTTPStatus, _ byteCount: Int) -> Bool {
-        KeptAnswer.keeps(status) && repetition.hasRoom(key, byteCount)
+        guard let repetition else {
+            return byteCount <= RepetitionNote.bodyByteCountMax
+        }
+        return KeptAnswer.keeps(status) && repetition.hasRoom(key, byteCount)
     }
 
     /// Keeps the answer, if it is one to keep.
@@ -218,6 +256,11 @@ final class AnswerKeeper: Sendable {
     ///   - fields: Its header fields; nil if it could not be made.
     ///   - body: Its body; nil if there is no room for it.
     func keep(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]?) {
-        repetition.finish(key, KeptAnswer(status, fields: fields, body: body))
+        let answer = KeptAnswer(status, fields: fields, body: body)
+        if let repetition {
+            repetition.finish(key, answer)
+        } else {
+            seen.write { $0 = answer }
+        }
     }
 }

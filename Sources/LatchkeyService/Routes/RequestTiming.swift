@@ -32,6 +32,8 @@ struct TimingObserver: EntryObserver {
     }
 
     let timing: RequestTiming?
+    /// Where the access is asked for.
+    let site: CallSite
 
     static var isActive: Bool { false }
 

@@ -14,12 +14,17 @@ struct RouteTable {
 
     let metrics: RequestMetrics
     /// Nil if `Idempotency-Key` is switched off.
-    private let repetition: Repetition?
+    let repetition: Repetition?
     private(set) var routes: [Route] = []
+    /// For requests that match no route, by method.
+    private let unmatched: [RequestSeries]
 
     init(metrics: RequestMetrics, repetition: Repetition? = nil) {
         self.metrics = metrics
         self.repetition = repetition
+        unmatched = HTTPMethod.allCases.map { method in
+            metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
+        }
     }
 
     /// Adds a route, whose handler sends these statuses.
@@ -85,13 +90,19 @@ struct RouteTable {
     ///
     /// Requests for other hosts than `hosts` are refused; nil allows all hosts. Requests of pages
     /// of other origins than the service's own and `origins` are refused.
-    func router(hosts: AllowedHosts?, origins: AllowedOrigins = AllowedOrigins()) -> Router {
-        let series = HTTPMethod.allCases.map { method in
-            metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
-        }
+    ///
+    /// While the service recovers, requests that match none of these routes get 503.
+    func router(
+        hosts: AllowedHosts?,
+        origins: AllowedOrigins = AllowedOrigins(),
+        isRecovering: Bool = false
+    ) -> Router {
+        let series = unmatched
         let router = try? Router(routes, hosts: hosts, origins: origins) { exchange, unmatched in
             let request = ServiceRequest(exchange, series[Int(exchange.method.rawValue)])
             switch unmatched {
+            case .notFound where isRecovering, .methodNotAllowed where isRecovering:
+                request.fail(.recovering)
             case .rejected(let rejection):
                 request.fail(rejection.problem)
             case .misdirected:

@@ -175,8 +175,6 @@ extension ServiceRequest {
                     .tooDeep,
                     "Arrays and objects can be nested at most \(depthMax) levels deep."
                 )
-            case .outOfMemory:
-                RequestFailure(.outOfMemory)
             }
         }
     }

@@ -32,6 +32,11 @@ struct ServiceRequest: Sendable {
         bound: AnswerBound = .refusesReads,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
+        if let keeper, keeper.isPreview {
+            let keptBody = keeper.keeps(status, body.count) ? body.copied : nil
+            keeper.keep(status, fields: exchange.preview(fields), body: keptBody)
+            return
+        }
         let budget = body.count > ResponseBody.copiedBytesMax ? series.answers : nil
         if let budget, let failure = charge(body.heldByteCount, to: budget, status, bound) {
             fail(failure)
@@ -57,6 +62,12 @@ struct ServiceRequest: Sendable {
             }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
+    }
+
+    /// What is to be stored with a commit: the key of the request, and the answer that `respond`
+    /// makes; nil if the request has no key.
+    func note(_ respond: (ServiceRequest) -> Void) -> [UInt8]? {
+        keeper?.note(self, respond)
     }
 
     /// Answers a request that was taken away: no client gets the answer, so it is not counted.

@@ -1,9 +1,10 @@
 internal import LatchkeyHTTP
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// The route of transactions.
-struct TransactionRoutes<Store: CommittingStore>: Sendable {
-    let store: Store
+struct TransactionRoutes: Sendable {
+    let store: ServedStore
     let depthMax: Int
 
     func add(to table: inout RouteTable) {
@@ -22,7 +23,12 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
         try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
         let answer = TransactionAnswer(request, transaction)
-        try request.commit(.transaction(transaction), to: store, receiver: answer)
+        let observer = TimingObserver(timing: request.timing, site: CallSite())
+        do throws(BacklogFull) {
+            try store.commitAny(.transaction(transaction), observer, .transaction(answer))
+        } catch {
+            throw RequestFailure(.backlogFull)
+        }
     }
 
     /// The transaction of the body, whose bytes it borrows: they are valid until the answer.
@@ -42,19 +48,26 @@ struct TransactionRoutes<Store: CommittingStore>: Sendable {
 /// Answers a transaction.
 ///
 /// An object, because a transaction and a request are more references than one that is handed on.
-private final class TransactionAnswer: DecisionReceiver {
+final class TransactionAnswer: Sendable {
     private let request: ServiceRequest
     private let transaction: Transaction
 
-    init(_ request: ServiceRequest, _ transaction: Transaction) {
+    fileprivate init(_ request: ServiceRequest, _ transaction: Transaction) {
         self.request = request
         self.transaction = transaction
     }
 
     func receive(_ decision: Decision) {
-        guard let commit = request.committed(decision) else {
-            return
+        if let commit = request.committed(decision) {
+            answer(commit, request)
         }
+    }
+
+    func note(for commit: Commit) -> [UInt8]? {
+        request.note { answer(commit, $0) }
+    }
+
+    private func answer(_ commit: Commit, _ request: ServiceRequest) {
         var json = JSONWriter(refersToValues: true)
         json.transaction(transaction, commit)
         request.respond(json: json, bound: commit.isEmpty ? .refuses : .none)

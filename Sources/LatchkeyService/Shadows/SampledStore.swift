@@ -39,14 +39,7 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
             let copy = change.unconditionalCopy()
             return { $0.commit(copy) }
         }
-        if let record {
-            try base.commit(change, observer: observer) { decision in
-                record(decision)
-                receiver.receive(decision)
-            }
-        } else {
-            try base.commit(change, observer: observer, receiver: receiver)
-        }
+        try base.commit(change, observer: observer, receiver: RecordingReceiver(record, receiver))
         apply?()
     }
 
@@ -63,5 +56,25 @@ struct SampledStore<Base: CommittingStore>: CommittingStore {
 
     func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
         base.snapshot(completion: completion)
+    }
+}
+
+/// Records the decision, where changes are recorded, before the next one receives it.
+private struct RecordingReceiver<Next: DecisionReceiver>: DecisionReceiver {
+    private let record: (@Sendable (Decision) -> Void)?
+    private let next: Next
+
+    init(_ record: (@Sendable (Decision) -> Void)?, _ next: Next) {
+        self.record = record
+        self.next = next
+    }
+
+    func receive(_ decision: Decision) {
+        record?(decision)
+        next.receive(decision)
+    }
+
+    func note(for commit: Commit) -> [UInt8]? {
+        next.note(for: commit)
     }
 }

@@ -20,6 +20,8 @@ struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
     private let stripeCount: Int
     private let pending: PendingOperations?
     private let refusals: RefusalCount
+    /// Of the type that the serving store has, so that code is compiled once for both.
+    private var observer: TimingObserver { TimingObserver(timing: nil, site: .unknown) }
 
     /// Makes an empty store.
     ///
@@ -51,7 +53,7 @@ struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
     func look(_ name: PropertyName) {
         guard begin() else { return }
         do throws(BacklogFull) {
-            try store.look(name) { _ in end() }
+            try store.look(name, observer: observer) { _ in end() }
         } catch {
             refusals.add()
             end()
@@ -66,7 +68,7 @@ struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
                     try makeRoom(step.name)
                 }
             }
-            try store.commit(change) { _ in end() }
+            try store.commit(change, observer: observer) { _ in end() }
         } catch {
             refusals.add()
             end()
@@ -75,7 +77,7 @@ struct ShadowStore<ChosenStrategy: Strategy>: Sendable {
 
     func list(_ request: PageRequest) {
         guard begin() else { return }
-        store.list(request) { _ in end() }
+        store.list(request, observer: observer) { _ in end() }
     }
 
     private func makeRoom(_ name: PropertyName) throws(BacklogFull) {

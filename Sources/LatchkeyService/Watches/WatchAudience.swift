@@ -25,8 +25,6 @@ struct WatchAudience {
     /// How many groups have a prefix of this length, in ascending order of the lengths.
     private var lengths: [(length: Int, count: Int)] = []
 
-    var isEmpty: Bool { names.isEmpty && prefixes.isEmpty }
-
     mutating func add(_ watcher: Watcher) {
         let group = group(watcher.filter)
         watcher.index = group.watchers.count

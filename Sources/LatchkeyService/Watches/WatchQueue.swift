@@ -4,7 +4,6 @@ struct WatchQueue {
     private var start = 0
 
     var isEmpty: Bool { start == watchers.count }
-    var count: Int { watchers.count - start }
 
     /// The one whose turn is next.
     var first: Watcher? { isEmpty ? nil : watchers[start] }

@@ -6,9 +6,9 @@ package enum ExportLine {
     /// `ttl` is what is left of the property's time, at least a millisecond, so that every line can
     /// be imported.
     package static func append(_ property: Property, at time: Timestamp, to bytes: inout [UInt8]) {
-        append(#"{"name":""#, &bytes)
-        unsafe appendString(property.nameBytes, &bytes)
-        append(#"","value":"#, &bytes)
+        append(#"{"name":"#, &bytes)
+        unsafe JSONText.append(string: property.nameBytes, to: &bytes)
+        append(#","value":"#, &bytes)
         unsafe JSONText.append(oneLine: property.valueBytes, to: &bytes)
         append(#","revision":"#, &bytes)
         append(property.revision, &bytes)
@@ -40,29 +40,7 @@ package enum ExportLine {
     }
 
     private static func append(_ text: StaticString, _ bytes: inout [UInt8]) {
-        unsafe bytes.append(
-            contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-        )
-    }
-
-    /// Appends the content of a string; a name has no control characters.
-    private static func appendString(_ text: UnsafeRawBufferPointer, _ bytes: inout [UInt8]) {
-        let start = bytes.count
-        unsafe bytes.append(contentsOf: text)
-        let isPlain = bytes[start...].allSatisfy { byte in
-            byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-        }
-        guard !isPlain else {
-            return
-        }
-        bytes.removeSubrange(start...)
-        for index in text.indices {
-            let byte = unsafe text[index]
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                bytes.append(UInt8(ascii: "\\"))
-            }
-            bytes.append(byte)
-        }
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(text))
     }
 
     private static func append(_ number: UInt64, _ bytes: inout [UInt8]) {

@@ -14,74 +14,46 @@ package enum ImportLine: Sendable {
         guard line.kind == .object else {
             throw .notAnObject
         }
-        var members = Members()
-        for member in line.members {
-            try members.add(member.name, member.value)
-        }
-        self = try members.end == nil ? members.property() : members.lastLine()
-    }
-
-    /// The members of a line, each of which comes once at most.
-    private struct Members {
-        var name: JSONView?
-        var value: JSONView?
-        var ttl: JSONView?
-        var revision: JSONView?
-        var created: JSONView?
-        var end: JSONView?
-        var count: JSONView?
-
-        mutating func add(_ name: JSONView, _ value: JSONView) throws(InvalidImportLine) {
-            if name.isString("name") {
-                try Self.set(&self.name, value)
-            } else if name.isString("value") {
-                try Self.set(&self.value, value)
-            } else if name.isString("ttl") {
-                try Self.set(&ttl, value)
-            } else if name.isString("revision") {
-                try Self.set(&revision, value)
-            } else if name.isString("created") {
-                try Self.set(&created, value)
-            } else if name.isString("end") {
-                try Self.set(&end, value)
-            } else if name.isString("count") {
-                try Self.set(&count, value)
-            } else {
+        var members = JSONMembers()
+        for (name, value) in line.members {
+            guard let place = name.place(in: Self.memberNames) else {
                 throw .unknownMember
             }
-        }
-
-        private static func set(
-            _ member: inout JSONView?,
-            _ value: JSONView
-        ) throws(InvalidImportLine) {
-            guard member == nil else {
+            guard !members.has(place) else {
                 throw .repeatedMember
             }
-            member = value
+            members.set(value, at: place)
         }
+        guard let end = members[3] else {
+            self = try Self.property(members)
+            return
+        }
+        guard end.boolean == true, let count = members[4]?.integer, count >= 0,
+            members.places & Self.ofProperties == 0
+        else {
+            throw .badEnd
+        }
+        self = .end(count: count)
+    }
 
-        func property() throws(InvalidImportLine) -> ImportLine {
-            guard count == nil else {
-                throw .unknownMember
-            }
-            guard let name, name.kind == .string else {
-                throw .noName
-            }
-            guard let value else {
-                throw .noValue
-            }
-            return .property(name: name, value: value, ttl: ttl)
-        }
+    /// Of a property, of the last line, and of both.
+    private static let memberNames: [StaticString] = [
+        "name", "value", "ttl", "end", "count", "created", "revision",
+    ]
+    /// The places of the members that the last line cannot have.
+    private static let ofProperties: UInt16 = 0b010_0111
 
-        func lastLine() throws(InvalidImportLine) -> ImportLine {
-            guard end?.boolean == true, let count = count?.integer, count >= 0, name == nil,
-                value == nil, ttl == nil, created == nil
-            else {
-                throw .badEnd
-            }
-            return .end(count: count)
+    private static func property(_ members: JSONMembers) throws(InvalidImportLine) -> ImportLine {
+        guard !members.has(4) else {
+            throw .unknownMember
         }
+        guard let name = members[0], name.kind == .string else {
+            throw .noName
+        }
+        guard let value = members[1] else {
+            throw .noValue
+        }
+        return .property(name: name, value: value, ttl: members[2])
     }
 }
 
@@ -133,6 +105,49 @@ package enum ImportEntry: Sendable {
     }
 }
 
+/// What the lines of an import put, one after the other.
+package struct ImportSteps: Sendable {
+    /// The puts since the last ``next()``.
+    package private(set) var steps: [Change.Step] = []
+    /// How many properties came before.
+    package private(set) var count = 0
+    /// Whether the line came that says the end, behind which there can be none.
+    package private(set) var isWhole = false
+    /// Whether the lines are a part of an export, in which ends are passed over.
+    private let isPartial: Bool
+
+    package init(isPartial: Bool) {
+        self.isPartial = isPartial
+    }
+
+    /// Adds what a line stands for.
+    package mutating func add(
+        _ entry: @autoclosure () throws(InvalidImportLine) -> ImportEntry
+    ) throws(InvalidImportLine) {
+        guard !isWhole else {
+            throw .behindEnd
+        }
+        switch try entry() {
+        case .put(let step):
+            steps.append(step)
+            count += 1
+        case .end where isPartial:
+            break
+        case .end(let number):
+            guard number == count else {
+                throw .badCount(number, before: count)
+            }
+            isWhole = true
+        }
+    }
+
+    /// The puts of a batch, which is over.
+    package mutating func next() -> [Change.Step] {
+        defer { steps = [] }
+        return steps
+    }
+}
+
 /// Why a text is no line of an import.
 package enum InvalidImportLine: Error, Hashable {
     case json(InvalidJSON)
@@ -148,7 +163,7 @@ package enum InvalidImportLine: Error, Hashable {
     /// There is `end`, but the line is not the last one of an export.
     case badEnd
     /// The end counts other properties than those that came before it.
-    case badCount
+    case badCount(Int64, before: Int)
     /// The line comes behind the end.
     case behindEnd
 }
@@ -160,7 +175,6 @@ extension InvalidImportLine {
         case .json(.malformed(let offset)): "The JSON is not valid after \(offset) bytes."
         case .json(.notUTF8(let offset)): "The line is not UTF-8 after \(offset) bytes."
         case .json(.tooDeep): "Arrays and objects are nested too deeply."
-        case .json(.outOfMemory): "There is no memory for the line."
         case .name(let error): error.detail
         case .timeToLive: "ttl \(TimeToLiveText.rule)."
         case .notAnObject: "The line is not an object."
@@ -169,7 +183,8 @@ extension InvalidImportLine {
         case .unknownMember: "The members are name, value, ttl, revision and created."
         case .repeatedMember: "A member comes twice."
         case .badEnd: "The members of the last line are \"end\":true, count, and maybe revision."
-        case .badCount: "The last line counts other properties than those before it."
+        case .badCount(let count, let before):
+            "The last line counts \(count) properties; \(before) came before it."
         case .behindEnd: "Nothing can follow the line that says \"end\":true."
         }
     }

@@ -166,3 +166,25 @@ struct JSONDecimal {
         return true
     }
 }
+
+/// The decimal digits of an integer, from the first on.
+private struct IntegerDigits {
+    /// Counted downwards, because the least integer has no positive counterpart.
+    private var number: Int64 = 0
+
+    /// Adds a digit; false if the number has more than 64 bits then.
+    mutating func append(_ digit: Int64) -> Bool {
+        let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+        let (next, overflows) = product.subtractingReportingOverflow(digit)
+        number = next
+        return !isTooLarge && !overflows
+    }
+
+    /// The integer, if it has at most 64 bits.
+    func value(isNegative: Bool) -> Int64? {
+        if isNegative {
+            return number
+        }
+        return number == .min ? nil : -number
+    }
+}

@@ -40,7 +40,7 @@ enum JSONScan {
             let word = UInt64(
                 littleEndian: unsafe text.loadUnaligned(fromByteOffset: index, as: UInt64.self)
             )
-            let found = zeroBytes(word ^ quotes) | zeroBytes(word ^ backslashes)
+            let found = stringEnds(word)
             guard found != 0 else {
                 index += 8
                 continue
@@ -94,15 +94,23 @@ enum JSONScan {
         return index
     }
 
-    private static let quotes: UInt64 = 0x2222_2222_2222_2222
-    private static let backslashes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
-
-    /// Sets the highest bit of each byte that is 0.
+    /// Marks the lowest byte that is a quote or a backslash.
     ///
     /// Bytes above the lowest such byte can be marked wrongly (Warren, *Hacker's Delight*,
     /// section 6-1), so only the lowest mark counts.
     @inline(__always)
-    private static func zeroBytes(_ word: UInt64) -> UInt64 {
-        (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
+    static func stringEnds(_ word: UInt64) -> UInt64 {
+        let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
+        let backslashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
+        return ((quotes &- ones) | (backslashes &- ones)) & ~word & highestBits
     }
+
+    /// Marks the lowest control character too.
+    @inline(__always)
+    static func stringEndsAndControls(_ word: UInt64) -> UInt64 {
+        stringEnds(word) | ((word &- (ones &* 0x20)) & ~word & highestBits)
+    }
+
+    private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+    static var highestBits: UInt64 { 0x8080_8080_8080_8080 }
 }

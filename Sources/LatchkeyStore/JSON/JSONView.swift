@@ -84,63 +84,51 @@ package struct JSONView: @unchecked Sendable {
     ///
     /// Empty if the value is not an object.
     package var members: Members {
-        unsafe Members(bytes, isEmpty: kind != .object)
+        Members(self)
     }
 
     /// The elements of an array.
     ///
     /// Empty if the value is not an array.
     package var elements: Elements {
-        unsafe Elements(bytes, isEmpty: kind != .array)
+        Elements(self)
     }
 
     /// The members of an object.
-    ///
-    /// SAFETY: `@safe` because it reads what the view may read.
-    @safe
     package struct Members: Sequence, IteratorProtocol {
-        private let text: UnsafeRawBufferPointer
-        private var index: Int
+        /// In the object; nil behind it.
+        private var cursor: JSONCursor?
 
-        fileprivate init(_ text: UnsafeRawBufferPointer, isEmpty: Bool) {
-            unsafe self.text = text
-            index = isEmpty ? text.count : 1
+        fileprivate init(_ value: JSONView) {
+            cursor = value.kind == .object ? JSONCursor(value) : nil
+            cursor?.enter()
         }
 
         package mutating func next() -> (name: JSONView, value: JSONView)? {
-            let start = unsafe JSONScan.nextToken(text, index)
-            // The closing brace is the last byte.
-            guard unsafe start + 1 < text.count else {
+            guard let name = cursor?.nextName(), let value = cursor?.value() else {
+                cursor = nil
                 return nil
             }
-            let nameEnd = unsafe JSONScan.stringEnd(text, start)
-            let valueStart = unsafe JSONScan.nextToken(text, nameEnd)
-            index = unsafe JSONScan.valueEnd(text, valueStart)
-            return unsafe (JSONView(text, start, nameEnd), JSONView(text, valueStart, index))
+            return (name, value)
         }
     }
 
     /// The elements of an array.
-    ///
-    /// SAFETY: `@safe` because it reads what the view may read.
-    @safe
     package struct Elements: Sequence, IteratorProtocol {
-        private let text: UnsafeRawBufferPointer
-        private var index: Int
+        /// In the array; nil behind it.
+        private var cursor: JSONCursor?
 
-        fileprivate init(_ text: UnsafeRawBufferPointer, isEmpty: Bool) {
-            unsafe self.text = text
-            index = isEmpty ? text.count : 1
+        fileprivate init(_ value: JSONView) {
+            cursor = value.kind == .array ? JSONCursor(value) : nil
+            cursor?.enter()
         }
 
         package mutating func next() -> JSONView? {
-            let start = unsafe JSONScan.nextToken(text, index)
-            // The closing bracket is the last byte.
-            guard unsafe start + 1 < text.count else {
+            guard cursor?.nextElement() == true else {
+                cursor = nil
                 return nil
             }
-            index = unsafe JSONScan.valueEnd(text, start)
-            return unsafe JSONView(text, start, index)
+            return cursor?.value()
         }
     }
 }

@@ -101,7 +101,8 @@ package struct JSONWriter {
 
     /// Whether a piece has room for the string.
     static func fitsIntoPiece(_ text: UnsafeRawBufferPointer) -> Bool {
-        unsafe text.count <= JSONPiece.stringByteCountMax && !text.contains(where: isEscaped)
+        unsafe text.count <= JSONPiece.stringByteCountMax
+            && !text.contains(where: JSONText.isEscaped)
     }
 
     package mutating func integer(_ value: UInt64) {
@@ -138,36 +139,10 @@ package struct JSONWriter {
     }
 
     /// Writes a string that is these bytes of UTF-8.
-    ///
-    /// What needs no escape, the usual case, is copied as a whole.
     package mutating func string(_ text: UnsafeRawBufferPointer) {
         separate()
-        bytes.append(UInt8(ascii: "\""))
-        var start = 0
-        for index in 0..<text.count where Self.isEscaped(unsafe text[index]) {
-            unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[start..<index]))
-            escape(unsafe text[index])
-            start = index + 1
-        }
-        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: text[start...]))
-        bytes.append(UInt8(ascii: "\""))
+        unsafe JSONText.append(string: text, to: &bytes)
         needsComma = true
-    }
-
-    private static func isEscaped(_ byte: UInt8) -> Bool {
-        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-    }
-
-    private mutating func escape(_ byte: UInt8) {
-        bytes.append(UInt8(ascii: "\\"))
-        guard byte < 0x20 else {
-            bytes.append(byte)
-            return
-        }
-        let low = byte & 15
-        bytes.append(contentsOf: "u00".utf8)
-        bytes.append(UInt8(ascii: "0") + byte >> 4)
-        bytes.append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
     }
 
     private mutating func key(_ name: String) {

@@ -235,17 +235,22 @@ extension JSONView {
         return members
     }
 
+    /// The place of a string in a list of them.
+    func place(in names: [StaticString]) -> Int? {
+        let content = unsafe stringContent
+        for index in names.indices where unsafe content.equals(names[index]) {
+            return index
+        }
+        return hasEscapes ? names.firstIndex { isString($0) } : nil
+    }
+
     /// The place of the name of a member in the list of those that the object can have.
     fileprivate func place(
         in names: [StaticString],
         _ subject: String
     ) throws(InvalidTransaction) -> Int {
-        let content = unsafe stringContent
-        for index in names.indices where unsafe content.equals(names[index]) {
-            return index
-        }
-        if hasEscapes, let index = names.firstIndex(where: { isString($0) }) {
-            return index
+        if let place = place(in: names) {
+            return place
         }
         let list = names.map { "\($0)" }.joined(separator: ", ")
         throw InvalidTransaction("\(subject) has only the members \(list).")

@@ -12,11 +12,11 @@ extension Rule {
             ]),
             Tree([
                 "Package.swift": """
-                .systemLibrary(name: "CYajl"),
+                .systemLibrary(name: "CCurl"),
                 .executableTarget(name: "Bench", path: "Benchmarks/Bench"),
 
                 """,
-                "Benchmarks/Bench/main.swift": "import CYajl\n",
+                "Benchmarks/Bench/main.swift": "import CCurl\n",
             ]),
             Tree(["Sources/LatchkeyNew/A.swift": "import Foundation\n"]),
         ],
@@ -113,11 +113,11 @@ extension Rule {
                 "Package.swift": """
                 .target(
                     name: "LatchkeyStore",
-                    dependencies: ["CYajl", "LatchkeySync"]
+                    dependencies: ["CCurl", "LatchkeySync"]
                 ),
 
                 """,
-                "Sources/LatchkeyStore/A.swift": "internal import CYajl\n// import LatchkeySync\n",
+                "Sources/LatchkeyStore/A.swift": "internal import CCurl\n// import LatchkeySync\n",
             ]),
             Tree([
                 "Package.swift": """
@@ -165,14 +165,15 @@ extension Rule {
     }
 
     private static let libraries = [
-        "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "yajl/yajl_parse.h": "CYajl",
+        "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "sqlite3.h": "CSQLite",
+        "zlib.h": "CZlib",
     ]
 
     static let cIncludes = Rule(
         "a C target includes its own headers and the one library it wraps",
         broken: [
             Tree(["Sources/CLatchkeySystem/a.c": "#include <microhttpd.h>\n"]),
-            Tree(["Sources/CLatchkeyHTTP/a.c": "#include <yajl/yajl_parse.h>\n"]),
+            Tree(["Sources/CLatchkeyHTTP/a.c": "#include <curl/curl.h>\n"]),
             Tree(["Sources/CLatchkeyHTTP/a.c": "#include \"CLatchkeySystem.h\"\n"]),
         ],
         kept: [

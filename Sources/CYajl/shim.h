@@ -1,2 +1,0 @@
-// YAJL as Debian packages it (libyajl-dev): the JSON parser that LatchkeyStore checks values with.
-#include <yajl/yajl_parse.h>

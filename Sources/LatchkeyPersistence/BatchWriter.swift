@@ -1,0 +1,380 @@
+internal import CSQLite
+internal import Glibc
+internal import LatchkeyStore
+
+/// Why a transaction was not made.
+struct BatchFailure: Error {
+    enum Consequence {
+        /// It is not there, and can be tried again.
+        case refused(Withdrawal)
+        /// It can be there after a restart.
+        case unknown
+        /// The database must not be written any more.
+        case fatal
+    }
+
+    let consequence: Consequence
+    let message: String
+    /// Whether the log may have a part of it.
+    var mayHaveWritten = false
+}
+
+/// Writes transactions; used by one thread.
+final class BatchWriter {
+    /// A slice of compaction has at most so many rows.
+    static let sliceCountMax = 4000
+    /// It ends with the row that brings it beyond so many bytes.
+    private static let sliceByteCount = 1 << 20
+    /// A slice deletes so many times as many rows.
+    private static let removalFactor: Int64 = 5
+
+    static let storedWriting =
+        "insert or replace into stored(name, value, revision, created, expiry, checksum) "
+        + "values(?, ?, ?, ?, ?, ?)"
+
+    let connection: Connection
+    /// As on the disk.
+    private(set) var meta: Meta
+    /// The last row of `changes`.
+    private(set) var lastRow: Int64
+    /// The last revision on the disk.
+    private(set) var lastRevision: Revision
+    /// The first row of `changes` that is not deleted.
+    private var firstRow: Int64
+    /// The frames of the log, which SQLite tells after each transaction.
+    let frames = LogFrames()
+    /// The round of compaction that is being made.
+    var round: CompactionRound?
+    private let path: String
+    private let dataVersion: Int64
+
+    private let begin: Statement
+    private let version: Statement
+    private let insertChange: Statement
+    private let insertNote: Statement
+    private let writeMeta: Statement
+    private let commit: Statement
+    private let readChange: Statement
+    private let readStored: Statement
+    private let writeStored: Statement
+    private let removeStored: Statement
+    private let removeChanges: Statement
+    private let removeNotes: Statement
+
+    init(_ database: OpenedDatabase) throws(DatabaseError) {
+        let connection = database.connection
+        self.connection = connection
+        meta = database.meta
+        lastRow = database.lastRow
+        lastRevision = database.lastRevision
+        path = database.folder.database
+        firstRow = try connection.integer("select min(row) from changes") ?? database.lastRow + 1
+        begin = try Statement(connection, "begin immediate")
+        version = try Statement(connection, "pragma data_version")
+        insertChange = try Statement(connection, ChangeRow.writing)
+        insertNote = try Statement(
+            connection,
+            "insert or replace into notes(revision, time, checksum, note) values(?, ?, ?, ?)"
+        )
+        writeMeta = try Statement(connection, Meta.writing)
+        commit = try Statement(connection, "commit")
+        readChange = try Statement(
+            connection,
+            "select \(ChangeRow.columns) from changes where row = ?"
+        )
+        readStored = try Statement(connection, "select checksum from stored where name = ?")
+        writeStored = try Statement(connection, Self.storedWriting)
+        removeStored = try Statement(connection, "delete from stored where name = ?")
+        removeChanges = try Statement(connection, "delete from changes where row < ?")
+        removeNotes = try Statement(
+            connection,
+            "delete from notes where revision in (select revision from notes where revision <= ?1 "
+                + "order by revision limit 2000) and time < ?2"
+        )
+        frames.follow(connection)
+        dataVersion = try connection.integer("pragma data_version") ?? 0
+    }
+
+    // MARK: Transactions
+
+    /// What a transaction does besides commits.
+    struct Extra {
+        /// Makes a slice of compaction, if there is something to compact.
+        var compacts = false
+        /// It has at most so many rows.
+        var sliceCount = 0
+        /// Notes of compacted commits that are older are deleted.
+        var noteTime = Timestamp(milliseconds: .min)
+        /// Writes something in any case.
+        var isProbe = false
+    }
+
+    /// Makes one transaction and syncs it.
+    func write(_ batch: [QueuedCommit], _ extra: Extra = Extra()) throws(BatchFailure) {
+        let former = (meta, lastRow, firstRow, round)
+        do {
+            try begin.run()
+            try checkVersion()
+            for queued in batch {
+                try insert(queued)
+            }
+            if extra.compacts {
+                try compact(extra)
+            }
+            if extra.isProbe {
+                meta[.probe] &+= 1
+                try meta.write([.probe], writeMeta)
+            }
+        } catch {
+            connection.rollBack()
+            (meta, lastRow, firstRow, round) = former
+            throw failure(error, duringCommit: false)
+        }
+        do {
+            try commit.run()
+        } catch {
+            connection.rollBack()
+            (meta, lastRow, firstRow, round) = former
+            throw failure(error as DatabaseError, duringCommit: true)
+        }
+        if let last = batch.last {
+            lastRevision = last.commit.revision
+        }
+    }
+
+    private func failure(_ error: any Error, duringCommit: Bool) -> BatchFailure {
+        guard let error = error as? DatabaseError else {
+            return error as? BatchFailure
+                ?? BatchFailure(consequence: .fatal, message: "\(error)")
+        }
+        let message = PersistenceFailure(error, path).message
+        if error.isDamage {
+            return BatchFailure(consequence: .fatal, message: message)
+        }
+        if error.isFull {
+            return BatchFailure(
+                consequence: .refused(.full),
+                message: message,
+                mayHaveWritten: true
+            )
+        }
+        // A write that failed otherwise may be on the disk, and what came behind it, too.
+        // SQLITE_BUSY comes before the first write.
+        let isUnknown = duringCommit && error.primaryCode != SQLITE_BUSY
+        return BatchFailure(
+            consequence: isUnknown ? .unknown : .refused(.unavailable),
+            message: message,
+            mayHaveWritten: true
+        )
+    }
+
+    /// Looks whether another program has written.
+    ///
+    /// "The integer values returned by two invocations of 'PRAGMA data_version' from the same
+    /// connection will be different if changes were committed to the database by any other
+    /// connection in the interim." (SQLite's manual)
+    private func checkVersion() throws {
+        guard try version.step() else {
+            throw DatabaseError(code: SQLITE_ERROR, text: "pragma data_version has no row")
+        }
+        let current = version.integer(0)
+        version.reset()
+        guard current == dataVersion else {
+            throw BatchFailure(
+                consequence: .fatal,
+                message: "Another program has written to '\(path)'. Restart the service, which "
+                    + "checks the database."
+            )
+        }
+    }
+
+    // MARK: Commits
+
+    private func insert(_ queued: QueuedCommit) throws(DatabaseError) {
+        let commit = queued.commit
+        guard let first = commit.first else {
+            return
+        }
+        var more = Int64(commit.others.count)
+        try insert(first, of: commit, more: more)
+        for effect in commit.others {
+            more -= 1
+            try insert(effect, of: commit, more: more)
+        }
+        if let note = queued.note {
+            try insert(note, of: commit)
+        }
+    }
+
+    private func insert(
+        _ effect: Commit.Effect,
+        of commit: Commit,
+        more: Int64
+    ) throws(DatabaseError) {
+        lastRow += 1
+        let time = commit.time.milliseconds
+        let reason = Int64(effect.reason.rawValue)
+        let name = unsafe effect.nameBytes
+        var numbers = RowNumbers(
+            revision: Int64(bitPattern: commit.revision),
+            created: 0,
+            expiry: nil
+        )
+        var value: UnsafeRawBufferPointer?
+        if let property = effect.property {
+            numbers = RowNumbers(property)
+            unsafe value = property.valueBytes
+        }
+        let checksum = unsafe ChangeRow.checksum(
+            numbers,
+            more: more,
+            reason: reason,
+            time: time,
+            name,
+            value
+        )
+        let statement = insertChange
+        try statement.bind(1, lastRow)
+        try statement.bind(2, numbers.revision)
+        try statement.bind(3, more)
+        try statement.bind(4, reason)
+        try statement.bind(5, time)
+        try statement.bind(6, effect.property == nil ? nil : numbers.created)
+        try statement.bind(7, numbers.expiry)
+        try statement.bind(8, checksum)
+        try unsafe statement.bindText(9, name)
+        if let value = unsafe value {
+            try unsafe statement.bindText(10, value)
+        } else {
+            try statement.bind(10, nil)
+        }
+        try statement.run()
+    }
+
+    private func insert(_ note: [UInt8], of commit: Commit) throws(DatabaseError) {
+        let revision = Int64(bitPattern: commit.revision)
+        let time = commit.time.milliseconds
+        try unsafe note.withBytes { (bytes) throws(DatabaseError) in
+            try insertNote.bind(1, revision)
+            try insertNote.bind(2, time)
+            try insertNote.bind(
+                3,
+                unsafe RowChecksum.of(.notes, [revision, time, 0, 0, 0], bytes)
+            )
+            try unsafe insertNote.bindBytes(4, bytes)
+            try insertNote.run()
+        }
+    }
+
+    // MARK: Compaction
+
+    /// How much of the compaction is done, from 0 to 1; nil if there is nothing to do.
+    var compactionProgress: Double? {
+        guard let round else {
+            return hasCompaction ? 1 : nil
+        }
+        return Double(round.position) / Double(max(1, round.rows.count))
+    }
+
+    /// Whether there is something to compact.
+    var hasCompaction: Bool { round != nil || firstRow <= meta[.storedRow] }
+
+    /// Makes the next slice of the round, or deletes what is compacted.
+    private func compact(_ extra: Extra) throws(DatabaseError) {
+        guard var round else {
+            return try removeCompacted(extra)
+        }
+        var keys: [MetaKey] = [.storedCount, .storedSum]
+        if round.position == 0 {
+            meta[.roundRevision] = Int64(bitPattern: round.revision)
+            meta[.roundRow] = round.lastRow
+            keys += [.roundRevision, .roundRow]
+        }
+        var byteCount = 0
+        let end = min(round.position + extra.sliceCount, round.rows.count)
+        while round.position < end, byteCount < Self.sliceByteCount {
+            byteCount += try bringForward(round.rows[round.position])
+            round.position += 1
+        }
+        if round.position == round.rows.count {
+            meta[.storedRevision] = meta[.roundRevision]
+            meta[.storedRow] = round.lastRow
+            meta[.storedTime] = max(meta[.storedTime], round.time.milliseconds)
+            keys += [.storedRevision, .storedRow, .storedTime]
+            self.round = nil
+        } else {
+            self.round = round
+        }
+        try meta.write(keys, writeMeta)
+    }
+
+    /// Copies a row of `changes` into `stored`; returns how many bytes it has.
+    private func bringForward(_ row: Int64) throws(DatabaseError) -> Int {
+        defer { readChange.reset() }
+        try readChange.bind(1, row)
+        guard try readChange.step() else {
+            throw DatabaseError(
+                code: DatabaseError.damage,
+                text: "row \(row) of the table changes is missing"
+            )
+        }
+        let change = ChangeRow(readChange)
+        guard change.checksum == change.computedChecksum(readChange) else {
+            throw DatabaseError(
+                code: DatabaseError.damage,
+                text: "row \(row) of the table changes is not what was written"
+            )
+        }
+        let (name, value) = unsafe (readChange.bytes(8), readChange.bytes(9))
+        let former = try unsafe storedChecksum(name)
+        var sum = meta[.storedSum] &- (former ?? 0)
+        if change.isRemoval {
+            if former != nil {
+                try unsafe removeStored.bindText(1, name)
+                try removeStored.run()
+                meta[.storedCount] -= 1
+            }
+        } else {
+            let checksum = unsafe change.numbers.storedChecksum(name, value)
+            try unsafe writeStored.bindText(1, name)
+            try unsafe writeStored.bindText(2, value)
+            try writeStored.bind(3, change.numbers.revision)
+            try writeStored.bind(4, change.numbers.created)
+            try writeStored.bind(5, change.numbers.expiry)
+            try writeStored.bind(6, checksum)
+            try writeStored.run()
+            sum &+= checksum
+            meta[.storedCount] += former == nil ? 1 : 0
+        }
+        meta[.storedSum] = sum & .max
+        return name.count + value.count
+    }
+
+    private func storedChecksum(_ name: UnsafeRawBufferPointer) throws(DatabaseError) -> Int64? {
+        defer { readStored.reset() }
+        try unsafe readStored.bindText(1, name)
+        return try readStored.step() ? readStored.integer(0) : nil
+    }
+
+    /// Deletes the next rows that are compacted.
+    private func removeCompacted(_ extra: Extra) throws(DatabaseError) {
+        guard firstRow <= meta[.storedRow] else {
+            return
+        }
+        let count = Int64(extra.sliceCount) * Self.removalFactor
+        firstRow = min(firstRow + count, meta[.storedRow] + 1)
+        try removeChanges.bind(1, firstRow)
+        try removeChanges.run()
+        try removeNotes.bind(1, meta[.storedRevision])
+        try removeNotes.bind(2, extra.noteTime.milliseconds)
+        try removeNotes.run()
+    }
+
+    // MARK: The log
+
+    /// Copies the log into the database and begins a new one.
+    func beginNewLog(_ mode: Int32) throws(DatabaseError) {
+        try connection.checkpoint(mode)
+        frames.count = 0
+    }
+}

@@ -1,0 +1,73 @@
+package import LatchkeyStore
+
+/// What a check of a data folder found.
+package struct CheckReport: Sendable {
+    /// Sentences about damage; none if all is as it was written.
+    package var damages: [String] = []
+    package var storedRevision: Revision = 0
+    /// The last revision up to which everything is readable.
+    package var lastRevision: Revision = 0
+    package var propertyCount = 0
+    package var changeCount = 0
+    package var noteCount = 0
+    package var byteCount = 0
+
+    package init() {}
+}
+
+extension Persistence {
+    /// Looks for damage in a data folder that no process uses.
+    ///
+    /// - Throws: Where the files are not ours, or cannot be read at all.
+    package static func check(_ path: String) throws(PersistenceFailure) -> CheckReport {
+        let folder = try Folder(path, mayCreate: false)
+        return try check(folder)
+    }
+
+    static func check(_ folder: Folder) throws(PersistenceFailure) -> CheckReport {
+        var report = CheckReport()
+        report.byteCount =
+            (Folder.byteCount(folder.database) ?? 0) + (Folder.byteCount(folder.log) ?? 0)
+        do {
+            let database = try OpenedDatabase(folder, startRevision: nil)
+            report.read(RowReader(database))
+        } catch {
+            guard error.code == .damaged else {
+                throw error
+            }
+            report.damages.append(error.message)
+        }
+        return report
+    }
+}
+
+extension CheckReport {
+    /// Reads all rows.
+    mutating func read(_ reader: RowReader) {
+        storedRevision = reader.meta.storedRevision
+        var properties = 0
+        add { () throws(PersistenceFailure) in
+            try reader.readStored { properties += $0.count }
+        }
+        propertyCount = properties
+        var read = RowReader.ChangesRead(revision: storedRevision)
+        add { () throws(PersistenceFailure) in
+            try reader.readChanges(&read) { _ in }
+        }
+        changeCount = read.rowCount
+        lastRevision = read.revision
+        var notes = 0
+        add { () throws(PersistenceFailure) in
+            try reader.readNotes { _, _, _ in notes += 1 }
+        }
+        noteCount = notes
+    }
+
+    private mutating func add(_ body: () throws(PersistenceFailure) -> Void) {
+        do {
+            try body()
+        } catch {
+            damages.append(error.message)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+internal import LatchkeyStore
+
+/// A commit that waits to be written.
+struct QueuedCommit: Sendable {
+    let commit: Commit
+    let note: [UInt8]?
+    let byteCount: Int
+
+    init(_ commit: Commit, note: [UInt8]?) {
+        self.commit = commit
+        self.note = note
+        var byteCount = note?.count ?? 0
+        if let first = commit.first {
+            byteCount += first.rowByteCount
+        }
+        for effect in commit.others {
+            byteCount += effect.rowByteCount
+        }
+        self.byteCount = byteCount
+    }
+}
+
+extension Commit.Effect {
+    fileprivate var rowByteCount: Int {
+        unsafe nameBytes.count + (property.map { unsafe $0.valueBytes.count } ?? 0)
+    }
+}
+
+/// Commits that came in any order, and leave in that of their revisions.
+struct CommitQueue: Sendable {
+    /// A batch has at most so many.
+    static let batchCountMax = 4096
+    /// A batch ends with the commit that brings it beyond so many bytes.
+    static let batchByteCountMax = 4 << 20
+
+    /// The place of a commit is its revision modulo the length, a power of two.
+    private var slots: [QueuedCommit?] = Array(repeating: nil, count: 256)
+    /// The revision of the next commit that leaves.
+    private(set) var next: Revision
+    private(set) var count = 0
+    private(set) var byteCount = 0
+    /// The revision behind the last one of those that can leave now.
+    private(set) var end: Revision
+
+    init(after revision: Revision) {
+        next = revision + 1
+        end = revision + 1
+    }
+
+    private func place(_ revision: Revision) -> Int {
+        Int(truncatingIfNeeded: revision) & (slots.count - 1)
+    }
+
+    /// Whether the next commit is there.
+    var isReady: Bool { end > next }
+
+    /// Whether a whole batch is there.
+    var hasBatch: Bool {
+        end - next >= UInt64(Self.batchCountMax) || byteCount >= Self.batchByteCountMax && isReady
+    }
+
+    mutating func add(_ commit: QueuedCommit) {
+        let revision = commit.commit.revision
+        precondition(revision >= next, "A commit is appended once.")
+        while revision - next >= UInt64(slots.count) {
+            grow()
+        }
+        slots[place(revision)] = commit
+        count += 1
+        byteCount += commit.byteCount
+        while end - next < UInt64(slots.count), slots[place(end)] != nil {
+            end += 1
+        }
+    }
+
+    private mutating func grow() {
+        let former = slots
+        slots = Array(repeating: nil, count: former.count * 2)
+        for case .some(let commit) in former {
+            slots[place(commit.commit.revision)] = commit
+        }
+    }
+
+    /// Takes the next batch.
+    mutating func take(into batch: inout [QueuedCommit]) {
+        var left = Self.batchByteCountMax
+        while next < end, batch.count < Self.batchCountMax, left > 0 {
+            guard let commit = slots[place(next)].take() else {
+                preconditionFailure("What can leave is there.")
+            }
+            batch.append(commit)
+            next += 1
+            count -= 1
+            byteCount -= commit.byteCount
+            left -= commit.byteCount
+        }
+    }
+
+    /// Drops all: the next revision is the one behind this.
+    mutating func drop(after revision: Revision) {
+        self = CommitQueue(after: revision)
+    }
+}

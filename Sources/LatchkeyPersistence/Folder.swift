@@ -1,0 +1,128 @@
+internal import Glibc
+
+/// A data folder: the paths in it, and the lock that one process has.
+///
+/// The lock is on a file of its own. It is of the open file (flock(2)), so closing other files
+/// does not drop it, and it ends with the process. The file has a line once the database has been
+/// made: then a database that is empty or missing is damage, and not a new folder.
+final class Folder: Sendable {
+    let path: String
+    private let descriptor: Int32
+
+    static let databaseName = "latchkey.db"
+    static let lockName = "latchkey.lock"
+
+    var database: String { path + "/" + Self.databaseName }
+    var log: String { database + "-wal" }
+    var lock: String { path + "/" + Self.lockName }
+
+    /// Makes the folder if it is missing, and locks it.
+    init(_ path: String, mayCreate: Bool) throws(PersistenceFailure) {
+        self.path = path
+        if mayCreate {
+            try Self.make(path)
+        }
+        let lock = path + "/" + Self.lockName
+        descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .call("open", lock)
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            defer { close(descriptor) }
+            guard errno == EWOULDBLOCK else {
+                throw .call("flock", lock)
+            }
+            throw PersistenceFailure(
+                .inUse,
+                "Another process uses the data folder '\(path)'. Stop it, or choose another folder."
+            )
+        }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private static func make(_ path: String) throws(PersistenceFailure) {
+        guard unsafe mkdir(path, 0o700) == 0 else {
+            guard errno == EEXIST else {
+                throw .call("mkdir", path)
+            }
+            return
+        }
+        let parts = path.split(separator: "/").dropLast().joined(separator: "/")
+        try sync(path.hasPrefix("/") ? "/" + parts : parts.isEmpty ? "." : parts)
+    }
+
+    /// Puts the names of a folder's files on the disk.
+    static func sync(_ path: String) throws(PersistenceFailure) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw .call("open", path)
+        }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw .call("fsync", path)
+        }
+    }
+
+    /// The length of a file; nil if it is missing.
+    static func byteCount(_ path: String) -> Int? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Int(status.st_size) : nil
+    }
+
+    /// Whether a database has been made in the folder.
+    var hasDatabase: Bool { (Self.byteCount(lock) ?? 0) > 0 }
+
+    /// Says that the folder has a database, which is on the disk.
+    func noteDatabase() throws(PersistenceFailure) {
+        let line = "This folder has a database of latchkey.\n"
+        guard unsafe pwrite(descriptor, line, line.utf8.count, 0) == line.utf8.count else {
+            throw .call("write", lock)
+        }
+        guard fsync(descriptor) == 0 else {
+            throw .call("fsync", lock)
+        }
+        try Self.sync(path)
+    }
+}
+
+extension PersistenceFailure {
+    /// A system call failed, and errno says why.
+    static func call(_ name: String, _ path: String) -> Self {
+        let code = errno
+        let reason = unsafe String(cString: strerror(code))
+        return Self(.inputOutput, "\(name) of '\(path)' failed: \(reason).", cause: code)
+    }
+
+    /// A file does not have what was written to it.
+    static func damaged(_ file: String, _ finding: String, readable: UInt64?) -> Self {
+        let folder = file.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+            .joined(separator: "/")
+        let place = readable.map { " Commits up to revision \($0) can be read." } ?? ""
+        return Self(
+            .damaged,
+            "'\(file)' is damaged: \(finding).\(place) Restore a backup, or see what is lost with "
+                + "'latchkey check \(folder)' and go on without it with "
+                + "'latchkey recover \(folder) --accept-loss'."
+        )
+    }
+
+    /// A call of SQLite failed.
+    init(_ error: DatabaseError, _ file: String, readable: UInt64? = nil) {
+        if error.isDamage {
+            self = .damaged(file, error.text, readable: readable)
+        } else {
+            let reason =
+                error.systemCode == 0
+                ? error.text
+                : "\(error.text) (\(unsafe String(cString: strerror(error.systemCode))))"
+            self.init(
+                .inputOutput,
+                "SQLite cannot use '\(file)': \(reason).",
+                cause: error.code
+            )
+        }
+    }
+}

@@ -1,0 +1,106 @@
+internal import CSQLite
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+internal import LatchkeySync
+
+/// What the third thread does: checkpoints, and the plans of compaction.
+///
+/// **Design.** It has a connection of its own and writes no row. Each reading is short, because a
+/// log cannot begin anew while somebody reads it.
+///
+/// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
+final class Maintenance: @unchecked Sendable {
+    private static let idleInterval = Duration.seconds(1)
+
+    private let loop: WriterLoop
+    private let connection: Connection
+
+    init(_ loop: WriterLoop, _ connection: Connection) {
+        self.loop = loop
+        self.connection = connection
+    }
+
+    func run() {
+        // A round that a former process did not end is made first.
+        if loop.database.meta[.roundRow] > loop.database.meta[.storedRow] {
+            plan(loop.progress.read { $0 }, isForced: true)
+        }
+        while true {
+            let tuning = loop.tuning
+            let progress = loop.progress.write(
+                when: { $0.isStopping || $0.wantsCheckpoint(tuning) || $0.wantsRound(tuning) },
+                deadline: .now + Self.idleInterval,
+                { $0 }
+            )
+            guard let progress else {
+                continue
+            }
+            if progress.isStopping {
+                return
+            }
+            if progress.wantsCheckpoint(tuning) {
+                makeCheckpoint(progress)
+            }
+            if progress.wantsRound(tuning) {
+                plan(progress, isForced: false)
+            }
+        }
+    }
+
+    private func makeCheckpoint(_ progress: WriterLoop.Progress) {
+        do {
+            try connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
+            loop.statistics.checkpoints.add()
+        } catch {
+            // The writer notices what prevents checkpoints in the end.
+            loop.log(false, "checkpoint-failed", [("reason", error.text)])
+        }
+        loop.progress.write { $0.checkpointedCount = progress.frameCount }
+    }
+
+    // MARK: Compaction
+
+    private func plan(_ progress: WriterLoop.Progress, isForced: Bool) {
+        do {
+            let bound = min(loop.callbacks.historyOldest(), progress.durableRevision)
+            var plan = RoundPlan(after: progress.storedRow)
+            let forced = loop.database.meta[.roundRow]
+            try plan.read(connection, through: bound, atLeast: forced, loop.tuning)
+            guard let round = plan.round, isForced || isWorthIt(plan, progress) else {
+                // Later, when more is behind the history.
+                let step = max(1, progress.threshold(loop.tuning) / 4)
+                return loop.progress.write { $0.planRow = progress.lastRow + step }
+            }
+            loop.progress.write { $0.plannedRow = round.lastRow }
+            loop.inbox.write { $0.round = round }
+        } catch {
+            loop.log(true, "compaction-failed", [("reason", error.text)])
+            loop.progress.write { $0.planRow = progress.lastRow + loop.tuning.roundCountMin }
+        }
+    }
+
+    private func isWorthIt(_ plan: RoundPlan, _ progress: WriterLoop.Progress) -> Bool {
+        let rows = plan.lastRow - progress.storedRow
+        return rows >= min(progress.threshold(loop.tuning), Int64(loop.tuning.roundCountMax))
+            || progress.hasManyBytes(loop.tuning)
+                && rows >= (progress.lastRow - progress.storedRow) / 2
+    }
+}
+
+extension WriterLoop.Progress {
+    func wantsCheckpoint(_ tuning: Tuning) -> Bool {
+        frameCount - checkpointedCount >= tuning.checkpointFrameCount
+    }
+
+    func wantsRound(_ tuning: Tuning) -> Bool {
+        compaction == nil && storedRow >= plannedRow && lastRow >= planRow
+            && (lastRow - storedRow >= threshold(tuning) || hasManyBytes(tuning))
+    }
+
+    /// So many rows make a round.
+    func threshold(_ tuning: Tuning) -> Int64 { max(tuning.roundCountMin, storedCount / 4) }
+
+    func hasManyBytes(_ tuning: Tuning) -> Bool {
+        changeByteCount >= tuning.roundByteCountMin && lastRow > storedRow
+    }
+}

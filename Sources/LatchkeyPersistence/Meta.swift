@@ -1,0 +1,106 @@
+internal import LatchkeyStore
+
+/// The numbers of the table `meta`.
+enum MetaKey: String, CaseIterable {
+    /// A random number that a database keeps.
+    case identity
+    /// The number of the last probe.
+    case probe
+    /// The revision before the first commit.
+    case startRevision
+    /// The revision of the table `stored`.
+    case storedRevision
+    /// The last row of `changes` that `stored` has.
+    case storedRow
+    /// The latest time of the commits that `stored` has.
+    case storedTime
+    /// How many rows `stored` has.
+    case storedCount
+    /// The sum of their checksums.
+    case storedSum
+    /// The revision that the round of compaction leads to; that of `stored` between rounds.
+    case roundRevision
+    /// The last row of `changes` of the round.
+    case roundRow
+}
+
+/// The table `meta`.
+struct Meta {
+    private var values: [MetaKey: Int64] = [:]
+
+    /// Those of a new database.
+    init(startRevision: Revision, identity: Int64, time: Timestamp) {
+        let start = Int64(bitPattern: startRevision)
+        values = [
+            .identity: identity, .probe: 0, .startRevision: start, .storedRevision: start,
+            .storedRow: 0, .storedTime: time.milliseconds, .storedCount: 0, .storedSum: 0,
+            .roundRevision: start, .roundRow: 0,
+        ]
+    }
+
+    subscript(key: MetaKey) -> Int64 {
+        get { values[key] ?? 0 }
+        set { values[key] = newValue }
+    }
+
+    var storedRevision: Revision { Revision(bitPattern: self[.storedRevision]) }
+    var roundRevision: Revision { Revision(bitPattern: self[.roundRevision]) }
+
+    /// Reads all of them; a sentence if one is damaged.
+    init(_ connection: Connection) throws(DatabaseError) {
+        let statement = try Statement(connection, "select key, value, checksum from meta")
+        while try statement.step() {
+            guard let key = MetaKey(rawValue: statement.string(0)),
+                statement.integer(2) == Self.checksum(key, statement.integer(1))
+            else {
+                throw DatabaseError(
+                    code: DatabaseError.damage,
+                    text: "the row '\(statement.string(0))' of the table meta is damaged"
+                )
+            }
+            values[key] = statement.integer(1)
+        }
+        if let key = MetaKey.allCases.first(where: { values[$0] == nil }) {
+            throw DatabaseError(
+                code: DatabaseError.damage,
+                text: "the row '\(key.rawValue)' of the table meta is missing"
+            )
+        }
+    }
+
+    static let writing = "insert or replace into meta(key, value, checksum) values(?, ?, ?)"
+
+    func write(_ keys: some Sequence<MetaKey>, _ statement: Statement) throws(DatabaseError) {
+        for key in keys {
+            let name = key.rawValue
+            try unsafe name.withBytes { (bytes) throws(DatabaseError) in
+                try unsafe statement.bindText(1, bytes)
+                try statement.bind(2, self[key])
+                try statement.bind(3, Self.checksum(key, self[key]))
+                try statement.run()
+            }
+        }
+    }
+
+    private static func checksum(_ key: MetaKey, _ value: Int64) -> Int64 {
+        let name = key.rawValue
+        return unsafe name.withBytes { unsafe RowChecksum.of(.meta, [value, 0, 0, 0, 0], $0) }
+    }
+}
+
+extension String {
+    func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let bytes = Array(utf8)
+        return try unsafe bytes.withBytes(body)
+    }
+}
+
+extension [UInt8] {
+    func withBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try unsafe span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe body(bytes) }
+    }
+}

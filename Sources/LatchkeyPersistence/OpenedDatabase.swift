@@ -1,0 +1,255 @@
+internal import CSQLite
+internal import Glibc
+internal import LatchkeyStore
+
+/// A database that was opened and looks whole; its rows have not been read.
+///
+/// Everything that opens the database is here.
+final class OpenedDatabase: Sendable {
+    let folder: Folder
+    /// The connection that writes.
+    let connection: Connection
+    let meta: Meta
+    let isNew: Bool
+    /// The last row of `changes`, or that up to which they are in `stored`.
+    let lastRow: Int64
+    let lastRevision: Revision
+    /// The latest time of a commit.
+    let lastTime: Timestamp
+    private let vfs: String?
+
+    /// Opens the database of a folder that is locked, or makes it.
+    ///
+    /// - Parameters:
+    ///   - folder: The folder.
+    ///   - startRevision: The revision before the first commit of a new database; nil if none is
+    ///     to be made.
+    ///   - vfs: The file system of SQLite; nil for the standard one.
+    /// - Throws: If the database is not ours, or not whole.
+    init(
+        _ folder: Folder,
+        startRevision: Revision?,
+        vfs: String? = nil
+    ) throws(PersistenceFailure) {
+        self.folder = folder
+        self.vfs = vfs
+        let mayCreate = startRevision != nil
+        let isMade = try Self.checkFiles(folder, mayCreate: mayCreate)
+        do {
+            connection = try Connection(folder.database, mayCreate: !isMade, vfs: vfs)
+            if !isMade, let startRevision {
+                isNew = try Self.create(connection, startRevision)
+            } else {
+                isNew = false
+            }
+            try Self.configure(connection)
+            try Self.checkDatabase(connection, folder)
+            meta = try Meta(connection)
+            let last = try Self.last(connection, meta)
+            lastRow = last.row
+            lastRevision = last.revision
+            lastTime = last.time
+        } catch let error as DatabaseError {
+            throw PersistenceFailure(error, folder.database)
+        } catch let failure as PersistenceFailure {
+            throw failure
+        } catch {
+            preconditionFailure("\(error) is of no known type.")
+        }
+        if !folder.hasDatabase {
+            try folder.noteDatabase()
+        }
+    }
+
+    /// Another connection, which only reads and makes checkpoints.
+    func secondConnection() throws(DatabaseError) -> Connection {
+        let second = try Connection(folder.database, vfs: vfs)
+        try Self.configure(second)
+        return second
+    }
+
+    // MARK: Before SQLite opens it
+
+    /// Whether the database is there, and can be opened by SQLite without losing anything.
+    private static func checkFiles(
+        _ folder: Folder,
+        mayCreate: Bool
+    ) throws(PersistenceFailure) -> Bool {
+        guard (Folder.byteCount(folder.database) ?? 0) > 0 else {
+            guard !folder.hasDatabase, (Folder.byteCount(folder.log) ?? 0) == 0 else {
+                throw .damaged(folder.database, "it is missing or empty", readable: nil)
+            }
+            guard mayCreate else {
+                throw PersistenceFailure(.inputOutput, "'\(folder.path)' has no database.")
+            }
+            return false
+        }
+        if !folder.hasDatabase, (Folder.byteCount(folder.database + "-journal") ?? 0) > 0 {
+            // A process was killed while it made the database: SQLite empties it.
+            return false
+        }
+        try checkHeader(folder.database)
+        let scan = try LogScan(folder.log)
+        if let damage = scan.damage {
+            let place =
+                damage.frame == 0
+                ? "its header is not valid"
+                : "frame \(damage.frame), at byte \(damage.byte), is not what was written, and "
+                    + "there are transactions behind it"
+            throw .damaged(folder.log, place, readable: nil)
+        }
+        return true
+    }
+
+    /// Reads the numbers at fixed places of the file, the same as the pragmas `user_version` and
+    /// `application_id`.
+    static func checkHeader(_ path: String) throws(PersistenceFailure) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw .call("open", path)
+        }
+        // SQLite has not opened the file yet: closing it would drop SQLite's locks.
+        defer { close(descriptor) }
+        var header = [UInt8](repeating: 0, count: 100)
+        let count = unsafe pread(descriptor, &header, header.count, 0)
+        guard count >= 0 else {
+            throw .call("pread", path)
+        }
+        guard count == header.count, header.starts(with: Array("SQLite format 3\0".utf8)) else {
+            throw .damaged(path, "it does not begin as a database does", readable: nil)
+        }
+        try check(application: number(header, 68), format: number(header, 60), path)
+    }
+
+    private static func number(_ bytes: [UInt8], _ offset: Int) -> Int64 {
+        let word = unsafe bytes.span.bytes.unsafeLoadUnaligned(
+            fromByteOffset: offset,
+            as: Int32.self
+        )
+        return Int64(Int32(bigEndian: word))
+    }
+
+    private static func check(
+        application: Int64,
+        format: Int64,
+        _ path: String
+    ) throws(PersistenceFailure) {
+        guard application == Schema.application else {
+            throw PersistenceFailure(
+                .foreign,
+                "'\(path)' is not a database of latchkey. Choose another folder."
+            )
+        }
+        guard format <= Schema.format else {
+            throw PersistenceFailure(
+                .newerFormat,
+                "'\(path)' has format \(format); this version of latchkey reads up to "
+                    + "\(Schema.format). Use a newer version."
+            )
+        }
+        guard format == Schema.format else {
+            throw .damaged(path, "its format is \(format)", readable: nil)
+        }
+    }
+
+    // MARK: With SQLite
+
+    /// Makes the tables, if they are not there.
+    ///
+    /// - Returns: Whether they were not there.
+    private static func create(
+        _ connection: Connection,
+        _ startRevision: Revision
+    ) throws(DatabaseError) -> Bool {
+        guard try connection.integer("select count(*) from sqlite_schema") == 0 else {
+            return false
+        }
+        _ = try createTables(connection, startRevision)
+        return true
+    }
+
+    /// In the old journal mode, whose transaction leaves the whole database or an empty file.
+    static func createTables(
+        _ connection: Connection,
+        _ startRevision: Revision
+    ) throws(DatabaseError) -> Meta {
+        try connection.execute(
+            "pragma page_size = \(Schema.pageByteCount); pragma journal_mode = delete; "
+                + "pragma synchronous = extra; begin exclusive"
+        )
+        for statement in Schema.statements {
+            try connection.execute(statement)
+        }
+        let meta = Meta(
+            startRevision: startRevision,
+            identity: .random(in: 1 ... .max),
+            time: Timestamp(milliseconds: 0)
+        )
+        try meta.write(MetaKey.allCases, Statement(connection, Meta.writing))
+        try connection.execute(
+            "pragma application_id = \(Schema.application); "
+                + "pragma user_version = \(Schema.format); commit"
+        )
+        return meta
+    }
+
+    private static func configure(_ connection: Connection) throws(DatabaseError) {
+        // Debian's SQLite overwrites what is deleted with zeros, which costs writes.
+        try connection.execute(
+            """
+            pragma journal_mode = wal;
+            pragma synchronous = full;
+            pragma secure_delete = off;
+            pragma wal_autocheckpoint = 0;
+            pragma mmap_size = 0;
+            pragma temp_store = memory;
+            pragma cache_size = -4096;
+            pragma trusted_schema = off;
+            pragma cell_size_check = on;
+            """
+        )
+    }
+
+    private static func checkDatabase(
+        _ connection: Connection,
+        _ folder: Folder
+    ) throws(any Error) {
+        try check(
+            application: try connection.integer("pragma application_id") ?? 0,
+            format: try connection.integer("pragma user_version") ?? 0,
+            folder.database
+        )
+        guard let found = try connection.text("pragma quick_check(1)"), found == "ok" else {
+            let finding = try connection.text("pragma quick_check(1)") ?? "no answer"
+            throw PersistenceFailure.damaged(folder.database, finding, readable: nil)
+        }
+        var statements: [String] = []
+        let reading = try Statement(connection, Schema.reading)
+        while try reading.step() {
+            statements.append(reading.string(0))
+        }
+        guard statements == Schema.statements else {
+            throw PersistenceFailure.damaged(
+                folder.database,
+                "its tables are not those of this format",
+                readable: nil
+            )
+        }
+    }
+
+    private static func last(
+        _ connection: Connection,
+        _ meta: Meta
+    ) throws(DatabaseError) -> (row: Int64, revision: Revision, time: Timestamp) {
+        let last = try Statement(
+            connection,
+            "select row, revision from changes order by row desc limit 1"
+        )
+        let time = try connection.integer("select max(time) from changes") ?? .min
+        let latest = Timestamp(milliseconds: max(meta[.storedTime], time))
+        guard try last.step(), last.integer(0) > meta[.storedRow] else {
+            return (meta[.storedRow], meta.storedRevision, latest)
+        }
+        return (last.integer(0), Revision(bitPattern: last.integer(1)), latest)
+    }
+}

@@ -1,0 +1,189 @@
+package import LatchkeyStore
+internal import LatchkeySync
+internal import Synchronization
+
+/// The folder that keeps a store's commits: one SQLite database, written by one thread.
+///
+/// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then
+/// ``start(historyOldest:noteLifetime:released:withdraw:)``.
+package final class Persistence: Sendable {
+    /// Writes a line to the log of the service: an event, and what belongs to it.
+    package typealias Log =
+        @Sendable (_ isError: Bool, _ event: String, _ fields: [(String, String)]) -> Void
+
+    /// Whether the folder had no database.
+    package let isNew: Bool
+    /// The revision of the table `stored`: ``readChanges(_:)`` begins behind it.
+    package let storedRevision: Revision
+    /// Commits up to here cannot be part of a history: the properties that they replaced are not
+    /// known any more.
+    ///
+    /// At least ``storedRevision``; larger if a round of compaction was not at its end.
+    package let historyRevision: Revision
+    /// The revision of the last commit, or the one before the first.
+    package let lastRevision: Revision
+    /// The latest time of a commit.
+    package let lastTime: Timestamp
+    /// How many properties ``readStored(_:)`` reads.
+    package let storedCount: Int
+    /// How many effects ``readChanges(_:)`` reads.
+    package let changeCount: Int
+    package let statistics = PersistenceStatistics()
+
+    private let tuning: Tuning
+    private let database: Guarded<OpenedDatabase?>
+    private let settings: PersistenceSettings
+    private let log: Log
+    private let started = Guarded<WriterLoop?>(nil)
+
+    /// Opens the folder, or makes it, and looks for damage.
+    ///
+    /// - Parameters:
+    ///   - path: The folder.
+    ///   - settings: The path in them is not used.
+    ///   - startRevision: The revision before the first commit of a new database.
+    ///   - log: Takes events.
+    /// - Throws: If the folder cannot be used, with a sentence that says why.
+    package convenience init(
+        opening path: String,
+        _ settings: PersistenceSettings = .standard,
+        startRevision: Revision,
+        log: @escaping Log = { _, _, _ in }
+    ) throws(PersistenceFailure) {
+        try self.init(
+            opening: path,
+            settings,
+            startRevision: startRevision,
+            log: log,
+            tuning: Tuning()
+        )
+    }
+
+    init(
+        opening path: String,
+        _ settings: PersistenceSettings,
+        startRevision: Revision,
+        log: @escaping Log,
+        tuning: Tuning
+    ) throws(PersistenceFailure) {
+        let folder = try Folder(path, mayCreate: true)
+        let database = try OpenedDatabase(
+            folder,
+            startRevision: startRevision,
+            vfs: tuning.vfs
+        )
+        self.database = Guarded(database)
+        self.tuning = tuning
+        self.settings = settings
+        self.log = log
+        isNew = database.isNew
+        storedRevision = database.meta.storedRevision
+        historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
+        lastRevision = database.lastRevision
+        lastTime = database.lastTime
+        storedCount = Int(database.meta[.storedCount])
+        changeCount = Int(database.lastRow - database.meta[.storedRow])
+    }
+
+    /// Reads the properties of the table `stored`, in the order of their names.
+    package func readStored(
+        _ body: ([Property]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+        try RowReader(opened).readStored(body)
+    }
+
+    /// Reads the commits behind ``storedRevision``, in the order of their revisions.
+    ///
+    /// Those up to ``historyRevision`` can delete properties that are not there, and replace
+    /// properties of later revisions.
+    package func readChanges(
+        _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+        var read = RowReader.ChangesRead(revision: storedRevision)
+        try RowReader(opened).readChanges(&read, body)
+    }
+
+    /// Reads the notes in the order of their revisions: the revision and the time of the commit,
+    /// and the note.
+    package func readNotes(
+        _ body: (Revision, Timestamp, [UInt8]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+        try RowReader(opened).readNotes(body)
+    }
+
+    /// Starts the threads that write.
+    ///
+    /// - Parameters:
+    ///   - historyOldest: The lowest revision behind which the history holds all commits.
+    ///     Compaction does not go past it.
+    ///   - noteLifetime: Notes that are older are deleted when their commits are compacted.
+    ///   - released: Called with the latest revision that is on the disk, on a thread of its own.
+    ///   - withdraw: Takes back the commits above the revision, and calls the completion: when no
+    ///     withdrawn commit is given to ``append(_:note:)`` any more, and before a new one is.
+    /// - Throws: If the database cannot be opened a second time.
+    package func start(
+        historyOldest: @escaping @Sendable () -> Revision,
+        noteLifetime: Duration,
+        released: @escaping @Sendable (Revision) -> Void,
+        withdraw:
+            @escaping @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void)
+            -> Void
+    ) throws(PersistenceFailure) {
+        let database = opened
+        let loop = WriterLoop(
+            database,
+            settings,
+            tuning,
+            noteLifetime: noteLifetime,
+            WriterLoop.Callbacks(
+                historyOldest: historyOldest,
+                released: released,
+                withdraw: withdraw
+            ),
+            statistics,
+            log
+        )
+        started.write { started in
+            precondition(started == nil, "start is called once.")
+            started = loop
+        }
+        do {
+            try loop.start()
+        } catch {
+            throw PersistenceFailure(error, database.folder.database)
+        }
+    }
+
+    /// Takes a commit that has effects, to be written; never blocks.
+    ///
+    /// Commits can come out of the order of their revisions. One that comes after ``finish()`` is
+    /// never released.
+    package func append(_ commit: Commit, note: [UInt8]?) {
+        loop?.append(QueuedCommit(commit, note: note))
+    }
+
+    private var opened: OpenedDatabase {
+        guard let database = database.read({ $0 }) else {
+            preconditionFailure("finish was not called before.")
+        }
+        return database
+    }
+
+    /// What writes, from ``start(historyOldest:noteLifetime:released:withdraw:)`` to ``finish()``.
+    private var loop: WriterLoop? { started.read { $0 } }
+
+    /// Whether a write that is decided now can be expected to be written.
+    package var acceptsWrites: Bool { loop?.acceptsWrites.load(ordering: .relaxed) ?? false }
+
+    package var status: PersistenceStatus { loop?.status ?? PersistenceStatus() }
+
+    /// Writes what waits, and closes the files.
+    ///
+    /// - Returns: Whether all that was appended is on the disk.
+    package func finish() -> Bool {
+        let isWritten = loop?.finish() ?? true
+        started.write { $0 = nil }
+        database.write { $0 = nil }
+        return isWritten
+    }
+}

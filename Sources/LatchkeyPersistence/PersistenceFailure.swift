@@ -1,0 +1,32 @@
+/// Why a data folder cannot be used.
+package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What kind of failure it is.
+    package enum Code: Sendable, Hashable {
+        /// Another process uses the folder.
+        case inUse
+        /// The files were made by a newer version.
+        case newerFormat
+        /// The files are not those of this program.
+        case foreign
+        /// A file does not have what was written to it.
+        case damaged
+        /// A system call failed.
+        case inputOutput
+        /// The caller stopped.
+        case stopped
+    }
+
+    package let code: Code
+    /// A sentence for those who operate the service: which file, which place, and what to do.
+    package let message: String
+    /// SQLite's extended code or errno; 0 if neither is the cause.
+    package let cause: Int32
+
+    package init(_ code: Code, _ message: String, cause: Int32 = 0) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    package var description: String { message }
+}

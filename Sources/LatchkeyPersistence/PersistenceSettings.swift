@@ -1,0 +1,72 @@
+package import LatchkeySettings
+
+/// When a write is acknowledged.
+package enum Durability: Sendable, Hashable {
+    /// When it is on the disk.
+    case always
+    /// At once: what was written in the last interval is lost if the process or the machine stops.
+    case interval(Duration)
+}
+
+/// Where commits are kept, and how.
+package struct PersistenceSettings: Sendable, Hashable {
+    /// The choices of `--durability`.
+    package enum DurabilityChoice: String, CaseIterable, Sendable {
+        case always
+        case interval
+    }
+
+    /// The folder; empty if nothing is kept.
+    package var path = ""
+    package var durabilityChoice = DurabilityChoice.always
+    package var syncInterval = Duration.seconds(1)
+    /// Writes are refused while the log of the database is longer.
+    package var logByteCountMax = 1 << 30
+
+    package init() {}
+
+    package var durability: Durability {
+        switch durabilityChoice {
+        case .always: .always
+        case .interval: .interval(syncInterval)
+        }
+    }
+}
+
+extension PersistenceSettings: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        Setting(
+            "data",
+            .spelling(placeholder: "DIR", help: "the path of a folder, below 4000 bytes") {
+                $0.utf8.count < 4000
+            },
+            \.path,
+            "Keeps all properties in this folder, which is made if it is missing. Without it, "
+                + "they are in memory only.",
+            text: { $0 },
+            value: { $0 }
+        ),
+        .choice(
+            "durability",
+            \.durabilityChoice,
+            "When a write is acknowledged: always means when it is on the disk; interval means at "
+                + "once, and a crash loses the writes of the last interval."
+        ),
+        .seconds(
+            "sync-interval",
+            \.syncInterval,
+            1...3600,
+            "How often writes are put on the disk if durability is interval."
+        ),
+        .integer(
+            "max-wal-bytes",
+            \.logByteCountMax,
+            1 << 20...1 << 40,
+            unit: .bytes,
+            "Writes are refused while the log of the database is longer, because another program "
+                + "reads the database without end."
+        ),
+    ]
+}

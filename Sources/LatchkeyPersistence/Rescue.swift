@@ -1,0 +1,159 @@
+internal import CSQLite
+internal import Glibc
+internal import LatchkeyStore
+
+/// Copies all that can be read of a database into a new one, whose revisions begin 2³² behind.
+struct Rescue {
+    /// How far revisions go on behind those of another life of the store.
+    static let skippedRevisionCount: Revision = 1 << 32
+
+    /// Sentences about what could not be read.
+    private(set) var losses: [String] = []
+
+    /// Of a folder that may be damaged.
+    ///
+    /// SQLite reads of a damaged log what comes before the damage.
+    init(_ folder: Folder, into file: String) throws(PersistenceFailure) {
+        let scan = try LogScan(folder.log)
+        if let damage = scan.damage {
+            losses.append(
+                "Commits in the log from frame \(damage.frame) on are lost: at least "
+                    + "\(scan.byteCount - damage.byte) bytes of '\(folder.log)'."
+            )
+        }
+        do {
+            let source = try Connection(folder.database)
+            let meta: Meta
+            do {
+                meta = try Meta(source)
+            } catch  where error.isDamage {
+                losses.append("Properties in the table stored may be older than they were.")
+                meta = try Self.guessedMeta(source)
+            }
+            try copy(RowReader(source, meta, folder.database), file)
+        } catch {
+            throw PersistenceFailure(error, folder.database)
+        }
+    }
+
+    /// Of a whole database.
+    init(_ reader: RowReader, into file: String) throws(PersistenceFailure) {
+        do {
+            try copy(reader, file)
+        } catch {
+            throw PersistenceFailure(error, reader.path)
+        }
+    }
+
+    /// Without its numbers, all changes that are there are read.
+    private static func guessedMeta(_ source: Connection) throws(DatabaseError) -> Meta {
+        let first = try Statement(source, "select row, revision from changes order by row limit 1")
+        let hasRows = try first.step()
+        let revision = Revision(bitPattern: hasRows ? first.integer(1) - 1 : 0)
+        var meta = Meta(startRevision: revision, identity: 1, time: Timestamp(milliseconds: 0))
+        meta[.storedRow] = hasRows ? first.integer(0) - 1 : 0
+        return meta
+    }
+
+    private mutating func copy(_ reader: RowReader, _ file: String) throws(DatabaseError) {
+        var state = reader.readWholeStored()
+        if let loss = state.loss {
+            losses.append(loss)
+        }
+        var read = RowReader.ChangesRead(revision: reader.meta.storedRevision)
+        var time = reader.meta[.storedTime]
+        do {
+            try reader.readChanges(&read) { commits in
+                for commit in commits {
+                    time = max(time, commit.time.milliseconds)
+                    for effect in commit.effects {
+                        state.properties[effect.name] = effect.property
+                    }
+                }
+            }
+        } catch {
+            losses.append(
+                "All commits behind revision \(read.revision) are lost: \(error.message)"
+            )
+        }
+        // A property can be newer than the last commit that can be read.
+        let newest = state.properties.values.reduce(read.revision) { max($0, $1.revision) }
+        let start = newest + Self.skippedRevisionCount
+        try write(
+            state.properties.values.sorted { one, other in
+                unsafe one.nameBytes.order(other.nameBytes) == true
+            },
+            after: start,
+            time,
+            file
+        )
+    }
+
+    private func write(
+        _ properties: [Property],
+        after start: Revision,
+        _ time: Int64,
+        _ file: String
+    ) throws(DatabaseError) {
+        let target = try Connection(file, mayCreate: true)
+        var meta = try OpenedDatabase.createTables(target, start)
+        try target.execute("begin")
+        let writing = try Statement(target, BatchWriter.storedWriting)
+        for property in properties {
+            let numbers = RowNumbers(property)
+            let checksum = unsafe numbers.storedChecksum(property.nameBytes, property.valueBytes)
+            try writing.bindStored(property, numbers, checksum)
+            try writing.run()
+            meta[.storedSum] = RowReader.add(meta[.storedSum], checksum)
+        }
+        meta[.storedCount] = Int64(properties.count)
+        meta[.storedTime] = time
+        try meta.write(MetaKey.allCases, Statement(target, Meta.writing))
+        try target.execute("commit")
+    }
+}
+
+extension Statement {
+    /// Binds a row of the table `stored`, whose bytes the property keeps.
+    fileprivate func bindStored(
+        _ property: Property,
+        _ numbers: RowNumbers,
+        _ checksum: Int64
+    ) throws(DatabaseError) {
+        try unsafe bindText(1, property.nameBytes)
+        try unsafe bindText(2, property.valueBytes)
+        try bind(3, numbers.revision)
+        try bind(4, numbers.created)
+        try bind(5, numbers.expiry)
+        try bind(6, checksum)
+    }
+}
+
+extension RowReader {
+    /// All rows of `stored` that are whole, and a sentence about the others.
+    fileprivate func readWholeStored() -> (properties: [PropertyName: Property], loss: String?) {
+        var properties: [PropertyName: Property] = [:]
+        var (lostCount, ending): (Int64, String?) = (0, nil)
+        do {
+            let rows = try Statement(connection, Self.storedReading)
+            while try rows.step() {
+                guard let property = wholeProperty(rows), let name = Self.name(of: property) else {
+                    lostCount += 1
+                    continue
+                }
+                properties[name] = property
+            }
+        } catch {
+            ending = error.text
+        }
+        let missing = max(lostCount, meta[.storedCount] - Int64(properties.count))
+        guard missing > 0 || ending != nil else {
+            return (properties, nil)
+        }
+        return (
+            properties,
+            "\(missing) of \(max(meta[.storedCount], missing)) stored properties are lost"
+                + (ending.map { ": \($0)." } ?? ".")
+        )
+    }
+}

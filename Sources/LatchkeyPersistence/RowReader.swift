@@ -1,0 +1,360 @@
+internal import Glibc
+internal import LatchkeyStore
+
+/// Reads the rows of a database and compares each with its checksum, and all with what has to be
+/// there.
+struct RowReader {
+    private static let chunkCount = 1024
+
+    let connection: Connection
+    let meta: Meta
+    /// The path of the database.
+    let path: String
+
+    init(_ database: OpenedDatabase) {
+        connection = database.connection
+        meta = database.meta
+        path = database.folder.database
+    }
+
+    init(_ connection: Connection, _ meta: Meta, _ path: String) {
+        self.connection = connection
+        self.meta = meta
+        self.path = path
+    }
+
+    private func run<Result>(
+        readable: Revision?,
+        _ body: () throws -> Result
+    ) throws(PersistenceFailure) -> Result {
+        do {
+            return try body()
+        } catch let error as DatabaseError {
+            throw PersistenceFailure(error, path, readable: readable)
+        } catch let failure as PersistenceFailure {
+            throw failure
+        } catch let finding as Finding {
+            throw .damaged(path, finding.text, readable: finding.readable)
+        } catch {
+            preconditionFailure("\(error) is of no known type.")
+        }
+    }
+
+    /// What is wrong with a row.
+    private struct Finding: Error {
+        let text: String
+        var readable: Revision?
+    }
+
+    // MARK: The table stored
+
+    static let storedReading =
+        "select name, value, revision, created, expiry, checksum from stored order by name"
+
+    func readStored(
+        _ body: ([Property]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+        try run(readable: nil) {
+            let rows = try Statement(connection, Self.storedReading)
+            var (count, sum): (Int64, Int64) = (0, 0)
+            var chunk: [Property] = []
+            var former: Property?
+            while try rows.step() {
+                count += 1
+                let property = try property(rows, count, behind: former)
+                sum = Self.add(sum, rows.integer(5))
+                former = property
+                chunk.append(property)
+                if chunk.count == Self.chunkCount {
+                    try body(chunk)
+                    chunk.removeAll(keepingCapacity: true)
+                }
+            }
+            guard count == meta[.storedCount], sum == meta[.storedSum] else {
+                throw Finding(
+                    text: "the table stored has \(count) rows, which are not the "
+                        + "\(meta[.storedCount]) that were written"
+                )
+            }
+            if !chunk.isEmpty {
+                try body(chunk)
+            }
+        }
+    }
+
+    /// A sum of checksums that stays positive.
+    static func add(_ sum: Int64, _ checksum: Int64) -> Int64 { (sum &+ checksum) & .max }
+
+    /// A property of the table `stored`, which is sorted by name.
+    private func property(
+        _ rows: Statement,
+        _ index: Int64,
+        behind former: Property?
+    ) throws(Finding) -> Property {
+        guard let property = wholeProperty(rows) else {
+            throw Finding(text: "row \(index) of the table stored is not what was written")
+        }
+        if let former, unsafe former.nameBytes.order(property.nameBytes) != true {
+            throw Finding(text: "row \(index) of the table stored is not in its place")
+        }
+        return property
+    }
+
+    /// The property of the current row, or nil if the row is not what was written.
+    func wholeProperty(_ rows: Statement) -> Property? {
+        let numbers = RowNumbers(
+            revision: rows.integer(2),
+            created: rows.integer(3),
+            expiry: rows.optionalInteger(4)
+        )
+        let (name, value) = unsafe (rows.bytes(0), rows.bytes(1))
+        guard rows.isText(0), rows.isText(1),
+            unsafe numbers.storedChecksum(name, value) == rows.integer(5)
+        else {
+            return nil
+        }
+        return unsafe Self.property(name, value, numbers)
+    }
+
+    /// The name of a property, which keeps its bytes.
+    static func name(of property: Property) -> PropertyName? {
+        try? unsafe PropertyName(borrowing: property.nameBytes, owner: property.owner)
+    }
+
+    private static func property(
+        _ name: UnsafeRawBufferPointer,
+        _ value: UnsafeRawBufferPointer,
+        _ numbers: RowNumbers
+    ) -> Property? {
+        guard let name = try? unsafe PropertyName(borrowing: name) else {
+            return nil
+        }
+        return unsafe Property(
+            name: name,
+            value: value,
+            revision: Revision(bitPattern: numbers.revision),
+            created: Revision(bitPattern: numbers.created),
+            expiry: numbers.expiry.map { Timestamp(milliseconds: $0) } ?? .never
+        )
+    }
+
+    // MARK: The table changes
+
+    /// What has been read of the table `changes`.
+    struct ChangesRead {
+        var byteCount = 0
+        var commitCount = 0
+        var rowCount = 0
+        /// Of the last commit that is whole.
+        var revision: Revision
+    }
+
+    /// Reads the commits that are not in `stored`.
+    ///
+    /// `progress` is of the rows so far, also where a row is damaged.
+    func readChanges(
+        _ progress: inout ChangesRead,
+        _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+        let start = meta.storedRevision
+        progress = ChangesRead(revision: start)
+        var read = progress
+        defer { progress = read }
+        try run(readable: nil) {
+            let rows = try Statement(connection, ChangeRow.reading)
+            var expected: Int64?
+            var effects: [StoredEffect] = []
+            var chunk: [StoredCommit] = []
+            while true {
+                guard try Self.step(rows, readable: read.revision) else { break }
+                let row = ChangeRow(rows)
+                let isBehind = row.row > meta[.storedRow]
+                // Rows that `stored` has may be deleted, from the first one on.
+                let isNext =
+                    row.row == expected
+                    || expected == nil && row.row <= meta[.storedRow] + 1
+                guard isNext else {
+                    throw Finding(
+                        text: "rows before row \(row.row) of the table changes are missing",
+                        readable: read.revision
+                    )
+                }
+                expected = row.row + 1
+                guard row.checksum == row.computedChecksum(rows),
+                    let effect = row.effect(rows),
+                    !isBehind || row.revision == read.revision + 1
+                else {
+                    throw Finding(
+                        text: "row \(row.row) of the table changes is not what was written",
+                        readable: read.revision
+                    )
+                }
+                guard isBehind else { continue }
+                read.rowCount += 1
+                read.byteCount += unsafe rows.bytes(8).count + rows.bytes(9).count
+                effects.append(effect)
+                guard row.more == 0 else {
+                    continue
+                }
+                chunk.append(
+                    StoredCommit(revision: row.revision, time: row.time, effects: effects)
+                )
+                effects.removeAll()
+                read.revision = row.revision
+                read.commitCount += 1
+                if chunk.count == Self.chunkCount {
+                    try body(chunk)
+                    chunk.removeAll(keepingCapacity: true)
+                }
+            }
+            guard effects.isEmpty else {
+                throw Finding(
+                    text: "the last commit in the table changes is not whole",
+                    readable: read.revision
+                )
+            }
+            if !chunk.isEmpty {
+                try body(chunk)
+            }
+        }
+    }
+
+    private static func step(_ rows: Statement, readable: Revision) throws -> Bool {
+        do {
+            return try rows.step()
+        } catch  where error.isDamage {
+            throw Finding(text: error.text, readable: readable)
+        }
+    }
+
+    // MARK: The table notes
+
+    func readNotes(
+        _ body: (Revision, Timestamp, [UInt8]) throws(PersistenceFailure) -> Void
+    ) throws(PersistenceFailure) {
+        try run(readable: nil) {
+            let rows = try Statement(
+                connection,
+                "select revision, time, checksum, note from notes order by revision"
+            )
+            while try rows.step() {
+                let (revision, time) = (rows.integer(0), rows.integer(1))
+                let computed = unsafe RowChecksum.of(
+                    .notes,
+                    [revision, time, 0, 0, 0],
+                    rows.bytes(3)
+                )
+                guard rows.integer(2) == computed else {
+                    throw Finding(
+                        text: "the row of revision \(revision) of the table notes is not what was "
+                            + "written"
+                    )
+                }
+                try body(
+                    Revision(bitPattern: revision),
+                    Timestamp(milliseconds: time),
+                    unsafe Array(rows.bytes(3))
+                )
+            }
+        }
+    }
+}
+
+/// The numbers of a row of the table `changes`.
+struct ChangeRow {
+    static let columns =
+        "row, revision, more, reason, time, created, expiry, checksum, name, value"
+    static let reading = "select \(columns) from changes order by row"
+    static let writing =
+        "insert into changes(\(columns)) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+    let row: Int64
+    let numbers: RowNumbers
+    let more: Int64
+    let reason: Int64
+    let milliseconds: Int64
+    let checksum: Int64
+    let isRemoval: Bool
+
+    var revision: Revision { Revision(bitPattern: numbers.revision) }
+    var time: Timestamp { Timestamp(milliseconds: milliseconds) }
+
+    /// Reads the current row of a statement with ``columns``.
+    init(_ rows: Statement) {
+        row = rows.integer(0)
+        more = rows.integer(2)
+        reason = rows.integer(3)
+        milliseconds = rows.integer(4)
+        isRemoval = rows.isNull(9)
+        numbers = RowNumbers(
+            revision: rows.integer(1),
+            created: rows.integer(5),
+            expiry: rows.optionalInteger(6)
+        )
+        checksum = rows.integer(7)
+    }
+
+    func computedChecksum(_ rows: Statement) -> Int64 {
+        unsafe Self.checksum(
+            numbers,
+            more: more,
+            reason: reason,
+            time: milliseconds,
+            rows.bytes(8),
+            isRemoval ? nil : rows.bytes(9)
+        )
+    }
+
+    static func checksum(
+        _ numbers: RowNumbers,
+        more: Int64,
+        reason: Int64,
+        time: Int64,
+        _ name: UnsafeRawBufferPointer,
+        _ value: UnsafeRawBufferPointer?
+    ) -> Int64 {
+        unsafe RowChecksum.of(
+            .changes,
+            [
+                numbers.revision, more << 8 | reason, time, numbers.created,
+                numbers.expiry ?? .max,
+            ],
+            name,
+            value
+        )
+    }
+
+    /// The effect, or nil if the row is none.
+    func effect(_ rows: Statement) -> StoredEffect? {
+        guard rows.isText(8), isRemoval || rows.isText(9), let byte = UInt8(exactly: reason),
+            let reason = Commit.Reason(rawValue: byte),
+            let name = try? unsafe PropertyName(borrowing: rows.bytes(8))
+        else {
+            return nil
+        }
+        guard !isRemoval else {
+            return StoredEffect(name: name.copy(), property: nil, reason: reason)
+        }
+        let property = unsafe Property(
+            name: name,
+            value: rows.bytes(9),
+            revision: revision,
+            created: Revision(bitPattern: numbers.created),
+            expiry: numbers.expiry.map { Timestamp(milliseconds: $0) } ?? .never
+        )
+        return RowReader.name(of: property).map {
+            StoredEffect(name: $0, property: property, reason: reason)
+        }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether these bytes sort before the others, as names do; nil if they are the same.
+    func order(_ other: UnsafeRawBufferPointer) -> Bool? {
+        guard let start = baseAddress, let otherStart = other.baseAddress else {
+            return count == other.count ? nil : count < other.count
+        }
+        let order = unsafe memcmp(start, otherStart, Swift.min(count, other.count))
+        return order == 0 ? count == other.count ? nil : count < other.count : order < 0
+    }
+}

@@ -1,0 +1,24 @@
+/// Numbers that tests change.
+struct Tuning: Sendable {
+    /// The file system of SQLite; nil for the standard one.
+    var vfs: String?
+    /// A round of compaction begins with so many rows, or a quarter of the stored ones.
+    var roundCountMin: Int64 = 20_000
+    /// It has at most so many rows.
+    var roundCountMax = 1 << 18
+    /// It ends with the name that brings it beyond so many bytes.
+    var roundNameByteCountMax = 16 << 20
+    /// A slice of compaction has so many rows where few commits wait.
+    var sliceCount = 200
+    /// A round begins with so many bytes of values, too, or a quarter of the database.
+    var roundByteCountMin = 64 << 20
+    /// A checkpoint beside the writer is made each so many frames.
+    var checkpointFrameCount = (16 << 20) / LogScan.frameByteCount
+    /// With more frames, the writer begins the log anew.
+    var restartFrameCount = (64 << 20) / LogScan.frameByteCount
+    /// In `interval`, commits wait for the disk when so many others do.
+    var earlyCountMax = 32_768
+    var earlyByteCountMax = 8 << 20
+    /// How often a probe is made after a failure.
+    var probeInterval = Duration.seconds(1)
+}

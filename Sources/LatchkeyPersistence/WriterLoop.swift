@@ -1,0 +1,227 @@
+internal import CLatchkeySystem
+internal import Dispatch
+internal import Glibc
+internal import LatchkeyStore
+internal import LatchkeySync
+internal import Synchronization
+
+/// The threads that write: one writes batches and syncs them, one releases them, one makes
+/// checkpoints and plans compaction.
+///
+/// **Design.** `inbox` has all that the writer waits for. Whoever puts something in never blocks
+/// for the disk, and the writer never holds the inbox while it writes. The releaser calls out, so
+/// that answers do not hold up the next sync. `connection` and everything of ``BatchWriter`` is
+/// used by the writer only; the other thread has a connection of its own.
+///
+/// A batch is one transaction. If it fails, its commits and all behind them are withdrawn; the
+/// writer waits until that is done. What happens then is the ``Mode``.
+final class WriterLoop: Sendable {
+    /// What calls out.
+    struct Callbacks: Sendable {
+        let historyOldest: @Sendable () -> Revision
+        let released: @Sendable (Revision) -> Void
+        let withdraw:
+            @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void) -> Void
+    }
+
+    struct Inbox: Sendable {
+        var queue: CommitQueue
+        /// In `interval`: up to here, commits were released before they were written.
+        var released: Revision
+        var isStopping = false
+        /// A round of compaction that the writer has not begun.
+        var round: CompactionRound?
+    }
+
+    /// How far the writer is, for everybody else.
+    struct Progress: Sendable {
+        var health = PersistenceStatus.Health.healthy
+        var durableRevision: Revision
+        var storedRevision: Revision
+        var storedRow: Int64
+        var storedCount: Int64
+        var lastRow: Int64
+        /// Bytes of names and values in `changes`, since the start.
+        var changeByteCount = 0
+        /// Of the log.
+        var frameCount = 0
+        /// How many of them a checkpoint has seen.
+        var checkpointedCount = 0
+        /// How much of a round is done, from 0 to 1; nil if there is nothing to compact.
+        var compaction: Double?
+        /// The last row of the latest round that was planned.
+        var plannedRow: Int64 = 0
+        /// The next round is not planned before this row is written.
+        var planRow: Int64 = 0
+        var isStopping = false
+    }
+
+    struct Releases: Sendable {
+        var revision: Revision
+        var isStopping = false
+    }
+
+    let database: OpenedDatabase
+    let durability: Durability
+    let logByteCountMax: Int
+    let noteLifetime: Duration
+    let callbacks: Callbacks
+    let statistics: PersistenceStatistics
+    let log: Persistence.Log
+    let inbox: Guarded<Inbox>
+    let releases: Guarded<Releases>
+    let progress: Guarded<Progress>
+    let tuning: Tuning
+    /// Relaxed: a write that is decided at the moment of a failure is withdrawn.
+    let acceptsWrites = Atomic(true)
+    /// Nanoseconds of the monotonic clock at the last sync.
+    let lastSync = Atomic(latchkey_system_nanoseconds())
+    private let threads = ThreadGroup()
+    private let releaser = ThreadGroup()
+
+    init(
+        _ database: OpenedDatabase,
+        _ settings: PersistenceSettings,
+        _ tuning: Tuning,
+        noteLifetime: Duration,
+        _ callbacks: Callbacks,
+        _ statistics: PersistenceStatistics,
+        _ log: @escaping Persistence.Log
+    ) {
+        self.database = database
+        durability = settings.durability
+        logByteCountMax = settings.logByteCountMax
+        self.noteLifetime = noteLifetime
+        self.callbacks = callbacks
+        self.statistics = statistics
+        self.log = log
+        let revision = database.lastRevision
+        inbox = Guarded(Inbox(queue: CommitQueue(after: revision), released: revision))
+        releases = Guarded(Releases(revision: revision))
+        self.tuning = tuning
+        progress = Guarded(
+            Progress(
+                durableRevision: revision,
+                storedRevision: database.meta.storedRevision,
+                storedRow: database.meta[.storedRow],
+                storedCount: database.meta[.storedCount],
+                lastRow: database.lastRow
+            )
+        )
+    }
+
+    func start() throws(DatabaseError) {
+        let writer = try WriterThread(self)
+        threads.start { writer.run() }
+        let maintenance = Maintenance(self, try database.secondConnection())
+        threads.start { maintenance.run() }
+        releaser.start { self.release() }
+    }
+
+    /// Called by any thread.
+    func append(_ queued: QueuedCommit) {
+        let released = inbox.write { inbox -> Revision? in
+            inbox.queue.add(queued)
+            guard durability != .always else {
+                return nil
+            }
+            let end = inbox.queue.end - 1
+            guard end > inbox.released, inbox.queue.count <= tuning.earlyCountMax,
+                inbox.queue.byteCount <= tuning.earlyByteCountMax
+            else {
+                return nil
+            }
+            inbox.released = end
+            return end
+        }
+        if let released {
+            callbacks.released(released)
+        }
+    }
+
+    var status: PersistenceStatus {
+        let progress = progress.read { $0 }
+        var status = PersistenceStatus()
+        status.health = progress.health
+        status.durableRevision = progress.durableRevision
+        status.pendingCount = inbox.read { $0.queue.count }
+        let age = latchkey_system_nanoseconds() - lastSync.load(ordering: .relaxed)
+        status.lastSyncAge = .nanoseconds(Int64(clamping: age))
+        status.logByteCount = Folder.byteCount(database.folder.log) ?? 0
+        status.databaseByteCount = Folder.byteCount(database.folder.database) ?? 0
+        status.storedRevision = progress.storedRevision
+        status.changeCount = Int(progress.lastRow - progress.storedRow)
+        status.compactionProgress = progress.compaction
+        return status
+    }
+
+    /// Ends all threads; returns whether nothing is left.
+    func finish() -> Bool {
+        inbox.write { $0.isStopping = true }
+        progress.write { $0.isStopping = true }
+        threads.join()
+        releases.write { $0.isStopping = true }
+        releaser.join()
+        let isHealthy = progress.read { $0.health == .healthy }
+        return isHealthy && inbox.read { $0.queue.count == 0 }
+    }
+
+    // MARK: The releaser
+
+    private func release() {
+        var released = database.lastRevision
+        while true {
+            let next = releases.write(
+                when: { $0.revision > released || $0.isStopping },
+                { ($0.revision, $0.isStopping) }
+            )
+            if next.0 > released {
+                released = next.0
+                callbacks.released(released)
+            } else if next.1 {
+                return
+            }
+        }
+    }
+}
+
+/// Threads that end together.
+///
+/// **Design.** The list is guarded, and a thread is joined once. The body is kept for the thread
+/// alone.
+final class ThreadGroup: Sendable {
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    private let threads = Guarded<[pthread_t]>([])
+
+    func start(_ body: @escaping @Sendable () -> Void) {
+        var thread = pthread_t()
+        let code = unsafe pthread_create(
+            &thread,
+            nil,
+            { context in
+                guard let context = unsafe context else { return nil }
+                unsafe Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            },
+            Unmanaged.passRetained(Body(body)).toOpaque()
+        )
+        precondition(code == 0, "pthread_create failed with \(code).")
+        threads.write { $0.append(thread) }
+    }
+
+    /// Waits for the end of all threads.
+    func join() {
+        let ended = threads.write { threads in
+            defer { threads = [] }
+            return threads
+        }
+        for thread in ended {
+            let code = pthread_join(thread, nil)
+            precondition(code == 0, "pthread_join failed with \(code).")
+        }
+    }
+}

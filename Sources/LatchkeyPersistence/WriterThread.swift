@@ -1,0 +1,345 @@
+internal import CLatchkeySystem
+internal import CSQLite
+internal import Dispatch
+internal import LatchkeyMetrics
+internal import LatchkeySettings
+internal import LatchkeyStore
+internal import LatchkeySync
+internal import Synchronization
+
+/// What the writing thread does, and what only it uses.
+///
+/// **Design.** A commit is written in one of these modes. A failure that leaves nothing behind is
+/// `failing`: the next commit tries again. One that may have left its commits is `refusing`: only a
+/// probe in a new log ends it, since the probe takes the place of what was written. In both, a
+/// probe is made each second.
+///
+/// With `interval`, commits are released before they are written, so nothing can be withdrawn: they
+/// are kept and tried again, and meanwhile no new ones are accepted.
+///
+/// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
+final class WriterThread: @unchecked Sendable {
+    private enum Mode {
+        case normal
+        case failing
+        case refusing
+        /// Nothing is written until the process ends.
+        case ended
+    }
+
+    /// Attempts to begin a new log are not made more often.
+    private static let newLogInterval = Duration.milliseconds(100)
+
+    private let loop: WriterLoop
+    private let writer: BatchWriter
+    private var mode = Mode.normal
+    /// Whether the log may have frames behind its last transaction, which a later scan would take
+    /// for damage.
+    private var needsNewLog: Bool
+    private var newLogFailure: (BatchFailure, until: ContinuousClock.Instant)?
+    private var batch: [QueuedCommit] = []
+    /// Commits that have come since the last slice of compaction.
+    private var uncompactedCount = 0
+    /// Compaction waits after a failure.
+    private var compactsAfter = ContinuousClock.now
+    private var nextProbe = ContinuousClock.now
+    private var nextSync = ContinuousClock.now
+    /// The writer begins the log anew with more frames.
+    private var restartFrameCount: Int
+
+    init(_ loop: WriterLoop) throws(DatabaseError) {
+        self.loop = loop
+        writer = try BatchWriter(loop.database)
+        restartFrameCount = Self.restartFrameCount(loop)
+        needsNewLog = (Folder.byteCount(loop.database.folder.log) ?? 0) > 0
+    }
+
+    func run() {
+        while true {
+            let isStopping = waitForWork()
+            switch mode {
+            case .normal:
+                makeTransaction(isProbe: false)
+            case .failing, .refusing:
+                tryAgain(isStopping)
+            case .ended:
+                withdraw(.unavailable)
+            }
+            if isStopping, isDone {
+                break
+            }
+        }
+        end()
+    }
+
+    /// Whether nothing is left that can be written.
+    private var isDone: Bool {
+        let (isReady, isEmpty) = loop.inbox.read { ($0.queue.isReady, $0.queue.count == 0) }
+        return switch mode {
+        case .normal: batch.isEmpty && !isReady
+        case .failing, .refusing, .ended: isEmpty || loop.durability != .always
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Waits, and takes the next batch, if the last one is done; returns whether to stop.
+    private func waitForWork() -> Bool {
+        let isWaiting = mode == .normal || mode == .failing && loop.durability == .always
+        let compacts = compacts
+        let interval = isWaiting && loop.durability != .always
+        let mayWithdraw = !isWaiting && loop.durability == .always
+        let isReady = { @Sendable (inbox: WriterLoop.Inbox) in
+            inbox.isStopping
+                || (interval ? inbox.queue.hasBatch : isWaiting && inbox.queue.isReady)
+                || compacts || inbox.round != nil
+                || mayWithdraw && inbox.queue.count > 0
+        }
+        let mayTake = isWaiting && batch.isEmpty
+        let take = { (inbox: inout WriterLoop.Inbox) -> (Bool, CompactionRound?, [QueuedCommit]) in
+            var batch: [QueuedCommit] = []
+            if mayTake {
+                inbox.queue.take(into: &batch)
+            }
+            return (inbox.isStopping, inbox.round.take(), batch)
+        }
+        let taken: (Bool, CompactionRound?, [QueuedCommit])
+        if let deadline = deadline {
+            taken =
+                loop.inbox.write(when: isReady, deadline: deadline, take)
+                ?? loop.inbox.write { take(&$0) }
+        } else {
+            taken = loop.inbox.write(when: isReady, take)
+        }
+        if let round = taken.1 {
+            writer.round = round
+        }
+        if mayTake {
+            batch = taken.2
+        }
+        return taken.0
+    }
+
+    private var deadline: ContinuousClock.Instant? {
+        switch mode {
+        // Compaction may wait for the end of its pause.
+        case .normal where loop.durability == .always: writer.hasCompaction ? compactsAfter : nil
+        case .normal: nextSync
+        case .failing, .refusing: nextProbe
+        case .ended: nil
+        }
+    }
+
+    /// Whether a slice of compaction is due although no commit may come.
+    private var compacts: Bool {
+        mode == .normal && writer.hasCompaction && ContinuousClock.now >= compactsAfter
+    }
+
+    // MARK: Writing
+
+    private func makeTransaction(isProbe: Bool) {
+        var extra = BatchWriter.Extra(isProbe: isProbe)
+        // More rows than come, so that a round ends before the next one is due.
+        let (dueCount, sliceCount) = (uncompactedCount * 3 / 2, loop.tuning.sliceCount)
+        let isDue = batch.isEmpty || dueCount >= sliceCount
+        extra.sliceCount = min(max(dueCount, sliceCount), BatchWriter.sliceCountMax)
+        extra.compacts = compacts && isDue
+        guard !batch.isEmpty || isProbe || extra.compacts else {
+            return
+        }
+        if extra.compacts {
+            extra.noteTime.milliseconds =
+                StoreClock.system.now().milliseconds
+                - Int64(loop.noteLifetime.wholeMilliseconds)
+        }
+        let start = latchkey_system_nanoseconds()
+        do {
+            try prepareLog()
+            try writer.write(batch, extra)
+        } catch {
+            if extra.compacts {
+                compactsAfter = .now + .seconds(1)
+            }
+            return fail(error)
+        }
+        succeed(extra, since: start)
+    }
+
+    /// Makes sure that the log can take a transaction.
+    private func prepareLog() throws(BatchFailure) {
+        if needsNewLog {
+            if let (failure, until) = newLogFailure, ContinuousClock.now < until {
+                throw failure
+            }
+            do {
+                try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
+                needsNewLog = false
+                newLogFailure = nil
+            } catch {
+                let failure = BatchFailure(
+                    consequence: .refused(error.isFull ? .full : .unavailable),
+                    message: "A new log of the database cannot begin, because a program reads the "
+                        + "database or the disk fails: \(error.text)."
+                )
+                newLogFailure = (failure, .now + Self.newLogInterval)
+                throw failure
+            }
+        }
+        if writer.frames.count > restartFrameCount {
+            restartLog()
+        }
+        guard writer.frames.byteCount <= loop.logByteCountMax else {
+            throw BatchFailure(
+                consequence: .refused(.unavailable),
+                message: "The log of the database is longer than \(loop.logByteCountMax) bytes, "
+                    + "because another program has held a transaction open since then. End it."
+            )
+        }
+    }
+
+    private func restartLog() {
+        do {
+            try writer.beginNewLog(SQLITE_CHECKPOINT_RESTART)
+            loop.statistics.checkpoints.add()
+            restartFrameCount = Self.restartFrameCount(loop)
+        } catch {
+            // Somebody reads, or the other thread makes a checkpoint. At the bound it is tried
+            // before each batch.
+            let later = writer.frames.count + loop.tuning.checkpointFrameCount / 4
+            restartFrameCount = min(later, loop.logByteCountMax / LogScan.frameByteCount - 1)
+        }
+    }
+
+    /// Long before the bound of the log.
+    private static func restartFrameCount(_ loop: WriterLoop) -> Int {
+        min(
+            loop.tuning.restartFrameCount,
+            loop.logByteCountMax / LogScan.frameByteCount / 2
+        )
+    }
+
+    private func succeed(_ extra: BatchWriter.Extra, since start: UInt64) {
+        let now = latchkey_system_nanoseconds()
+        loop.lastSync.store(now, ordering: .relaxed)
+        let byteCount = batch.reduce(0) { $0 + $1.byteCount }
+        loop.statistics.syncs.add()
+        loop.statistics.batchDurations.observe(now - start)
+        if !batch.isEmpty {
+            loop.statistics.batchCommits.observe(UInt64(batch.count))
+            loop.statistics.commits.add(UInt64(batch.count))
+            loop.statistics.payloadBytes.add(UInt64(byteCount))
+        }
+        uncompactedCount = extra.compacts ? 0 : uncompactedCount + batch.count
+        if mode != .normal {
+            mode = .normal
+            loop.acceptsWrites.store(true, ordering: .relaxed)
+            loop.log(false, "writes-go-on", [])
+        }
+        report(byteCount)
+        if !batch.isEmpty {
+            loop.releases.write { $0.revision = writer.lastRevision }
+        }
+        batch.removeAll(keepingCapacity: true)
+        if case .interval(let interval) = loop.durability {
+            nextSync = .now + interval
+        }
+    }
+
+    /// Tells everybody else how far the writer is.
+    private func report(_ byteCount: Int, _ health: PersistenceStatus.Health = .healthy) {
+        let compaction = writer.compactionProgress
+        loop.progress.write { progress in
+            progress.health = health
+            progress.durableRevision = writer.lastRevision
+            progress.lastRow = writer.lastRow
+            progress.changeByteCount += byteCount
+            if progress.storedRevision != writer.meta.storedRevision {
+                progress.storedRevision = writer.meta.storedRevision
+                progress.changeByteCount = 0
+                loop.statistics.compactionRounds.add()
+            }
+            progress.storedRow = writer.meta[.storedRow]
+            progress.storedCount = writer.meta[.storedCount]
+            if writer.frames.count < progress.checkpointedCount {
+                progress.checkpointedCount = 0
+            }
+            progress.frameCount = writer.frames.count
+            progress.compaction = compaction
+        }
+    }
+
+    // MARK: Failing
+
+    private func fail(_ failure: BatchFailure) {
+        loop.statistics.failures.add()
+        let isFirst = mode == .normal
+        nextProbe = .now + loop.tuning.probeInterval
+        switch failure.consequence {
+        case .refused(let reason):
+            mode = mode == .refusing ? .refusing : .failing
+            needsNewLog = needsNewLog || failure.mayHaveWritten
+            refuse(failure, reason, isFirst)
+        case .unknown:
+            mode = .refusing
+            needsNewLog = true
+            refuse(failure, .unknown, isFirst)
+        case .fatal:
+            mode = .ended
+            refuse(failure, .unavailable, isFirst)
+        }
+    }
+
+    private func refuse(_ failure: BatchFailure, _ reason: Withdrawal, _ isFirst: Bool) {
+        let accepts = mode == .failing && loop.durability == .always
+        loop.acceptsWrites.store(accepts, ordering: .relaxed)
+        report(0, .failed(failure.message, endsByItself: mode != .ended))
+        if isFirst || mode == .ended {
+            loop.log(true, "writes-fail", [("reason", failure.message)])
+        }
+        withdraw(reason)
+    }
+
+    /// Makes a probe, or withdraws what has come although writes are refused.
+    private func tryAgain(_ isStopping: Bool) {
+        if mode == .refusing, loop.durability == .always, loop.inbox.read({ $0.queue.count > 0 }) {
+            withdraw(.unavailable)
+        }
+        // A commit that waits is tried at once, a probe when it is due.
+        let isDue = ContinuousClock.now >= nextProbe || isStopping
+        if isDue || mode == .failing && !batch.isEmpty && loop.durability == .always {
+            makeTransaction(isProbe: true)
+        }
+    }
+
+    /// Takes back all commits that are not on the disk.
+    private func withdraw(_ reason: Withdrawal) {
+        guard loop.durability == .always else {
+            return
+        }
+        let isEmpty = batch.isEmpty && loop.inbox.read { $0.queue.count == 0 }
+        batch.removeAll(keepingCapacity: true)
+        guard !isEmpty else {
+            return
+        }
+        let done = DispatchSemaphore(value: 0)
+        let revision = writer.lastRevision
+        loop.callbacks.withdraw(revision, reason) { [loop] in
+            loop.inbox.write { $0.queue.drop(after: revision) }
+            done.signal()
+        }
+        done.wait()
+    }
+
+    private func end() {
+        guard mode == .normal else {
+            return
+        }
+        do {
+            try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
+            writer.connection.keepLog(false)
+        } catch {
+            // The log stays, and is read at the next start.
+            loop.log(false, "log-stays", [("reason", error.text)])
+        }
+    }
+}

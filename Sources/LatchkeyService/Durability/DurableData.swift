@@ -1,0 +1,97 @@
+internal import Dispatch
+internal import LatchkeyPersistence
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// What a service with `--data` has beside its store: the files, and the hook that withholds what
+/// is not written.
+///
+/// **Design.** A commit is given to the hook by the thread that made it, and by the hook to the
+/// files, whose writer releases it. What cannot be written is withdrawn from the store.
+///
+/// The store is made before it has its state, by ``recover(_:journal:progress:)``, which blocks
+/// while the files are read. Afterwards ``start(_:journal:lifetime:)`` begins to write.
+struct DurableData: Sendable {
+    let persistence: Persistence
+    let hook: CommitHook
+
+    /// Opens the files, or makes them.
+    init(
+        _ settings: PersistenceSettings,
+        startingAt revision: Revision,
+        log: Log
+    ) throws(PersistenceFailure) {
+        let persistence = try Persistence(
+            opening: settings.path,
+            settings,
+            startRevision: revision,
+            log: { isError, event, fields in
+                log.write(isError ? .error : .info, event, fields)
+            }
+        )
+        self.persistence = persistence
+        hook = CommitHook { commit, note in
+            persistence.append(commit, note: note)
+        }
+        StoreClock.advance(to: persistence.lastTime)
+    }
+
+    /// Gives the store the state of the files, and the journal the history.
+    func recover(
+        _ store: any ErasedStore,
+        journal: Journal,
+        readiness: Readiness
+    ) throws(PersistenceFailure) {
+        readiness.begins(storedCount: persistence.storedCount, changeCount: persistence.changeCount)
+        try persistence.readStored { properties in
+            Self.wait { store.load(properties, completion: $0) }
+            readiness.add(properties.count)
+        }
+        try persistence.readChanges { commits in
+            Self.wait { done in
+                store.replay(commits) { made in
+                    for commit in made where commit.revision > journal.start {
+                        journal.append(commit)
+                    }
+                    done()
+                }
+            }
+            readiness.add(commits.reduce(0) { $0 + $1.effects.count })
+        }
+    }
+
+    /// Gives the answers of the idempotency keys to those who repeat them.
+    func restore(_ repetition: Repetition?) throws(PersistenceFailure) {
+        guard let repetition else {
+            return
+        }
+        let now = StoreClock.system.now().milliseconds
+        try persistence.readNotes { _, time, bytes in
+            if let note = RepetitionNote(bytes) {
+                repetition.restore(note, age: .milliseconds(now - time.milliseconds))
+            }
+        }
+    }
+
+    /// Begins to write what is committed from now on.
+    func start(
+        _ store: any ErasedStore,
+        journal: Journal,
+        keysLiveFor lifetime: Duration
+    ) throws(PersistenceFailure) {
+        try persistence.start(
+            historyOldest: { journal.oldest },
+            noteLifetime: lifetime,
+            released: { hook.release(through: $0) },
+            withdraw: { revision, reason, completion in
+                store.withdraw(after: revision, reason, completion: completion)
+            }
+        )
+    }
+
+    private static func wait(_ begin: (@escaping @Sendable () -> Void) -> Void) {
+        let isDone = DispatchSemaphore(value: 0)
+        begin { isDone.signal() }
+        isDone.wait()
+    }
+}

@@ -1,0 +1,63 @@
+internal import LatchkeyPersistence
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// Whether the service serves all requests, and what keeps it from that.
+final class Readiness: Sendable {
+    struct Check: Sendable {
+        let name: StaticString
+        let isPassed: Bool
+        /// A sentence, for people.
+        var detail: String?
+    }
+
+    private struct State {
+        var isRecovering: Bool
+        /// Rows of the data that are to be read, and that are.
+        var rowCount = 0
+        var readCount = 0
+        var persistence: Persistence?
+    }
+
+    private let state: Guarded<State>
+
+    /// - Parameter isRecovering: Whether data is read first.
+    init(isRecovering: Bool) {
+        state = Guarded(State(isRecovering: isRecovering))
+    }
+
+    /// Says how much is to be read.
+    func begins(storedCount: Int, changeCount: Int) {
+        state.write { $0.rowCount = storedCount + changeCount }
+    }
+
+    /// Says how much more is read.
+    func add(_ rowCount: Int) {
+        state.write { $0.readCount += rowCount }
+    }
+
+    func recovered(_ persistence: Persistence) {
+        state.write {
+            $0.persistence = persistence
+            $0.isRecovering = false
+        }
+    }
+
+    var checks: [Check] {
+        let state = state.read { $0 }
+        var checks = [Check(name: "accepting", isPassed: true)]
+        if state.isRecovering {
+            let detail = "\(state.readCount) of \(state.rowCount) rows of the data are read."
+            checks.append(Check(name: "recovered", isPassed: false, detail: detail))
+        } else if let persistence = state.persistence {
+            checks.append(Check(name: "recovered", isPassed: true))
+            switch persistence.status.health {
+            case .healthy:
+                checks.append(Check(name: "journal", isPassed: true))
+            case .failed(let reason, _):
+                checks.append(Check(name: "journal", isPassed: false, detail: reason))
+            }
+        }
+        return checks
+    }
+}

@@ -1,0 +1,35 @@
+internal import LatchkeyHTTP
+internal import Synchronization
+
+/// The routes that the server uses now: those of a service that reads its data, then all.
+///
+/// **Design.** One atomic reference, which is exchanged once, while the server serves.
+///
+/// SAFETY: `@safe` and unmanaged, because all threads would write to a reference count for every
+/// request. Routers are never freed: a service has two.
+@safe
+final class RouterGate: Sendable {
+    private let current: Atomic<Unmanaged<Router>>
+
+    /// - Parameter router: The routes until ``open(_:)``.
+    init(_ router: Router) {
+        unsafe current = Atomic(Unmanaged.passRetained(router))
+    }
+
+    /// Uses these routes from now on.
+    func open(_ router: Router) {
+        // Releasing: pairs with the loads below.
+        unsafe current.store(Unmanaged.passRetained(router), ordering: .releasing)
+    }
+
+    @inline(__always)
+    func handle(_ exchange: Exchange) {
+        unsafe current.load(ordering: .acquiring)._withUnsafeGuaranteedRef { $0.handle(exchange) }
+    }
+
+    @inline(__always)
+    func handleHead(_ exchange: Exchange) {
+        unsafe current.load(ordering: .acquiring)
+            ._withUnsafeGuaranteedRef { $0.handleHead(exchange) }
+    }
+}

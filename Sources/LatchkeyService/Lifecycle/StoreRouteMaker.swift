@@ -1,0 +1,204 @@
+internal import CLatchkeySystem
+internal import LatchkeyContention
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+internal import LatchkeyOperations
+internal import LatchkeyPersistence
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// Makes the store under the chosen strategy, with or without a meter, and its routes.
+struct StoreRouteMaker: StrategyVisitor {
+    let configuration: ServiceConfiguration
+    let meters: ContentionMeters
+    let profile: ContentionProfile?
+    let recorder: TraceRecorder?
+    let readiness: Readiness
+    let data: DurableData?
+    let table: RouteTable
+    let journal: Journal
+    let expiries = ExpiryQueue()
+    let evictor = Evictor()
+    let watches: WatchHub
+    let exports: SharedPlaces
+
+    typealias Output = Result<Made, StartFailure>
+
+    struct Made {
+        let table: RouteTable
+        let usage: @Sendable () -> StoreUsage
+        let operations: Operations
+    }
+
+    init(
+        configuration: ServiceConfiguration,
+        meters: ContentionMeters,
+        profile: ContentionProfile?,
+        registry: MetricRegistry,
+        answers: AnswerBudget,
+        recorder: TraceRecorder?,
+        data: DurableData?,
+        readiness: Readiness,
+        table: RouteTable
+    ) {
+        var configuration = configuration
+        configuration.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
+        self.configuration = configuration
+        self.meters = meters
+        self.profile = profile
+        self.recorder = recorder
+        self.readiness = readiness
+        self.data = data
+        self.table = table
+        let start = data?.persistence.historyRevision ?? configuration.chosenStart
+        journal = Journal(configuration.historyLimits, after: start)
+        watches = WatchHub(
+            journal: journal,
+            limits: configuration.watchLimits,
+            places: configuration.watchPlaces(registry),
+            counters: WatchCounters(registry),
+            answers: answers
+        )
+        exports = configuration.exportPlaces(registry)
+    }
+
+    func visit<ChosenStrategy: MakeableStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> Output {
+        make(strategy, overhead: nil)
+    }
+
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> Output {
+        let level = configuration.metering
+        let overhead = level == .off ? nil : MeteringOverhead.measure(strategy, level: level)
+        return make(strategy, overhead: overhead)
+    }
+
+    private func make<ChosenStrategy: MakeableStrategy>(
+        _ strategy: ChosenStrategy.Type,
+        overhead: MeteringOverhead?
+    ) -> Output {
+        let backlogMax = configuration.backlogMax
+        guard configuration.metering != .off else {
+            return serve({ ChosenStrategy(backlogMax: backlogMax) }, meter: nil)
+        }
+        let meter = ContentionMeter(strategy, level: configuration.metering, profile: profile)
+        meter.overhead = overhead
+        meters.add(meter)
+        return serve({ meter.meteredStripe(ChosenStrategy(backlogMax: backlogMax)) }, meter: meter)
+    }
+
+    /// Serves a store in memory, or one whose data is kept.
+    private func serve<ChosenStrategy: Strategy>(
+        _ strategy: () -> ChosenStrategy,
+        meter: ContentionMeter?
+    ) -> Output {
+        let limits = configuration.storeLimits
+        let stripeCount = configuration.stripeCount(ChosenStrategy.self)
+        guard let data else {
+            let store = PropertyStore(
+                limits: limits,
+                stripeCount: stripeCount,
+                strategy: strategy,
+                after: journal.start
+            )
+            meter?.observeBacklog { store.backlogCount }
+            return .success(serve(store) { store.usage })
+        }
+        let store = HookedStore(
+            limits: limits,
+            stripeCount: stripeCount,
+            strategy: strategy,
+            after: data.persistence.storedRevision,
+            hook: data.hook
+        )
+        meter?.observeBacklog { store.backlogCount }
+        return serve(store, data)
+    }
+
+    private func serve(
+        _ box: any ErasedStore,
+        _ data: DurableData
+    ) -> Output {
+        do throws(PersistenceFailure) {
+            try data.recover(box, journal: journal, readiness: readiness)
+            try data.restore(table.repetition)
+            try data.start(box, journal: journal, keysLiveFor: configuration.idempotency.time)
+        } catch {
+            return .failure(StartFailure(reason: error.message))
+        }
+        readiness.recovered(data.persistence)
+        let persistence = data.persistence
+        let store = DurableStore(box: box, acceptsWrites: { persistence.acceptsWrites })
+        let made = serve(store) { box.usage }
+        // They came by no commit.
+        expiries.rebuild()
+        return .success(made)
+    }
+
+    /// All that is compiled for the strategy of a store in memory: few closures, which the rest
+    /// uses.
+    private func serve(
+        _ store: some CommittingStore,
+        usage: @escaping @Sendable () -> StoreUsage
+    ) -> Made {
+        let journaled = JournaledStore(
+            store,
+            journal: journal,
+            expiries: expiries,
+            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+        )
+        let serving = SampledStore(base: journaled, shadows: shadows(usage), recorder: recorder)
+        let watched = WatchedStore(
+            journal: journal,
+            usage: usage,
+            look: { (name, scope, completion) throws(BacklogFull) in
+                let observer = TimingObserver(timing: nil, site: CallSite())
+                try journaled.look(name, in: scope, observer: observer, completion: completion)
+            },
+            snapshot: { journaled.snapshot(completion: $0) }
+        )
+        return serve(ServedStore(serving), watched)
+    }
+
+    private func serve(_ serving: ServedStore, _ watched: WatchedStore) -> Made {
+        var table = table
+        let depthMax = configuration.storeLimits.depthMax
+        let history = HistoryRoutes(store: watched, hub: watches)
+        PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
+        TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
+        ListRoutes(store: serving).add(to: &table)
+        history.add(to: &table)
+        WatchRoutes(store: watched, hub: watches).add(to: &table)
+        let operations = Operations(configuration, store: serving)
+        OperationRoutes(
+            operations: operations,
+            fetching: configuration.fetching,
+            canCompare: configuration.compare != nil,
+            depthMax: depthMax
+        ).add(to: &table)
+        ExportRoutes(store: serving, journal: journal, places: exports).add(to: &table)
+        ImportRoutes(
+            store: serving,
+            depthMax: depthMax,
+            lineByteCountMax: configuration.http.bodyBytesMax,
+            places: configuration.importPlaces
+        ).add(to: &table)
+        return Made(table: table, usage: watched.usage, operations: operations)
+    }
+
+    private func shadows(_ usage: @escaping @Sendable () -> StoreUsage) -> Shadows? {
+        let stores = configuration.shadows.map { kind in
+            kind.accept(
+                ShadowMaker(configuration: configuration, meters: meters, servingUsage: usage)
+            )
+        }
+        return Shadows(
+            stores,
+            ShadowSampler(interval: configuration.shadowInterval),
+            nanoseconds: { latchkey_system_nanoseconds() }
+        )
+    }
+}

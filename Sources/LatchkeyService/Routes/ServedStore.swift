@@ -1,0 +1,131 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// The serving store, whose strategy is not part of its type.
+///
+/// **Design.** Closures, as in ``AnyShadowStore``: they are made where the strategy is known, so
+/// they are compiled for it. All that uses them is compiled once. Each has one type of observer and
+/// one of receiver, because each combination is compiled for each strategy, too.
+struct ServedStore: Sendable {
+    /// Finds a property and answers the request with it.
+    ///
+    /// One function with the answer: a completion that is handed in here would be allocated.
+    let read:
+        @Sendable (PropertyName, ServiceRequest, Conditions, CallSite) throws(BacklogFull) -> Void
+
+    /// Finds a property that is served.
+    let look:
+        @Sendable (
+            PropertyName, CallSite, @escaping @Sendable (Property?) -> Void
+        ) throws(BacklogFull) -> Void
+
+    /// Decides a change and makes it, or refuses it.
+    let commit: @Sendable (Change, TimingObserver, ChangeAnswer) throws(BacklogFull) -> Void
+
+    /// The same for what follows in an object.
+    let commitAny: @Sendable (Change, TimingObserver, AnyAnswer) throws(BacklogFull) -> Void
+
+    /// Lists properties.
+    let list: @Sendable (PageRequest, TimingObserver, @escaping @Sendable (Page) -> Void) -> Void
+
+    /// Takes all properties as of one revision.
+    let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
+
+    init(_ store: some CommittingStore) {
+        read = { (name, request, conditions, site) throws(BacklogFull) in
+            let observer = TimingObserver(timing: request.timing, site: site)
+            try store.look(name, observer: observer) { request.answer($0, conditions) }
+        }
+        look = { (name, site, completion) throws(BacklogFull) in
+            let observer = TimingObserver(timing: nil, site: site)
+            try store.look(name, observer: observer, completion: completion)
+        }
+        commit = { (change, observer, answer) throws(BacklogFull) in
+            try store.commit(change, observer: observer, receiver: answer)
+        }
+        commitAny = { (change, observer, answer) throws(BacklogFull) in
+            try store.commit(change, observer: observer, receiver: answer)
+        }
+        list = { store.list($0, observer: $1, completion: $2) }
+        snapshot = { store.snapshot(completion: $0) }
+    }
+
+    /// Makes a change that no request asks for by itself.
+    func commit(
+        _ change: Change,
+        fileID: StaticString = #fileID,
+        line: UInt = #line,
+        completion: @escaping @Sendable (Decision) -> Void
+    ) throws(BacklogFull) {
+        let observer = TimingObserver(timing: nil, site: CallSite(fileID, line))
+        try commitAny(change, observer, .other(AnyAnswer.Other(completion)))
+    }
+}
+
+/// Answers a request that changes one property.
+///
+/// The kind has no payload: an enumeration of requests costs more for each copy.
+struct ChangeAnswer: DecisionReceiver {
+    enum Kind: Sendable {
+        /// With the revision.
+        case put
+        /// With the value that the change leaves.
+        case value
+        /// Without a body.
+        case deletion
+    }
+
+    let request: ServiceRequest
+    let kind: Kind
+
+    func receive(_ decision: Decision) {
+        if let commit = request.committed(decision) {
+            answer(commit, request)
+        }
+    }
+
+    func note(for commit: Commit) -> [UInt8]? {
+        request.note { answer(commit, $0) }
+    }
+
+    private func answer(_ commit: Commit, _ request: ServiceRequest) {
+        switch kind {
+        case .put:
+            request.respond(commit.first?.isCreation == true ? .created : .noContent) {
+                $0.add("ETag", quoted: commit.revision)
+            }
+        case .value:
+            if let property = commit.first?.property {
+                request.respond(value: property)
+            }
+        case .deletion: request.respond(.noContent)
+        }
+    }
+}
+
+/// What follows any other decision, in one reference.
+enum AnyAnswer: DecisionReceiver {
+    case transaction(TransactionAnswer)
+    case other(Other)
+
+    final class Other: Sendable {
+        fileprivate let receive: @Sendable (Decision) -> Void
+
+        init(_ receive: @escaping @Sendable (Decision) -> Void) { self.receive = receive }
+    }
+
+    func receive(_ decision: Decision) {
+        switch self {
+        case .transaction(let answer): answer.receive(decision)
+        case .other(let other): other.receive(decision)
+        }
+    }
+
+    func note(for commit: Commit) -> [UInt8]? {
+        switch self {
+        case .transaction(let answer): answer.note(for: commit)
+        case .other: nil
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// A commit as it is read from a file: what it left, but not what was there before.
+package struct StoredCommit: Sendable {
+    package let revision: Revision
+    package let time: Timestamp
+    /// Each name once.
+    package let effects: [StoredEffect]
+
+    package init(revision: Revision, time: Timestamp, effects: [StoredEffect]) {
+        self.revision = revision
+        self.time = time
+        self.effects = effects
+    }
+}
+
+/// What a stored commit left of one property.
+package struct StoredEffect: Sendable {
+    /// Owns its bytes.
+    package let name: PropertyName
+    /// Nil if the commit removed the property.
+    package let property: Property?
+    package let reason: Commit.Reason
+
+    package init(name: PropertyName, property: Property?, reason: Commit.Reason) {
+        self.name = name
+        self.property = property
+        self.reason = reason
+    }
+}

@@ -1,0 +1,50 @@
+// A file system for SQLite, around the standard one, whose calls fail or wait when a test says so.
+//
+// Design: each file system has a state of its own under one mutex, so that tests do not disturb
+// each other. The mutex is not held during a call of the standard file system. SQLite calls from
+// any thread. A file system has to live longer than its connections.
+
+#ifndef CLATCHKEYFAULTS_H
+#define CLATCHKEYFAULTS_H
+
+#include <stdbool.h>
+
+struct latchkey_faults;
+
+// Bits of the calls.
+enum {
+    LATCHKEY_FAULTS_READ = 1,
+    LATCHKEY_FAULTS_WRITE = 2,
+    LATCHKEY_FAULTS_SYNC = 4,
+    LATCHKEY_FAULTS_TRUNCATE = 8,
+    // Of the log only.
+    LATCHKEY_FAULTS_LOG = 16,
+};
+
+// Registers a file system under a name.
+struct latchkey_faults *latchkey_faults_make(const char *name);
+
+void latchkey_faults_free(struct latchkey_faults *faults);
+
+// Lets calls fail: those of `calls`, from the `first` one from now on, counted from 0, and `count`
+// of them. They return `code`, and `error` is the errno that SQLite asks for. A write that fails
+// has written the first `percent` of its bytes.
+void latchkey_faults_fail(struct latchkey_faults *faults, int calls, long first, long count,
+                          int code, int error, int percent);
+
+// No further call fails.
+void latchkey_faults_stop(struct latchkey_faults *faults);
+
+// How many of these calls were made, since the last latchkey_faults_fail().
+long latchkey_faults_count(struct latchkey_faults *faults);
+
+// Lets syncs of the log wait, or go on.
+void latchkey_faults_hold(struct latchkey_faults *faults, bool holds);
+
+// How many syncs of the log wait.
+int latchkey_faults_waiting(struct latchkey_faults *faults);
+
+// Waits until a sync of the log waits.
+void latchkey_faults_await(struct latchkey_faults *faults);
+
+#endif

@@ -1,0 +1,155 @@
+import Foundation
+import LatchkeyMetrics
+import LatchkeyStore
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyPersistence
+
+@Suite("Compaction", .timeLimit(.minutes(3)))
+struct CompactionTests {
+    private let disk = FaultyDisk()
+
+    private var tuning: Tuning {
+        var tuning = disk.tuning
+        tuning.roundCountMin = 300
+        tuning.sliceCount = 20
+        tuning.checkpointFrameCount = 50
+        tuning.restartFrameCount = 100
+        return tuning
+    }
+
+    @Test(arguments: [1, 2] as [UInt64])
+    func `the state is right after a kill at any point of a round`(seed: UInt64) throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: seed, after: Opened.startRevision, nameCount: 700)
+        let opened = try Opened(folder.data, .standard, tuning)
+        var partialCount = 0
+        for index in 0..<1500 {
+            opened.persistence.append(try source.next(), note: nil)
+            opened.waitUntilReleased(source.model.revision)
+            if index % 10 == 0 {
+                let copy = try disk.copy(folder, opened)
+                let again = try Persistence(opening: copy, startRevision: 0)
+                // The writer may have gone on with compaction, but not with commits.
+                #expect(try Opened.read(again).0 == source.model)
+                partialCount += again.historyRevision > again.storedRevision ? 1 : 0
+                _ = again.finish()
+            }
+        }
+        #expect(opened.persistence.statistics.compactionRounds.value > 3)
+        #expect(partialCount > 0)
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `a round that a killed process has begun is ended by the next one`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 3, after: Opened.startRevision, nameCount: 700)
+        let opened = try Opened(folder.data, .standard, tuning)
+        var copy: String?
+        while copy == nil {
+            for _ in 0..<5 {
+                opened.persistence.append(try source.next(), note: nil)
+            }
+            opened.waitUntilReleased(source.model.revision)
+            let path = try disk.copy(folder, opened)
+            let again = try Persistence(opening: path, startRevision: 0)
+            copy = again.historyRevision > again.storedRevision ? path : nil
+            _ = again.finish()
+        }
+        let path = try #require(copy)
+        let again = try Opened(path)
+        waitUntil {
+            let status = again.persistence.status
+            return status.storedRevision >= again.persistence.historyRevision
+                && status.compactionProgress == nil
+        }
+        #expect(again.persistence.finish())
+        #expect(try Opened.read(path) == again.model)
+        #expect(opened.persistence.finish())
+    }
+
+    @Test
+    func `compaction does not go past the history`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 4, after: Opened.startRevision)
+        let bound = Opened.startRevision + 900
+        let opened = try Opened(folder.data, .standard, tuning, historyOldest: { bound })
+        for _ in 0..<2000 {
+            opened.persistence.append(try source.next(), note: nil)
+        }
+        opened.waitUntilReleased(source.model.revision)
+        waitUntil { opened.persistence.status.storedRevision > Opened.startRevision }
+        #expect(opened.persistence.finish())
+        let again = try Persistence(opening: folder.data, startRevision: 0)
+        #expect(again.storedRevision <= bound)
+        #expect(try Opened.read(again).0 == source.model)
+        _ = again.finish()
+    }
+
+    @Test
+    func `the view is exact while the writer runs, also for the shell`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 5, after: Opened.startRevision, nameCount: 300)
+        let opened = try Opened(folder.data, .standard, tuning)
+        for _ in 0..<10 {
+            for _ in 0..<100 {
+                opened.persistence.append(try source.next(), note: nil)
+            }
+            opened.waitUntilReleased(source.model.revision)
+            let lines = try shell(
+                folder.data + "/latchkey.db",
+                "select name, value, revision, created, ifnull(expiry, 'never') from properties "
+                    + "order by name"
+            ).split(separator: "\n").map(String.init)
+            let expected = source.model.entries.sorted { $0.key < $1.key }.map { name, entry in
+                let expiry = entry.expiry == .max ? "never" : "\(entry.expiry)"
+                return "\(name)|\(entry.value)|\(entry.revision)|\(entry.created)|\(expiry)"
+            }
+            #expect(lines == expected)
+        }
+        #expect(opened.persistence.status.health == .healthy)
+        #expect(opened.persistence.finish())
+    }
+
+    @Test
+    func `the log stays bounded, and writes are refused while a reader holds it`() throws {
+        let folder = try TemporaryFolder()
+        var settings = PersistenceSettings()
+        settings.logByteCountMax = 1 << 20
+        var source = CommitSource(seed: 6, after: Opened.startRevision)
+        let opened = try Opened(folder.data, settings, tuning)
+        for _ in 0..<2000 {
+            opened.persistence.append(try source.next(), note: nil)
+            opened.waitUntilReleased(source.model.revision)
+        }
+        #expect(opened.persistence.status.logByteCount < 1 << 20)
+        let reader = try Connection(folder.data + "/latchkey.db")
+        try reader.execute("begin")
+        _ = try reader.integer("select count(*) from changes")
+        var withdrawals: [(revision: Revision, reason: Withdrawal)] = []
+        while withdrawals.isEmpty {
+            let before = source
+            opened.persistence.append(try source.next(), note: nil)
+            let revision = source.model.revision
+            withdrawals = opened.calls.read(
+                when: { $0.released >= revision || !$0.withdrawals.isEmpty },
+                { $0.withdrawals }
+            )
+            if !withdrawals.isEmpty {
+                source = before
+            }
+        }
+        #expect(withdrawals.first?.reason == .unavailable)
+        #expect(opened.persistence.status.logByteCount < 2 << 20)
+        try reader.execute("commit")
+        waitUntil { opened.persistence.status.health == .healthy }
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+}

@@ -1,0 +1,206 @@
+import CLatchkeyFaults
+import CSQLite
+import Glibc
+import LatchkeyMetrics
+import LatchkeyStore
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyPersistence
+
+private let writes = Int(LATCHKEY_FAULTS_WRITE)
+private let syncs = Int(LATCHKEY_FAULTS_SYNC)
+private let truncations = Int(LATCHKEY_FAULTS_TRUNCATE)
+private let log = Int(LATCHKEY_FAULTS_LOG)
+private let failedSync = SQLITE_IOERR | 4 << 8
+private let failedWrite = SQLITE_IOERR | 3 << 8
+
+@Suite("Failures of the disk", .timeLimit(.minutes(2)))
+struct FailureTests {
+    @Test
+    func `all commits that come during a sync become one transaction`() throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var source = CommitSource(seed: 1, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, disk.tuning)
+        disk.hold(true)
+        opened.persistence.append(try source.next(), note: nil)
+        disk.await()
+        for _ in 0..<100 {
+            opened.persistence.append(try source.next(), note: nil)
+        }
+        #expect(opened.calls.read { $0.released } == 0)
+        disk.hold(false)
+        opened.waitUntilReleased(source.model.revision)
+        #expect(opened.persistence.statistics.syncs.value == 2)
+        #expect(opened.persistence.finish())
+    }
+
+    @Test(arguments: [0, 50, 99])
+    func `what does not fit is withdrawn, and never shows up`(percent: Int32) throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var source = CommitSource(seed: 2, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, disk.tuning)
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        for first in 0..<12 {
+            let before = source
+            let count = opened.calls.read { $0.withdrawals.count }
+            // The writes of the log's frames, one after the other.
+            disk.fail(writes | log, first: first, SQLITE_FULL, ENOSPC, percent: percent)
+            opened.persistence.append(try source.next(effectCountMax: 40), note: nil)
+            let revision = source.model.revision
+            let withdrawals = opened.calls.read(
+                when: { $0.withdrawals.count > count || $0.released >= revision },
+                { $0.withdrawals }
+            )
+            guard withdrawals.count > count else {
+                // The transaction has fewer writes.
+                #expect(first >= 2)
+                continue
+            }
+            #expect(withdrawals.last?.reason == .full)
+            #expect(withdrawals.last?.revision == before.model.revision)
+            #expect(try Opened.read(folder.copy()) == before.model)
+            #expect(opened.persistence.acceptsWrites)
+            disk.stop()
+            source = before
+            // The next write has the same revision and tries at once.
+            opened.persistence.append(try source.next(), note: nil)
+            opened.waitUntilReleased(source.model.revision)
+            #expect(try Opened.read(folder.copy()) == source.model)
+        }
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `a quota is a full disk, and another failed write is of unknown outcome`() throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var source = CommitSource(seed: 3, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, disk.tuning)
+        let before = source
+        for (error, reason) in [(EDQUOT, Withdrawal.full), (EIO, .unknown)] {
+            let count = opened.calls.read { $0.withdrawals.count }
+            disk.fail(writes | log, failedWrite, error)
+            opened.persistence.append(try source.next(), note: nil)
+            #expect(opened.waitForWithdrawals(count + 1).last?.reason == reason)
+            source = before
+        }
+        #expect(!opened.persistence.acceptsWrites)
+        disk.stop()
+        waitUntil { opened.persistence.acceptsWrites }
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `after a failed sync the outcome is unknown, until a probe has taken its place`() throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var source = CommitSource(seed: 4, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, disk.tuning)
+        for _ in 0..<20 {
+            opened.persistence.append(try source.next(), note: nil)
+        }
+        opened.waitUntilReleased(source.model.revision)
+        let before = source
+        disk.fail(syncs, failedSync, EIO)
+        opened.persistence.append(try source.next(), note: nil)
+        let withdrawals = opened.waitForWithdrawals(1)
+        #expect(withdrawals.first?.reason == .unknown)
+        #expect(withdrawals.first?.revision == before.model.revision)
+        #expect(!opened.persistence.acceptsWrites)
+        guard case .failed(_, endsByItself: true) = opened.persistence.status.health else {
+            Issue.record("It is not failed.")
+            return
+        }
+        // Killed now, the commit is there, or not: both are what was said.
+        let copy = try Opened.read(folder.copy())
+        #expect(copy == before.model || copy == source.model)
+        // What comes although writes are refused is withdrawn, and was never written.
+        source = before
+        opened.persistence.append(try source.next(), note: nil)
+        #expect(opened.waitForWithdrawals(2).last?.reason == .unavailable)
+        disk.stop()
+        waitUntil { opened.persistence.acceptsWrites }
+        #expect(try Opened.read(folder.copy()) == before.model)
+        source = before
+        opened.persistence.append(try source.next(effectCountMax: 9), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        #expect(try Opened.read(folder.copy()) == source.model)
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test(arguments: [writes, syncs, truncations, writes | log, syncs | log])
+    func `a call that fails at any point loses nothing`(calls: Int) throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var tuning = disk.tuning
+        tuning.roundCountMin = 20
+        tuning.checkpointFrameCount = 20
+        tuning.restartFrameCount = 40
+        var source = CommitSource(seed: 5, after: Opened.startRevision, nameCount: 40)
+        let opened = try Opened(folder.data, .standard, tuning)
+        for index in 0..<40 {
+            let isSync = calls & syncs != 0
+            disk.fail(
+                calls,
+                first: index % 7,
+                count: 1,
+                isSync ? failedSync : SQLITE_FULL,
+                isSync ? EIO : ENOSPC
+            )
+            for _ in 0..<10 {
+                let before = source
+                let count = opened.calls.read { $0.withdrawals.count }
+                opened.persistence.append(try source.next(), note: nil)
+                let revision = source.model.revision
+                let isWithdrawn = opened.calls.read(
+                    when: { $0.released >= revision || $0.withdrawals.count > count },
+                    { $0.withdrawals.count > count }
+                )
+                if isWithdrawn {
+                    source = before
+                    waitUntil { opened.persistence.acceptsWrites }
+                }
+            }
+            disk.stop()
+            waitUntil { opened.persistence.status.health == .healthy }
+            if index % 5 == 0 {
+                #expect(try Opened.read(disk.copy(folder, opened)) == source.model)
+            }
+        }
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `with an interval, commits are released at once and written later`() throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var settings = PersistenceSettings()
+        settings.durabilityChoice = .interval
+        settings.syncInterval = .milliseconds(50)
+        var source = CommitSource(seed: 6, after: Opened.startRevision)
+        let opened = try Opened(folder.data, settings, disk.tuning)
+        disk.fail(syncs, failedSync, EIO)
+        for _ in 0..<10 {
+            opened.persistence.append(try source.next(), note: nil)
+        }
+        #expect(opened.calls.read { $0.released } == source.model.revision)
+        waitUntil { !opened.persistence.acceptsWrites }
+        disk.stop()
+        waitUntil { opened.persistence.acceptsWrites }
+        #expect(opened.persistence.status.durableRevision == source.model.revision)
+        #expect(try Opened.read(folder.copy()) == source.model)
+        #expect(opened.calls.read { $0.withdrawals.isEmpty })
+        #expect(opened.persistence.finish())
+    }
+}

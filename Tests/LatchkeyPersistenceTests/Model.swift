@@ -1,0 +1,154 @@
+import LatchkeyStore
+import Testing
+
+/// What a database has to have: each property, by name.
+struct Model: Equatable {
+    struct Entry: Equatable {
+        var value: String
+        var revision: Revision
+        var created: Revision
+        var expiry: Int64
+    }
+
+    var entries: [String: Entry] = [:]
+    var revision: Revision
+
+    init(after revision: Revision) {
+        self.revision = revision
+    }
+
+    init(_ properties: [Property], _ commits: [StoredCommit], after revision: Revision) {
+        self.revision = revision
+        for property in properties {
+            unsafe entries[text(property.nameBytes)] = Entry(property)
+        }
+        for commit in commits {
+            apply(commit)
+        }
+    }
+
+    mutating func apply(_ commit: StoredCommit) {
+        revision = commit.revision
+        for effect in commit.effects {
+            unsafe entries[text(effect.name.bytes)] = effect.property.map { Entry($0) }
+        }
+    }
+}
+
+extension Model.Entry {
+    init(_ property: Property) {
+        unsafe self.init(
+            value: text(property.valueBytes),
+            revision: property.revision,
+            created: property.created,
+            expiry: property.expiry.milliseconds
+        )
+    }
+}
+
+func text(_ bytes: UnsafeRawBufferPointer) -> String {
+    unsafe String(decoding: bytes, as: UTF8.self)
+}
+
+/// Makes random commits: puts, deletions, expiries and evictions, and transactions of several.
+struct CommitSource {
+    private(set) var model: Model
+    private var random: SeededGenerator
+    private let nameCount: Int
+    private var properties: [String: Property] = [:]
+
+    init(seed: UInt64, after revision: Revision, nameCount: Int = 200) {
+        model = Model(after: revision)
+        random = SeededGenerator(seed)
+        self.nameCount = nameCount
+    }
+
+    mutating func next(effectCountMax: Int = 4) throws -> Commit {
+        let revision = model.revision + 1
+        model.revision = revision
+        var names: Set<String> = []
+        for _ in 0..<Int.random(in: 1...effectCountMax, using: &random) {
+            names.insert("name/\(Int.random(in: 0..<nameCount, using: &random))")
+        }
+        let effects = try names.sorted().map { try effect($0, revision) }
+        return Commit(
+            revision: revision,
+            time: Timestamp(milliseconds: 1_000_000 + Int64(revision % 7)),
+            first: effects.first,
+            others: Array(effects.dropFirst())
+        )
+    }
+
+    private mutating func effect(_ name: String, _ revision: Revision) throws -> Commit.Effect {
+        let former = properties[name]
+        let reason: Commit.Reason = Bool.random(using: &random) ? .requested : .evicted
+        if former != nil, Int.random(in: 0..<4, using: &random) == 0 {
+            properties[name] = nil
+            model.entries[name] = nil
+            return try #require(Commit.Effect(from: former, to: nil, reason))
+        }
+        let count = Int.random(in: 0..<40, using: &random) == 0 ? 6000 : 40
+        let value =
+            "\"\(String(repeating: "x", count: Int.random(in: 0..<count, using: &random)))\""
+        let expiry: Timestamp =
+            Int.random(in: 0..<3, using: &random) == 0
+            ? Timestamp(milliseconds: 4_000_000_000_000 + Int64(revision)) : .never
+        let property = try makeProperty(name, value, revision, former?.created, expiry)
+        properties[name] = property
+        model.entries[name] = Model.Entry(property)
+        return try #require(Commit.Effect(from: former, to: property, .requested))
+    }
+
+    /// A commit that puts one property.
+    mutating func put(_ name: String, _ value: String) throws -> Commit {
+        let revision = model.revision + 1
+        let former = properties[name]
+        let property = try makeProperty(name, value, revision, former?.created, .never)
+        model.revision = revision
+        model.entries[name] = Model.Entry(property)
+        properties[name] = property
+        return Commit(
+            revision: revision,
+            time: Timestamp(milliseconds: 1000),
+            first: Commit.Effect(from: former, to: property, .requested)
+        )
+    }
+}
+
+func makeProperty(
+    _ name: String,
+    _ value: String,
+    _ revision: Revision,
+    _ created: Revision?,
+    _ expiry: Timestamp
+) throws -> Property {
+    try unsafe Array(name.utf8).withUnsafeBytes { name in
+        let name = try unsafe PropertyName(borrowing: name)
+        return unsafe Array(value.utf8).withUnsafeBytes { value in
+            unsafe Property(
+                name: name,
+                value: value,
+                revision: revision,
+                created: created ?? revision,
+                expiry: expiry
+            )
+        }
+    }
+}
+
+/// The numbers of a seed (splitmix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}

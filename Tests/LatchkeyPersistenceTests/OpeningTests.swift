@@ -1,0 +1,86 @@
+import Foundation
+import LatchkeyStore
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyPersistence
+
+@Suite("What is refused at the start", .timeLimit(.minutes(1)))
+struct OpeningTests {
+    private func failure(_ path: String) -> PersistenceFailure.Code? {
+        do {
+            let persistence = try Persistence(opening: path, startRevision: 1)
+            _ = persistence.finish()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test
+    func `a second process`() throws {
+        let folder = try TemporaryFolder()
+        let opened = try Opened(folder.data)
+        #expect(failure(folder.data) == .inUse)
+        #expect(opened.persistence.finish())
+        #expect(failure(folder.data) == nil)
+    }
+
+    @Test(arguments: [
+        ("pragma user_version = 2", PersistenceFailure.Code.newerFormat),
+        ("pragma application_id = 1", .foreign), ("create table mine(a)", .damaged),
+        ("drop view properties", .damaged), ("update meta set value = value + 1", .damaged),
+        ("delete from meta where key = 'storedSum'", .damaged),
+    ])
+    func `a file that is not ours`(statement: String, code: PersistenceFailure.Code) throws {
+        let folder = try TemporaryFolder()
+        let opened = try Opened(folder.data)
+        #expect(opened.persistence.finish())
+        #expect(try shell(folder.data + "/latchkey.db", statement).isEmpty)
+        #expect(failure(folder.data) == code)
+    }
+
+    @Test(arguments: ["latchkey.db", "latchkey.db-wal"])
+    func `another program's file is left alone`(name: String) throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(
+            atPath: folder.data,
+            withIntermediateDirectories: true
+        )
+        let path = folder.data + "/" + name
+        let content = Data(repeating: 7, count: 5000)
+        try content.write(to: URL(filePath: path))
+        #expect(failure(folder.data) == .damaged)
+        #expect(try Data(contentsOf: URL(filePath: path)) == content)
+    }
+
+    @Test
+    func `a database that is missing or empty beside its lock`() throws {
+        let folder = try TemporaryFolder()
+        let opened = try Opened(folder.data)
+        #expect(opened.persistence.finish())
+        try FileManager.default.removeItem(atPath: folder.data + "/latchkey.db")
+        #expect(failure(folder.data) == .damaged)
+        _ = FileManager.default.createFile(atPath: folder.data + "/latchkey.db", contents: nil)
+        #expect(failure(folder.data) == .damaged)
+    }
+
+    @Test
+    func `writes end when another program has written`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 1, after: Opened.startRevision)
+        let opened = try Opened(folder.data)
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        let output = try shell(folder.data + "/latchkey.db", "delete from changes")
+        #expect(output.isEmpty)
+        opened.persistence.append(try source.next(), note: nil)
+        #expect(opened.waitForWithdrawals(1).first?.reason == .unavailable)
+        #expect(!opened.persistence.acceptsWrites)
+        guard case .failed(_, endsByItself: false) = opened.persistence.status.health else {
+            Issue.record("It has not failed for good.")
+            return
+        }
+        #expect(!opened.persistence.finish())
+    }
+}

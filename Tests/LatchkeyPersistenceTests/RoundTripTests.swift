@@ -1,0 +1,66 @@
+import LatchkeyStore
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyPersistence
+
+@Suite("What is written and read back", .timeLimit(.minutes(2)))
+struct RoundTripTests {
+    @Test
+    func `a new folder is empty, and opens again`() throws {
+        let folder = try TemporaryFolder()
+        let first = try Opened(folder.data)
+        #expect(first.persistence.isNew)
+        #expect(first.persistence.lastRevision == Opened.startRevision)
+        #expect(first.persistence.finish())
+        let second = try Opened(folder.data)
+        #expect(!second.persistence.isNew)
+        #expect(second.model == Model(after: Opened.startRevision))
+        #expect(second.persistence.finish())
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `random commits are there after an orderly end and after a kill`(seed: UInt64) throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: seed, after: Opened.startRevision)
+        for _ in 0..<4 {
+            let opened = try Opened(folder.data)
+            #expect(opened.model == source.model)
+            for _ in 0..<300 {
+                opened.persistence.append(try source.next(), note: nil)
+            }
+            opened.waitUntilReleased(source.model.revision)
+            #expect(try Opened.read(folder.copy()) == source.model)
+            #expect(opened.persistence.finish())
+        }
+    }
+
+    @Test
+    func `commits that come in any order are written in that of their revisions`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 1, after: Opened.startRevision)
+        let commits = try (0..<500).map { _ in try source.next() }
+        var random = SeededGenerator(7)
+        let opened = try Opened(folder.data)
+        for commit in commits.shuffled(using: &random) {
+            opened.persistence.append(commit, note: nil)
+        }
+        opened.waitUntilReleased(source.model.revision)
+        #expect(try Opened.read(folder.copy()) == source.model)
+        #expect(opened.persistence.finish())
+    }
+
+    @Test
+    func `a note is kept with its commit`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 1, after: Opened.startRevision)
+        let opened = try Opened(folder.data)
+        opened.persistence.append(try source.next(), note: [1, 2, 3])
+        opened.persistence.append(try source.next(), note: nil)
+        opened.persistence.append(try source.next(), note: [])
+        #expect(opened.persistence.finish())
+        let again = try Opened(folder.data)
+        #expect(again.notes == [1001: [1, 2, 3], 1003: []])
+        #expect(again.persistence.finish())
+    }
+}

@@ -1,0 +1,203 @@
+"""kill -9 under load: what was acknowledged is there, and nothing else that was refused."""
+
+import itertools
+import random
+import shutil
+import time
+
+import history
+import load
+from process import Failure
+from service import MODES, STRATEGIES, Refused, Service
+from watching import Watch
+
+REPEATS = 20
+# Folder after folder: one that keeps all, one that holds less than the clients write, so that
+# properties are evicted, and one with a short history and many changes, so that these are merged.
+KINDS = (
+    (("--history", 200_000), {}),
+    (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}),
+    (("--history", 4000), {"import_lines": 300}),
+)
+
+
+def run(arguments, scratch):
+    counts = {"rounds": 0, "commits": 0, "requests": 0, "repeats": 0, "unknown": 0, "evicted": 0,
+              "expired": 0}
+    variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
+    number = 0
+    while counts["rounds"] < arguments.rounds:
+        rounds = min(1 + arguments.rounds // 10, arguments.rounds - counts["rounds"])
+        folder = Folder(arguments, scratch / str(number), number, counts)
+        try:
+            for _ in range(rounds):
+                folder.round(*next(variants), folder.let_run)
+                counts["rounds"] += 1
+        except (Failure, Refused) as failure:
+            raise Failure(f"folder {folder.path}, {folder.variant}, round {counts['rounds']}: "
+                          f"{failure}") from None
+        finally:
+            folder.close()
+        shutil.rmtree(folder.path)
+        number += 1
+    return ", ".join(f"{value} {name}" for name, value in counts.items())
+
+
+def cut(path, _):
+    """The last commits are lost, as if they had never been synced."""
+    wal = path / "data" / "latchkey.db-wal"
+    with open(wal, "r+b") as file:
+        file.truncate(wal.stat().st_size * 3 // 4)
+
+
+def refuse(_, outcomes):
+    """A client was told that its write was refused, and it is there."""
+    next(each for each in outcomes if each.fate == load.MADE and each.kind == "put").fate = \
+        load.REFUSED
+
+
+PLANTS = {"cut": cut, "refused": refuse}
+
+
+class Folder:
+    """A data folder over several lives of the service."""
+
+    def __init__(self, arguments, path, kind, counts, environment=None, options=()):
+        self.arguments, self.path, self.counts = arguments, path, counts
+        self.options, self.settings = KINDS[kind % len(KINDS)]
+        self.options += options
+        self.environment = environment
+        path.mkdir(parents=True)
+        self.choose = random.Random(f"{arguments.seed}.{path.name}")
+        self.tokens = load.tokens()
+        self.history = self.variant = None
+        self.watches, self.service, self.rounds = [], None, 0
+        self.after_kill = lambda: None
+
+    def round(self, strategy, mode, act):
+        """Load while `act` does something, kill, start again, check.
+
+        `act` returns whether it has ended the service itself.
+        """
+        self.variant = f"{strategy} {' '.join(mode)}"
+        self.start(strategy, mode)
+        if self.history is None:
+            self.history = history.History(self.service.export()[1])
+            self.watches.append(Watch(self.history.revision))
+        if self.rounds % 3 == 0:
+            self.watches.append(Watch())
+        for watch in self.watches:
+            watch.follow(self.service)
+        self.rounds += 1
+        seed = f"{self.arguments.seed}.{self.path.name}.{self.rounds}"
+        with load.Load(self.service, seed, self.tokens, **self.settings) as running:
+            ended = act(running)
+            if not ended and self.service.process.poll() is not None:
+                raise Failure(f"the service ended by itself, {self.service.process.returncode}: "
+                              f"{self.service.last_words()}")
+            self.service.kill()
+            self.after_kill()
+            running.stop()
+        self._end(running)
+
+    def let_run(self, _):
+        time.sleep(self.choose.uniform(0.05, self.arguments.seconds))
+
+    def start(self, strategy, mode):
+        self.close()
+        self.service = Service(
+            self.arguments.binary, self.path / "data", "--strategy", strategy, *mode,
+            *self.options, *self.arguments.option, log=self.path / "log",
+            environment=self.environment)
+        self.service.__enter__()
+
+    def close(self):
+        if self.service:
+            self.service.kill()
+
+    def _end(self, running):
+        """The service was killed. Starts it again and checks everything."""
+        if running.errors:
+            raise Failure(running.errors[0])
+        outcomes = running.outcomes
+        if self.arguments.plant:
+            PLANTS[self.arguments.plant](self.path, outcomes)
+        self.start(self.choose.choice(STRATEGIES), self.choose.choice(MODES))
+        for watch in self.watches:
+            wait_until_ended(watch)
+            watch.follow(self.service)
+        self._take_history(outcomes)
+        self.repeat(outcomes)
+        self._take_history([])
+        for watch in self.watches:
+            watch.wait_for(self.history.revision)
+            # Something may have expired meanwhile.
+            while not watch.check(self.history):
+                self._take_history([])
+                watch.wait_for(self.history.revision)
+        self.counts["requests"] += len(outcomes)
+        self.counts["unknown"] += sum(each.fate == load.UNKNOWN for each in outcomes)
+
+    def _take_history(self, outcomes):
+        """The export and the watches are compared at the same revision."""
+        while True:
+            changes, revision = self.service.changes(self.history.revision)
+            self.history.extend(changes, revision)
+            self.counts["commits"] += len(changes)
+            for reason in ("evicted", "expired"):
+                self.counts[reason] += sum(each.get("reason") == reason or (
+                    reason == "expired" and each["type"] == "expire")
+                    for change in changes for each in change["effects"])
+            self.history.check(outcomes)
+            outcomes = []
+            self.history.compare(self.service.export(revision)[0], "the past export")
+            state, now = self.service.export()
+            if now == revision:
+                self.history.compare(live(state, self.history), "the export")
+                return
+
+    def repeat(self, outcomes):
+        """A repeat with the same key gets the first result, if there was one."""
+        keyed = [each for each in outcomes if each.key and each.fate != load.REFUSED]
+        unknown = [each for each in keyed if each.fate == load.UNKNOWN]
+        made = [each for each in keyed if each.fate == load.MADE]
+        for first in made[-REPEATS // 2:] + self.choose.sample(made, min(len(made), REPEATS // 2)) \
+                + unknown[:REPEATS]:
+            self._repeat_one(first)
+
+    def _repeat_one(self, first):
+        again = load.Outcome(first.token, first.kind, first.method, first.path, first.body,
+                             first.headers, first.puts)
+        again.take(*self.service.ask(first.method, first.path, first.body, first.headers,
+                                     expect=None))
+        self.counts["repeats"] += 1
+        was_made = first.fate == load.MADE or first.token in self.history.tokens
+        if was_made and not again.replayed:
+            raise Failure(f"a repeat was made anew: {first}, then {again}")
+        if first.fate == load.MADE and (again.status, again.tag, again.answer) != (
+                first.status, first.tag, first.answer):
+            raise Failure(f"a repeat got another answer: {first}, then {again} with "
+                          f"{again.answer[:200]}")
+        if first.fate == load.UNKNOWN and first.kind == "delete":
+            # It may have been made before, or now: the history counts it as one that may be.
+            return
+        if was_made and again.revision and again.revision != self.history.tokens.get(
+                first.token, again.revision):
+            raise Failure(f"a repeat says another revision: {first}, then {again}")
+        first.fate = again.fate if first.fate == load.UNKNOWN else first.fate
+        if again.fate == load.MADE and not was_made and again.revision:
+            self.history.outcomes[first.token] = first
+
+
+def live(state, known):
+    """What has expired is not in an export, before a commit removes it."""
+    return {**{name: value for name, value in known.state.items() if name.startswith("t/")},
+            **state}
+
+
+def wait_until_ended(watch):
+    end = time.monotonic() + 10
+    while not watch.ended:
+        if time.monotonic() > end:
+            raise Failure("a watch does not notice that the service was killed")
+        time.sleep(0.005)

@@ -1,0 +1,111 @@
+"""A client that follows the changes, is cut off by a kill, and goes on from the last id it got."""
+
+import http.client
+import json
+import threading
+import time
+
+from process import Failure
+
+SECONDS_MAX = 20
+
+
+class Watch:
+    """Events and the state that they make, over any number of connections."""
+
+    def __init__(self, revision=None):
+        """After a revision whose state is empty; without one: the present state comes first."""
+        self.state, self.revision, self.last_id = {}, revision, None
+        self.is_whole, self.first = revision is not None, (revision or 0) + 1
+        self.start = "initial=true" if revision is None else f"after={revision}"
+        self.effects, self.ended, self.error = [], True, None
+        self.address = self.connection = None
+        # Guards what an event changes.
+        self.lock = threading.Lock()
+
+    def follow(self, service):
+        self.address, self.ended = service.address, False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        headers = {"Last-Event-ID": self.last_id} if self.last_id else {}
+        if not self.is_whole:
+            self.state = {}
+        try:
+            self.connection = http.client.HTTPConnection(*self.address, timeout=SECONDS_MAX)
+            self.connection.request("GET", f"/v1/watch?{self.start}", headers=headers)
+            self._take(self.connection.getresponse())
+        except (OSError, http.client.HTTPException):
+            pass
+        except (KeyError, ValueError, Failure) as error:
+            self.error = error
+        self.ended = True
+
+    def _take(self, answer):
+        event, data, number = None, None, None
+        for line in answer:
+            if not line.endswith(b"\n"):
+                # The connection was cut in the midst of it.
+                return
+            line = line.decode().rstrip("\r\n")
+            if line.startswith("event: "):
+                event = line[7:]
+            elif line.startswith("data: "):
+                data = json.loads(line[6:])
+            elif line.startswith("id: "):
+                number = line[4:]
+            elif not line and event:
+                with self.lock:
+                    self._event(event, data, number)
+                event = data = number = None
+
+    def _event(self, event, data, number):
+        if event == "gap":
+            raise Failure(f"a watch that resumed at {self.last_id} got a gap: {data}")
+        if event == "ready":
+            self.is_whole, self.revision = True, data["revision"]
+            self.first = self.revision + 1
+        elif event == "put":
+            self.state[data["name"]] = (data["value"], data["revision"], data["created"])
+        elif event in ("delete", "expire"):
+            # The state at the start has no property whose time is over.
+            if self.state.pop(data["name"], None) is None and event == "delete":
+                raise Failure(f"an event removes what is not there: {data}")
+        if number:
+            self.last_id = number
+            if self.is_whole and event != "ready":
+                self.effects.append((data["revision"], event, data["name"]))
+                if "." not in number:
+                    self.revision = int(number)
+
+    def wait_for(self, revision):
+        end = time.monotonic() + SECONDS_MAX
+        while self.error is None and (not self.is_whole or self.revision < revision):
+            if time.monotonic() > end:
+                raise Failure(f"a watch is at {self.revision} (last id {self.last_id}), "
+                              f"and does not get to {revision}")
+            time.sleep(0.005)
+        if self.error:
+            raise Failure(f"a watch: {self.error}")
+
+    def stop(self):
+        if self.connection and self.connection.sock:
+            self.connection.sock.close()
+
+    def check(self, history):
+        """Each event of each commit has to have come once, in order.
+
+        Returns false if there were commits since `history` was brought up to date.
+        """
+        with self.lock:
+            if self.revision > history.revision:
+                return False
+            history.compare(self.state, "what a watch has seen")
+            effects = list(self.effects)
+        expected = [(revision, each.type, each.name)
+                    for revision in range(self.first, history.revision + 1)
+                    for each in history.commits[revision]]
+        if effects != expected:
+            raise Failure(f"a watch got {len(effects)} events from {self.first} on, and "
+                          f"{len(expected)} happened")
+        return True
