@@ -165,58 +165,74 @@ struct RowReader {
             var expected: Int64?
             var effects: [StoredEffect] = []
             var chunk: [StoredCommit] = []
-            while true {
-                guard try Self.step(rows, readable: read.revision) else { break }
-                let row = ChangeRow(rows)
-                let isBehind = row.row > meta[.storedRow]
-                // Rows that `stored` has may be deleted, from the first one on.
-                let isNext =
-                    row.row == expected
-                    || expected == nil && row.row <= meta[.storedRow] + 1
-                guard isNext else {
-                    throw Finding(
-                        text: "rows before row \(row.row) of the table changes are missing",
+            // What is whole in front of the damage is read, too: a recovery keeps it.
+            var damage: Finding?
+            do {
+                while try Self.step(rows, readable: read.revision) {
+                    let row = ChangeRow(rows)
+                    let isBehind = row.row > meta[.storedRow]
+                    let effect = try check(row, rows, expected, isBehind, read.revision)
+                    expected = row.row + 1
+                    guard isBehind else { continue }
+                    read.rowCount += 1
+                    read.byteCount += unsafe rows.bytes(8).count + rows.bytes(9).count
+                    effects.append(effect)
+                    guard row.more == 0 else {
+                        continue
+                    }
+                    chunk.append(
+                        StoredCommit(revision: row.revision, time: row.time, effects: effects)
+                    )
+                    effects.removeAll()
+                    read.revision = row.revision
+                    read.commitCount += 1
+                    if chunk.count == Self.chunkCount {
+                        try body(chunk)
+                        chunk.removeAll(keepingCapacity: true)
+                    }
+                }
+                if !effects.isEmpty {
+                    damage = Finding(
+                        text: "the last commit in the table changes is not whole",
                         readable: read.revision
                     )
                 }
-                expected = row.row + 1
-                guard row.checksum == row.computedChecksum(rows),
-                    let effect = row.effect(rows),
-                    !isBehind || row.revision == read.revision + 1
-                else {
-                    throw Finding(
-                        text: "row \(row.row) of the table changes is not what was written",
-                        readable: read.revision
-                    )
-                }
-                guard isBehind else { continue }
-                read.rowCount += 1
-                read.byteCount += unsafe rows.bytes(8).count + rows.bytes(9).count
-                effects.append(effect)
-                guard row.more == 0 else {
-                    continue
-                }
-                chunk.append(
-                    StoredCommit(revision: row.revision, time: row.time, effects: effects)
-                )
-                effects.removeAll()
-                read.revision = row.revision
-                read.commitCount += 1
-                if chunk.count == Self.chunkCount {
-                    try body(chunk)
-                    chunk.removeAll(keepingCapacity: true)
-                }
-            }
-            guard effects.isEmpty else {
-                throw Finding(
-                    text: "the last commit in the table changes is not whole",
-                    readable: read.revision
-                )
+            } catch let finding as Finding {
+                damage = finding
             }
             if !chunk.isEmpty {
                 try body(chunk)
             }
+            if let damage {
+                throw damage
+            }
         }
+    }
+
+    /// The effect of a row that is the next one and whole.
+    private func check(
+        _ row: ChangeRow,
+        _ rows: Statement,
+        _ expected: Int64?,
+        _ isBehind: Bool,
+        _ revision: Revision
+    ) throws -> StoredEffect {
+        // Rows that `stored` has may be deleted, from the first one on.
+        guard row.row == expected || expected == nil && row.row <= meta[.storedRow] + 1 else {
+            throw Finding(
+                text: "rows before row \(row.row) of the table changes are missing",
+                readable: revision
+            )
+        }
+        guard row.checksum == row.computedChecksum(rows), let effect = row.effect(rows),
+            !isBehind || row.revision == revision + 1
+        else {
+            throw Finding(
+                text: "row \(row.row) of the table changes is not what was written",
+                readable: revision
+            )
+        }
+        return effect
     }
 
     private static func step(_ rows: Statement, readable: Revision) throws -> Bool {

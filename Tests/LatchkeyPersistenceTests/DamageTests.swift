@@ -174,6 +174,26 @@ struct DamageTests {
         }
         #expect(doneCount > 5)
     }
+
+    @Test
+    func `recovery keeps every commit in front of the damage`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 3, after: Opened.startRevision)
+        let opened = try Opened(folder.data)
+        var states: [Revision: Model] = [:]
+        for _ in 0..<40 {
+            opened.persistence.append(try source.next(), note: nil)
+            states[source.model.revision] = source.model
+        }
+        #expect(opened.persistence.finish())
+        let database = folder.data + "/latchkey.db"
+        let statement = "update changes set checksum = checksum + 1 where revision = "
+        #expect(try shell(database, statement + "\(Opened.startRevision + 30)").isEmpty)
+        let report = try Persistence.recover(folder.data, acceptLoss: true)
+        #expect(report.isDone && report.losses.count == 1)
+        let kept = try #require(states[Opened.startRevision + 29])
+        #expect(try Opened.read(folder.data).entries == kept.entries)
+    }
 }
 
 @Suite("Backup and restore", .timeLimit(.minutes(2)))
