@@ -155,15 +155,19 @@ final class WriterLoop: Sendable {
         return status
     }
 
-    /// Ends all threads; returns whether nothing is left.
+    /// Ends all threads; returns whether all that could be written at the call is on the disk.
+    ///
+    /// Properties can expire meanwhile: no client is told of those commits.
     func finish() -> Bool {
-        inbox.write { $0.isStopping = true }
+        let last = inbox.write { inbox in
+            inbox.isStopping = true
+            return inbox.queue.end - 1
+        }
         progress.write { $0.isStopping = true }
         threads.join()
         releases.write { $0.isStopping = true }
         releaser.join()
-        let isHealthy = progress.read { $0.health == .healthy }
-        return isHealthy && inbox.read { $0.queue.count == 0 }
+        return progress.read { $0.health == .healthy && $0.durableRevision >= last }
     }
 
     // MARK: The releaser
