@@ -45,8 +45,9 @@ def main():
                 step("that check finds mistakes", run_broken_pages, service)
                 step("a client generated from openapi.yaml calls it", call_generated, service)
             # All clients have one address.
-            with Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
-                          "--client-share", "1/1", log=log) as service:
+            with tempfile.TemporaryDirectory() as folder, \
+                    Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
+                             "--client-share", "1/1", "--data", folder, log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
                 step("the service keeps to it", drive, service, arguments)
