@@ -6,7 +6,7 @@ enum MetaKey: String, CaseIterable {
     case identity
     /// The number of the last probe.
     case probe
-    /// The revision before the first commit.
+    /// The revision before the first commit, also of the database that this one was restored from.
     case startRevision
     /// The revision of the table `stored`.
     case storedRevision
@@ -43,6 +43,7 @@ struct Meta {
         set { values[key] = newValue }
     }
 
+    var startRevision: Revision { Revision(bitPattern: self[.startRevision]) }
     var storedRevision: Revision { Revision(bitPattern: self[.storedRevision]) }
     var roundRevision: Revision { Revision(bitPattern: self[.roundRevision]) }
 

@@ -13,6 +13,8 @@ package final class Persistence: Sendable {
 
     /// Whether the folder had no database.
     package let isNew: Bool
+    /// The revision before the first commit ever: at which nothing was stored.
+    package let startRevision: Revision
     /// The revision of the table `stored`: ``readChanges(_:)`` begins behind it.
     package let storedRevision: Revision
     /// Commits up to here cannot be part of a history: the properties that they replaced are not
@@ -77,6 +79,7 @@ package final class Persistence: Sendable {
         self.settings = settings
         self.log = log
         isNew = database.isNew
+        self.startRevision = database.meta.startRevision
         storedRevision = database.meta.storedRevision
         historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
         lastRevision = database.lastRevision

@@ -83,6 +83,7 @@ struct Rescue {
             state.properties.values.sorted { one, other in
                 unsafe one.nameBytes.order(other.nameBytes) == true
             },
+            from: reader.meta.startRevision,
             after: start,
             time,
             file
@@ -91,6 +92,7 @@ struct Rescue {
 
     private func write(
         _ properties: [Property],
+        from first: Revision,
         after start: Revision,
         _ time: Int64,
         _ file: String
@@ -106,6 +108,8 @@ struct Rescue {
             try writing.run()
             meta[.storedSum] = RowReader.add(meta[.storedSum], checksum)
         }
+        // Nothing was stored at that revision; at `start`, properties are.
+        meta[.startRevision] = Int64(bitPattern: first)
         meta[.storedCount] = Int64(properties.count)
         meta[.storedTime] = time
         try meta.write(MetaKey.allCases, Statement(target, Meta.writing))

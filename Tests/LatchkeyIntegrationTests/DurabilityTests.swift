@@ -177,6 +177,26 @@ struct DurabilityTests {
         }
     }
 
+    @Test func `a watch from the beginning is told of a gap behind a restored backup`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            var (program, site) = try Self.start(folder)
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(program.end() == 0)
+            let (data, backup) = (folder.path + "/data", folder.path + "/backup")
+            #expect(try Program(["backup", data, backup]).finish().status == 0)
+            try FileManager.default.removeItem(atPath: data)
+            #expect(try Program(["restore", backup, data]).finish().status == 0)
+            (program, site) = try Self.start(folder)
+            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=0")
+            #expect(try watch.next()?.type == "gap")
+            let event = try #require(try watch.next())
+            #expect(event.type == "put" && event.data.contains(#""name":"a""#))
+            #expect(try site.ask("GET", "/v1/changes?after=0").problem == "gone")
+            #expect(program.end() == 0)
+        }
+    }
+
     @Test func `a second service on the folder is refused`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()

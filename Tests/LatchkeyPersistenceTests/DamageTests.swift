@@ -193,6 +193,11 @@ struct DamageTests {
         #expect(report.isDone && report.losses.count == 1)
         let kept = try #require(states[Opened.startRevision + 29])
         #expect(try Opened.read(folder.data).entries == kept.entries)
+        // There is no history from the beginning on, although there are properties.
+        let recovered = try Persistence(opening: folder.data, startRevision: 1)
+        #expect(recovered.startRevision == Opened.startRevision)
+        #expect(recovered.historyRevision > recovered.startRevision)
+        _ = recovered.finish()
     }
 }
 

@@ -9,8 +9,8 @@ internal import LatchkeyStrategies
 /// **Design.** A commit is given to the hook by the thread that made it, and by the hook to the
 /// files, whose writer releases it. What cannot be written is withdrawn from the store.
 ///
-/// The store is made before it has its state, by ``recover(_:journal:progress:)``, which blocks
-/// while the files are read. Afterwards ``start(_:journal:lifetime:)`` begins to write.
+/// The store is made before it has its state, by ``recover(_:journal:readiness:)``, which blocks
+/// while the files are read. Afterwards ``start(_:journal:keysLiveFor:)`` begins to write.
 struct DurableData: Sendable {
     let persistence: Persistence
     let hook: CommitHook
@@ -42,6 +42,7 @@ struct DurableData: Sendable {
         journal: Journal,
         readiness: Readiness
     ) throws(PersistenceFailure) {
+        let historyRevision = persistence.historyRevision
         readiness.begins(storedCount: persistence.storedCount, changeCount: persistence.changeCount)
         try persistence.readStored { properties in
             Self.wait { store.load(properties, completion: $0) }
@@ -50,7 +51,7 @@ struct DurableData: Sendable {
         try persistence.readChanges { commits in
             Self.wait { done in
                 store.replay(commits) { made in
-                    for commit in made where commit.revision > journal.start {
+                    for commit in made where commit.revision > historyRevision {
                         journal.append(commit)
                     }
                     done()

@@ -147,7 +147,8 @@ extension ServiceConfiguration: Configurable {
         \.startRevision,
         "The revision before the first change. clock is 1048576 for each second since the start of "
             + "1970, so that no revision comes twice. For a machine whose clock can be late at the "
-            + "start, give a number above all earlier revisions.",
+            + "start, give a number above all earlier revisions. With --data, a new folder begins "
+            + "at 0 unless a number is given, and one that is there goes on where it was.",
         text: { $0.map { "\($0)" } ?? "clock" },
         value: { .some(Revision($0)) }
     )

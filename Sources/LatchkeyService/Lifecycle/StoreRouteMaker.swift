@@ -51,7 +51,12 @@ struct StoreRouteMaker: StrategyVisitor {
         self.data = data
         self.table = table
         let start = data?.persistence.historyRevision ?? configuration.chosenStart
-        journal = Journal(configuration.historyLimits, after: start)
+        // What was compacted is not in the history: 0 stands for the revision before that.
+        journal = Journal(
+            configuration.historyLimits,
+            after: start,
+            start: data?.persistence.startRevision
+        )
         watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,

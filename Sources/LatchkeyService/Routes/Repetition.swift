@@ -41,6 +41,7 @@ final class Repetition: Sendable {
         let request: ServiceRequest
         let match: RouteMatch
         let handle: RouteTable.Handler
+        let fingerprint: RequestFingerprint
     }
 
     private let keys: IdempotencyKeys<Waiting>
@@ -80,21 +81,30 @@ final class Repetition: Sendable {
         guard let field = request.exchange.header(named: .idempotencyKey) else {
             return false
         }
-        take(field, Waiting(request: request, match: match, handle: handle))
+        take(field, request, match, handle)
         return true
     }
 
-    private func take(_ field: Bytes, _ waiting: Waiting) {
-        let request = waiting.request
+    private func take(
+        _ field: Bytes,
+        _ request: ServiceRequest,
+        _ match: RouteMatch,
+        _ handle: @escaping RouteTable.Handler
+    ) {
         guard Self.isKey(field), request.exchange.headerCount(named: "idempotency-key") == 1 else {
             request.fail(.invalidIdempotencyKey)
             return
         }
         let key = Array(field)
-        let fingerprint = RequestFingerprint(request.exchange)
-        let turn = keys.take(key, request.exchange.client, fingerprint)
+        let waiting = Waiting(
+            request: request,
+            match: match,
+            handle: handle,
+            fingerprint: RequestFingerprint(request.exchange)
+        )
+        let turn = keys.take(key, request.exchange.client, waiting.fingerprint)
         if case .wait = turn {
-            wait(waiting, key, fingerprint)
+            wait(waiting, key)
         } else {
             act(turn, waiting, key)
         }
@@ -104,7 +114,7 @@ final class Repetition: Sendable {
     ///
     /// Once the request waits, another thread can answer it. So the owner is named before that, and
     /// a client that has gone in between is looked for behind it.
-    private func wait(_ waiting: Waiting, _ key: [UInt8], _ fingerprint: RequestFingerprint) {
+    private func wait(_ waiting: Waiting, _ key: [UInt8]) {
         let exchange = waiting.request.exchange
         let number = keys.nextWait()
         let presence = Presence()
@@ -115,7 +125,7 @@ final class Repetition: Sendable {
         let turn = keys.wait(
             key,
             exchange.client,
-            fingerprint,
+            waiting.fingerprint,
             waiting,
             number: number,
             // Its buffer has doubled as it grew.
@@ -156,8 +166,11 @@ final class Repetition: Sendable {
 
     private func run(_ waiting: Waiting, _ key: [UInt8]) {
         var request = waiting.request
-        let fingerprint = RequestFingerprint(request.exchange)
-        request.keeper = AnswerKeeper(key: key, fingerprint: fingerprint, repetition: self)
+        request.keeper = AnswerKeeper(
+            key: key,
+            fingerprint: waiting.fingerprint,
+            repetition: self
+        )
         RouteTable.run(waiting.handle, request, waiting.match)
     }
 
