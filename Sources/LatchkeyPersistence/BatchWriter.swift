@@ -109,9 +109,11 @@ final class BatchWriter {
         var isProbe = false
     }
 
-    /// Makes one transaction and syncs it.
-    func write(_ batch: [QueuedCommit], _ extra: Extra = Extra()) throws(BatchFailure) {
+    /// Makes one transaction and syncs it; returns how many rows it brought forward.
+    @discardableResult
+    func write(_ batch: [QueuedCommit], _ extra: Extra = Extra()) throws(BatchFailure) -> Int {
         let former = (meta, lastRow, firstRow, round)
+        var compactedCount = 0
         do {
             try begin.run()
             try checkVersion()
@@ -119,7 +121,7 @@ final class BatchWriter {
                 try insert(queued)
             }
             if extra.compacts {
-                try compact(extra)
+                compactedCount = try compact(extra)
             }
             if extra.isProbe {
                 meta[.probe] &+= 1
@@ -140,6 +142,7 @@ final class BatchWriter {
         if let last = batch.last {
             lastRevision = last.commit.revision
         }
+        return compactedCount
     }
 
     private func failure(_ error: any Error, duringCommit: Bool) -> BatchFailure {
@@ -279,11 +282,14 @@ final class BatchWriter {
     /// Whether there is something to compact.
     var hasCompaction: Bool { round != nil || firstRow <= meta[.storedRow] }
 
-    /// Makes the next slice of the round, or deletes what is compacted.
-    private func compact(_ extra: Extra) throws(DatabaseError) {
+    /// Makes the next slice of the round, or deletes what is compacted; returns how many rows were
+    /// brought forward.
+    private func compact(_ extra: Extra) throws(DatabaseError) -> Int {
         guard var round else {
-            return try removeCompacted(extra)
+            try removeCompacted(extra)
+            return 0
         }
+        let start = round.position
         var keys: [MetaKey] = [.storedCount, .storedSum]
         if round.position == 0 {
             meta[.roundRevision] = Int64(bitPattern: round.revision)
@@ -306,6 +312,7 @@ final class BatchWriter {
             self.round = round
         }
         try meta.write(keys, writeMeta)
+        return round.position - start
     }
 
     /// Copies a row of `changes` into `stored`; returns how many bytes it has.

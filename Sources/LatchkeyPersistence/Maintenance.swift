@@ -14,15 +14,18 @@ final class Maintenance: @unchecked Sendable {
 
     private let loop: WriterLoop
     private let connection: Connection
+    /// As at the start.
+    private let meta: Meta
 
-    init(_ loop: WriterLoop, _ connection: Connection) {
+    init(_ loop: WriterLoop, _ connection: Connection, _ meta: Meta) {
         self.loop = loop
         self.connection = connection
+        self.meta = meta
     }
 
     func run() {
         // A round that a former process did not end is made first.
-        if loop.database.meta[.roundRow] > loop.database.meta[.storedRow] {
+        if meta[.roundRow] > meta[.storedRow] {
             plan(loop.progress.read { $0 }, isForced: true)
         }
         while true {
@@ -64,7 +67,7 @@ final class Maintenance: @unchecked Sendable {
         do {
             let bound = min(loop.callbacks.historyOldest(), progress.durableRevision)
             var plan = RoundPlan(after: progress.storedRow)
-            let forced = loop.database.meta[.roundRow]
+            let forced = meta[.roundRow]
             try plan.read(connection, through: bound, atLeast: forced, loop.tuning)
             guard let round = plan.round, isForced || isWorthIt(plan, progress) else {
                 // Later, when more is behind the history.

@@ -36,7 +36,8 @@ package final class Persistence: Sendable {
     private let database: Guarded<OpenedDatabase?>
     private let settings: PersistenceSettings
     private let log: Log
-    private let started = Guarded<WriterLoop?>(nil)
+    /// What writes, once it is started. Without a lock, since each commit asks for it.
+    private let started = AtomicLazyReference<WriterLoop>()
 
     /// Opens the folder, or makes it, and looks for damage.
     ///
@@ -133,6 +134,7 @@ package final class Persistence: Sendable {
             -> Void
     ) throws(PersistenceFailure) {
         let database = opened
+        precondition(started.load() == nil, "start is called once.")
         let loop = WriterLoop(
             database,
             settings,
@@ -146,15 +148,12 @@ package final class Persistence: Sendable {
             statistics,
             log
         )
-        started.write { started in
-            precondition(started == nil, "start is called once.")
-            started = loop
-        }
         do {
-            try loop.start()
+            try loop.start(database)
         } catch {
             throw PersistenceFailure(error, database.folder.database)
         }
+        _ = started.storeIfNil(loop)
     }
 
     /// Takes a commit that has effects, to be written; never blocks.
@@ -162,7 +161,7 @@ package final class Persistence: Sendable {
     /// Commits can come out of the order of their revisions. One that comes after ``finish()`` is
     /// never released.
     package func append(_ commit: Commit, note: [UInt8]?) {
-        loop?.append(QueuedCommit(commit, note: note))
+        started.load()?.append(QueuedCommit(commit, note: note))
     }
 
     private var opened: OpenedDatabase {
@@ -172,20 +171,18 @@ package final class Persistence: Sendable {
         return database
     }
 
-    /// What writes, from ``start(historyOldest:noteLifetime:released:withdraw:)`` to ``finish()``.
-    private var loop: WriterLoop? { started.read { $0 } }
-
     /// Whether a write that is decided now can be expected to be written.
-    package var acceptsWrites: Bool { loop?.acceptsWrites.load(ordering: .relaxed) ?? false }
+    package var acceptsWrites: Bool {
+        started.load()?.acceptsWrites.load(ordering: .relaxed) ?? false
+    }
 
-    package var status: PersistenceStatus { loop?.status ?? PersistenceStatus() }
+    package var status: PersistenceStatus { started.load()?.status ?? PersistenceStatus() }
 
     /// Writes what waits, and closes the files.
     ///
     /// - Returns: Whether all that was appended is on the disk.
     package func finish() -> Bool {
-        let isWritten = loop?.finish() ?? true
-        started.write { $0 = nil }
+        let isWritten = started.load()?.finish() ?? true
         database.write { $0 = nil }
         return isWritten
     }

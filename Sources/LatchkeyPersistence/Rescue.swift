@@ -17,7 +17,7 @@ struct Rescue {
         let scan = try LogScan(folder.log)
         if let damage = scan.damage {
             losses.append(
-                "Commits in the log from frame \(damage.frame) on are lost: at least "
+                "All commits in the log from frame \(damage.frame) on are lost: at least "
                     + "\(scan.byteCount - damage.byte) bytes of '\(folder.log)'."
             )
         }
@@ -156,7 +156,7 @@ extension RowReader {
         }
         return (
             properties,
-            "\(missing) of \(max(meta[.storedCount], missing)) stored properties are lost"
+            "Lost of the \(max(meta[.storedCount], missing)) stored properties: \(missing)"
                 + (ending.map { ": \($0)." } ?? ".")
         )
     }

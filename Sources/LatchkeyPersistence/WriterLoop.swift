@@ -61,9 +61,10 @@ final class WriterLoop: Sendable {
         var isStopping = false
     }
 
-    let database: OpenedDatabase
     let durability: Durability
     let logByteCountMax: Int
+    private let databasePath: String
+    private let logPath: String
     let noteLifetime: Duration
     let callbacks: Callbacks
     let statistics: PersistenceStatistics
@@ -88,7 +89,8 @@ final class WriterLoop: Sendable {
         _ statistics: PersistenceStatistics,
         _ log: @escaping Persistence.Log
     ) {
-        self.database = database
+        databasePath = database.folder.database
+        logPath = database.folder.log
         durability = settings.durability
         logByteCountMax = settings.logByteCountMax
         self.noteLifetime = noteLifetime
@@ -110,12 +112,14 @@ final class WriterLoop: Sendable {
         )
     }
 
-    func start() throws(DatabaseError) {
-        let writer = try WriterThread(self)
+    /// Starts the threads, which keep the database until they end.
+    func start(_ database: OpenedDatabase) throws(DatabaseError) {
+        let writer = try WriterThread(self, database)
+        let maintenance = Maintenance(self, try database.secondConnection(), database.meta)
+        let revision = database.lastRevision
         threads.start { writer.run() }
-        let maintenance = Maintenance(self, try database.secondConnection())
         threads.start { maintenance.run() }
-        releaser.start { self.release() }
+        releaser.start { self.release(after: revision) }
     }
 
     /// Called by any thread.
@@ -147,8 +151,8 @@ final class WriterLoop: Sendable {
         status.pendingCount = inbox.read { $0.queue.count }
         let age = latchkey_system_nanoseconds() - lastSync.load(ordering: .relaxed)
         status.lastSyncAge = .nanoseconds(Int64(clamping: age))
-        status.logByteCount = Folder.byteCount(database.folder.log) ?? 0
-        status.databaseByteCount = Folder.byteCount(database.folder.database) ?? 0
+        status.logByteCount = Folder.byteCount(logPath) ?? 0
+        status.databaseByteCount = Folder.byteCount(databasePath) ?? 0
         status.storedRevision = progress.storedRevision
         status.changeCount = Int(progress.lastRow - progress.storedRow)
         status.compactionProgress = progress.compaction
@@ -167,13 +171,14 @@ final class WriterLoop: Sendable {
         threads.join()
         releases.write { $0.isStopping = true }
         releaser.join()
+        acceptsWrites.store(false, ordering: .relaxed)
         return progress.read { $0.health == .healthy && $0.durableRevision >= last }
     }
 
     // MARK: The releaser
 
-    private func release() {
-        var released = database.lastRevision
+    private func release(after revision: Revision) {
+        var released = revision
         while true {
             let next = releases.write(
                 when: { $0.revision > released || $0.isStopping },

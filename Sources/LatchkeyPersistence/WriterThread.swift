@@ -47,11 +47,11 @@ final class WriterThread: @unchecked Sendable {
     /// The writer begins the log anew with more frames.
     private var restartFrameCount: Int
 
-    init(_ loop: WriterLoop) throws(DatabaseError) {
+    init(_ loop: WriterLoop, _ database: OpenedDatabase) throws(DatabaseError) {
         self.loop = loop
-        writer = try BatchWriter(loop.database)
+        writer = try BatchWriter(database)
         restartFrameCount = Self.restartFrameCount(loop)
-        needsNewLog = (Folder.byteCount(loop.database.folder.log) ?? 0) > 0
+        needsNewLog = (Folder.byteCount(database.folder.log) ?? 0) > 0
     }
 
     func run() {
@@ -155,7 +155,7 @@ final class WriterThread: @unchecked Sendable {
         let start = latchkey_system_nanoseconds()
         do {
             try prepareLog()
-            try writer.write(batch, extra)
+            loop.statistics.compactedRows.add(UInt64(try writer.write(batch, extra)))
         } catch {
             if extra.compacts {
                 compactsAfter = .now + .seconds(1)
@@ -229,7 +229,10 @@ final class WriterThread: @unchecked Sendable {
             loop.statistics.commits.add(UInt64(batch.count))
             loop.statistics.payloadBytes.add(UInt64(byteCount))
         }
-        uncompactedCount = extra.compacts ? 0 : uncompactedCount + batch.count
+        // What came while there was nothing to compact would make one long slice, for which all
+        // answers would wait.
+        let isCompacted = extra.compacts || !writer.hasCompaction
+        uncompactedCount = isCompacted ? 0 : uncompactedCount + batch.count
         if mode != .normal {
             mode = .normal
             loop.acceptsWrites.store(true, ordering: .relaxed)

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyCommandLine
+internal import LatchkeyComparison
 internal import LatchkeyPersistence
 internal import LatchkeySettings
 
@@ -179,7 +180,8 @@ private enum DataCommand {
 extension CheckReport {
     /// What there is.
     fileprivate var text: String {
-        "\(propertyCount) properties, \(changeCount) changes, revision \(lastRevision), "
-            + "\(byteCount) bytes\n"
+        FigureText.counted(propertyCount, "property") + ", "
+            + FigureText.counted(changeCount, "change")
+            + ", revision \(lastRevision), \(byteCount) bytes\n"
     }
 }

@@ -197,6 +197,37 @@ struct DurabilityTests {
         }
     }
 
+    @Test func `what is compacted is a gap, also for a longer history`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            var (program, site) = try Self.start(folder, .lock, ["--history", "100"])
+            let count = 110_000
+            let lines = (1...count).map { #"{"name":"p\#($0)","value":\#($0)}"# + "\n" }.joined()
+            let type = ["Content-Type: application/x-ndjson"]
+            #expect(try site.ask("POST", "/v1/import", lines, headers: type).status == 200)
+            let end = ContinuousClock.now + .seconds(60)
+            while try Self.changeCount(site) == count, ContinuousClock.now < end {}
+            #expect(try Self.changeCount(site) < count)
+            Self.kill(program)
+            (program, site) = try Self.start(folder, .lock, ["--history", "1000000"])
+            #expect(try site.ask("GET", "/v1/changes?after=1").problem == "gone")
+            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=1")
+            #expect(try watch.next()?.type == "gap")
+            #expect(try watch.next()?.type == "put")
+            let changes = try site.ask("GET", "/v1/changes?after=\(count - 1)")
+            #expect(changes.text.contains(#""name":"p\#(count)""#))
+            #expect(try site.ask("GET", "/v1/properties/p1").text == "1")
+            #expect(program.end() == 0)
+        }
+    }
+
+    /// How many changes compaction has not brought forward.
+    private static func changeCount(_ site: Site) throws -> Int {
+        let metrics = try site.ask("GET", "/metrics").text
+        let found = try #require(metrics.firstMatch(of: /\nlatchkey_data_changes (\d+)\n/))
+        return try #require(Int(found.1))
+    }
+
     @Test func `a second service on the folder is refused`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()

@@ -39,6 +39,7 @@ struct CompactionTests {
             }
         }
         #expect(opened.persistence.statistics.compactionRounds.value > 3)
+        #expect(opened.persistence.statistics.compactedRows.value > 3)
         #expect(partialCount > 0)
         #expect(opened.persistence.finish())
         #expect(try Opened.read(folder.data) == source.model)

@@ -155,7 +155,7 @@ struct StoreRouteMaker: StrategyVisitor {
             expiries: expiries,
             evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
         )
-        let serving = SampledStore(base: journaled, shadows: shadows(usage), recorder: recorder)
+        let samples = OperationSamples(shadows: shadows(usage), recorder: recorder)
         let watched = WatchedStore(
             journal: journal,
             usage: usage,
@@ -165,7 +165,7 @@ struct StoreRouteMaker: StrategyVisitor {
             },
             snapshot: { journaled.snapshot(completion: $0) }
         )
-        return serve(ServedStore(serving), watched)
+        return serve(ServedStore(journaled, samples), watched)
     }
 
     private func serve(_ serving: ServedStore, _ watched: WatchedStore) -> Made {

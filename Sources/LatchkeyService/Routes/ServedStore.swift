@@ -8,47 +8,89 @@ internal import LatchkeyStrategies
 /// they are compiled for it. All that uses them is compiled once. Each has one type of observer and
 /// one of receiver, because each combination is compiled for each strategy, too.
 struct ServedStore: Sendable {
-    /// Finds a property and answers the request with it.
-    ///
-    /// One function with the answer: a completion that is handed in here would be allocated.
-    let read:
+    private let samples: OperationSamples
+    private let reading:
         @Sendable (PropertyName, ServiceRequest, Conditions, CallSite) throws(BacklogFull) -> Void
-
-    /// Finds a property that is served.
-    let look:
+    private let looking:
         @Sendable (
             PropertyName, CallSite, @escaping @Sendable (Property?) -> Void
         ) throws(BacklogFull) -> Void
-
-    /// Decides a change and makes it, or refuses it.
-    let commit: @Sendable (Change, TimingObserver, ChangeAnswer) throws(BacklogFull) -> Void
-
-    /// The same for what follows in an object.
-    let commitAny: @Sendable (Change, TimingObserver, AnyAnswer) throws(BacklogFull) -> Void
-
-    /// Lists properties.
-    let list: @Sendable (PageRequest, TimingObserver, @escaping @Sendable (Page) -> Void) -> Void
+    private let committing:
+        @Sendable (Change, TimingObserver, ChangeAnswer) throws(BacklogFull) -> Void
+    private let committingAny:
+        @Sendable (Change, TimingObserver, AnyAnswer) throws(BacklogFull) -> Void
+    private let listing:
+        @Sendable (PageRequest, TimingObserver, @escaping @Sendable (Page) -> Void) -> Void
 
     /// Takes all properties as of one revision.
     let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
 
-    init(_ store: some CommittingStore) {
-        read = { (name, request, conditions, site) throws(BacklogFull) in
+    init(_ store: some CommittingStore, _ samples: OperationSamples) {
+        self.samples = samples
+        reading = { (name, request, conditions, site) throws(BacklogFull) in
             let observer = TimingObserver(timing: request.timing, site: site)
             try store.look(name, observer: observer) { request.answer($0, conditions) }
         }
-        look = { (name, site, completion) throws(BacklogFull) in
+        looking = { (name, site, completion) throws(BacklogFull) in
             let observer = TimingObserver(timing: nil, site: site)
             try store.look(name, observer: observer, completion: completion)
         }
-        commit = { (change, observer, answer) throws(BacklogFull) in
+        committing = { (change, observer, answer) throws(BacklogFull) in
             try store.commit(change, observer: observer, receiver: answer)
         }
-        commitAny = { (change, observer, answer) throws(BacklogFull) in
+        committingAny = { (change, observer, answer) throws(BacklogFull) in
             try store.commit(change, observer: observer, receiver: answer)
         }
-        list = { store.list($0, observer: $1, completion: $2) }
+        listing = { store.list($0, observer: $1, completion: $2) }
         snapshot = { store.snapshot(completion: $0) }
+    }
+
+    /// Finds a property and answers the request with it.
+    ///
+    /// One function with the answer: a completion that is handed in here would be allocated.
+    func read(
+        _ name: PropertyName,
+        _ request: ServiceRequest,
+        _ conditions: Conditions,
+        _ site: CallSite
+    ) throws(BacklogFull) {
+        let apply = samples.take(reading: name)
+        try reading(name, request, conditions, site)
+        apply?()
+    }
+
+    /// Finds a property that is served.
+    func look(
+        _ name: PropertyName,
+        _ site: CallSite,
+        _ completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        let apply = samples.take(reading: name)
+        try looking(name, site, completion)
+        apply?()
+    }
+
+    /// Decides a change of one property, and makes it or refuses it.
+    func commit(
+        _ change: Change,
+        _ observer: TimingObserver,
+        _ answer: ChangeAnswer
+    ) throws(BacklogFull) {
+        let (_, apply) = samples.take(change)
+        try committing(change, observer, answer)
+        apply?()
+    }
+
+    /// The same for any change, and for what follows in an object.
+    func commitAny(
+        _ change: Change,
+        _ observer: TimingObserver,
+        _ answer: AnyAnswer
+    ) throws(BacklogFull) {
+        let (record, apply) = samples.take(change)
+        let recorded = record.map { AnyAnswer.recorded($0, answer) }
+        try committingAny(change, observer, recorded ?? answer)
+        apply?()
     }
 
     /// Makes a change that no request asks for by itself.
@@ -60,6 +102,17 @@ struct ServedStore: Sendable {
     ) throws(BacklogFull) {
         let observer = TimingObserver(timing: nil, site: CallSite(fileID, line))
         try commitAny(change, observer, .other(AnyAnswer.Other(completion)))
+    }
+
+    /// Lists properties.
+    func list(
+        _ request: PageRequest,
+        _ observer: TimingObserver,
+        _ completion: @escaping @Sendable (Page) -> Void
+    ) {
+        let apply = samples.takeList(request)
+        listing(request, observer, completion)
+        apply?()
     }
 }
 
@@ -108,6 +161,8 @@ struct ChangeAnswer: DecisionReceiver {
 enum AnyAnswer: DecisionReceiver {
     case transaction(TransactionAnswer)
     case other(Other)
+    /// Records the decision before the answer receives it.
+    indirect case recorded(@Sendable (Decision) -> Void, AnyAnswer)
 
     final class Other: Sendable {
         fileprivate let receive: @Sendable (Decision) -> Void
@@ -119,6 +174,9 @@ enum AnyAnswer: DecisionReceiver {
         switch self {
         case .transaction(let answer): answer.receive(decision)
         case .other(let other): other.receive(decision)
+        case .recorded(let record, let answer):
+            record(decision)
+            answer.receive(decision)
         }
     }
 
@@ -126,6 +184,7 @@ enum AnyAnswer: DecisionReceiver {
         switch self {
         case .transaction(let answer): answer.note(for: commit)
         case .other: nil
+        case .recorded(_, let answer): answer.note(for: commit)
         }
     }
 }

@@ -1,0 +1,163 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// `latchkey check`, `recover`, `backup` and `restore`: what they say, and their status.
+@Suite(.timeLimit(.minutes(3)))
+struct DataCommandTests {
+    /// A data folder that a service has made, and what is done with it.
+    private struct DataFolder {
+        let folder: TemporaryFolder
+        var data: String { folder.path + "data" }
+        var database: String { data + "/latchkey.db" }
+
+        /// With two properties, of three changes.
+        init() throws {
+            folder = try TemporaryFolder()
+            try serve { site in
+                for (name, value) in [("a", "1"), ("b", #""something to find""#), ("a", "2")] {
+                    let status = try site.ask("PUT", "/v1/properties/\(name)", value).status
+                    #expect(status == 201 || status == 204)
+                }
+            }
+        }
+
+        func serve(_ use: (Site) throws -> Void) throws {
+            let program = try Program(
+                ["serve", "--port", "0", "--log-level", "warning", "--data", data]
+            )
+            try use(Site(port: try program.awaitPort()))
+            #expect(program.end() == 0)
+        }
+
+        /// Changes one letter of the value of `b`.
+        func damage() throws {
+            let url = URL(fileURLWithPath: database)
+            var bytes = try Data(contentsOf: url)
+            let place = try #require(bytes.range(of: Data("something to find".utf8)))
+            bytes[place.lowerBound] ^= 1
+            try bytes.write(to: url)
+        }
+
+        func run(_ arguments: String...) throws -> (status: Int32, output: String, errors: String) {
+            try Program(arguments).finish()
+        }
+    }
+
+    @Test func `check counts what is there`() async throws {
+        try await offPool {
+            let folder = try DataFolder()
+            let result = try folder.run("check", folder.data)
+            #expect(result.status == 0 && result.errors.isEmpty)
+            // Nothing is compacted yet, so no property is in the table of them.
+            let expected = /0 properties, 3 changes, revision \d+, \d+ bytes\n/
+            #expect(result.output.wholeMatch(of: expected) != nil, "\(result.output)")
+        }
+    }
+
+    @Test func `damage is named, refused and recovered from`() async throws {
+        try await offPool {
+            let folder = try DataFolder()
+            try folder.damage()
+            let finding = "is damaged: row 2 of the table changes is not what was written."
+            let advice = "'latchkey recover \(folder.data) --accept-loss'"
+            let check = try folder.run("check", folder.data)
+            #expect(check.status == 1)
+            #expect(check.output.contains("'\(folder.database)' \(finding)"), "\(check.output)")
+            #expect(check.output.contains("Commits up to revision"))
+            #expect(check.output.contains(advice))
+
+            // The service does not start, and says the same.
+            let service = try folder.run("serve", "--port", "0", "--data", folder.data)
+            #expect(service.status == 1)
+            #expect(service.errors.contains(finding) && service.errors.contains(advice))
+
+            let asked = try folder.run("recover", folder.data)
+            #expect(asked.status == 1)
+            #expect(asked.output.contains("are lost"), "\(asked.output)")
+            #expect(asked.output.hasSuffix("Nothing was changed. Try \(advice).\n"))
+            #expect(try folder.run("check", folder.data).output == check.output)
+
+            let done = try folder.run("recover", folder.data, "--accept-loss")
+            #expect(done.status == 0)
+            #expect(done.output.contains("The folder can be used again.\n"), "\(done.output)")
+            let kept = try #require(done.output.firstMatch(of: /The damaged files are in (.+)\.\n/))
+            #expect(FileManager.default.fileExists(atPath: String(kept.1)))
+            try folder.serve { site in
+                #expect(try site.ask("GET", "/v1/properties/a").text == "1")
+                #expect(try site.ask("GET", "/v1/properties/b").status == 404)
+            }
+            let again = try folder.run("recover", folder.data)
+            #expect(again.status == 0 && again.output.hasPrefix("Nothing is lost.\n"))
+        }
+    }
+
+    @Test func `a backup of a running service is restored with later revisions`() async throws {
+        try await offPool {
+            let folder = try DataFolder()
+            let (backup, other) = (folder.folder.path + "backup", folder.folder.path + "other")
+            var last: UInt64 = 0
+            try folder.serve { site in
+                let put = try site.ask("PUT", "/v1/properties/c", "3")
+                last = try #require(put.headers["etag"].flatMap { UInt64($0.dropFirst().dropLast()) })
+                let made = try folder.run("backup", folder.data, backup)
+                #expect(made.status == 0)
+                #expect(made.output.hasPrefix("Backup made and checked: \(backup)\n"))
+                #expect(made.output.contains("revision \(last), "), "\(made.output)")
+                // What is there already is not replaced.
+                let again = try folder.run("backup", folder.data, backup)
+                #expect(again.status == 2 && again.errors.contains("'\(backup)'"))
+                // The service has the folder for itself.
+                let check = try folder.run("check", folder.data)
+                #expect(check.status == 2)
+                #expect(check.errors.contains("Another process uses the data folder"))
+            }
+            let restored = try folder.run("restore", backup, other)
+            #expect(restored.status == 0)
+            #expect(restored.output.hasPrefix("Restored: \(other)\n3 properties, 0 changes, "))
+            let occupied = try folder.run("restore", backup, folder.data)
+            #expect(occupied.status == 2 && occupied.errors.contains("'\(folder.data)'"))
+            try FileManager.default.removeItem(atPath: folder.data)
+            try FileManager.default.moveItem(atPath: other, toPath: folder.data)
+            try folder.serve { site in
+                #expect(try site.ask("GET", "/v1/properties/a").text == "2")
+                let etag = try site.ask("PUT", "/v1/properties/a", "4").headers["etag"]
+                #expect(etag == "\"\(last + (1 << 32) + 1)\"")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ["check"], ["check", "a", "b"], ["recover"], ["backup", "a"], ["restore", "a"],
+        ["recover", "a", "--accept"],
+    ])
+    func `a wrong command line says what is missing`(arguments: [String]) async throws {
+        let result = try await Program.result(of: arguments)
+        #expect(result.status == 2 && result.output.isEmpty)
+        #expect(result.errors.contains("latchkey \(arguments[0])"), "\(result.errors)")
+    }
+
+    @Test(arguments: [
+        ["check", "missing"], ["recover", "missing"], ["backup", "missing", "b"],
+        ["restore", "missing", "d"],
+    ])
+    func `what is missing is named and not made`(arguments: [String]) async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let paths = arguments.dropFirst().map { folder.path + $0 }
+            let result = try Program([arguments[0]] + paths).finish()
+            #expect(result.status == 2 && result.output.isEmpty)
+            #expect(result.errors.contains("\(folder.path)missing"), "\(result.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        }
+    }
+
+    @Test(arguments: ["check", "recover", "backup", "restore"])
+    func `help has the status`(command: String) async throws {
+        let result = try await Program.result(of: [command, "--help"])
+        #expect(result.status == 0 && result.errors.isEmpty)
+        #expect(result.output.hasPrefix("latchkey \(command): "))
+        #expect(result.output.contains("Status:\n  0  "))
+        #expect(result.output.split(separator: "\n").allSatisfy { $0.count <= 88 })
+    }
+}
