@@ -51,12 +51,15 @@ struct CommitQueue: Sendable {
         Int(truncatingIfNeeded: revision) & (slots.count - 1)
     }
 
+    /// How many commits can leave now.
+    var readyCount: UInt64 { end - next }
+
     /// Whether the next commit is there.
     var isReady: Bool { end > next }
 
     /// Whether a whole batch is there.
     var hasBatch: Bool {
-        end - next >= UInt64(Self.batchCountMax) || byteCount >= Self.batchByteCountMax && isReady
+        readyCount >= UInt64(Self.batchCountMax) || byteCount >= Self.batchByteCountMax && isReady
     }
 
     mutating func add(_ commit: QueuedCommit) {

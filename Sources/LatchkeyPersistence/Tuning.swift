@@ -19,6 +19,8 @@ struct Tuning: Sendable {
     /// In `interval`, commits wait for the disk when so many others do.
     var earlyCountMax = 32_768
     var earlyByteCountMax = 8 << 20
+    /// Behind the last batch, the next one waits at most so long for many commits.
+    var gatherInterval = Duration.microseconds(500)
     /// How often a probe is made after a failure.
     var probeInterval = Duration.seconds(1)
 }

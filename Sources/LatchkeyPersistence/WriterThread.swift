@@ -30,6 +30,9 @@ final class WriterThread: @unchecked Sendable {
     /// Attempts to begin a new log are not made more often.
     private static let newLogInterval = Duration.milliseconds(100)
 
+    /// Fewer commits are not waited for.
+    private static let gatheredCountMin = 4
+
     private let loop: WriterLoop
     private let writer: BatchWriter
     private var mode = Mode.normal
@@ -44,6 +47,10 @@ final class WriterThread: @unchecked Sendable {
     private var compactsAfter = ContinuousClock.now
     private var nextProbe = ContinuousClock.now
     private var nextSync = ContinuousClock.now
+    /// How many commits lately waited or were written at the same time.
+    private var inFlightCount = 0
+    /// When the last batch was on the disk.
+    private var lastBatch = ContinuousClock.now
     /// The writer begins the log anew with more frames.
     private var restartFrameCount: Int
 
@@ -96,6 +103,9 @@ final class WriterThread: @unchecked Sendable {
                 || mayWithdraw && inbox.queue.count > 0
         }
         let mayTake = isWaiting && batch.isEmpty
+        if mayTake, !interval {
+            gather()
+        }
         let take = { (inbox: inout WriterLoop.Inbox) -> (Bool, CompactionRound?, [QueuedCommit]) in
             var batch: [QueuedCommit] = []
             if mayTake {
@@ -118,6 +128,27 @@ final class WriterThread: @unchecked Sendable {
             batch = taken.2
         }
         return taken.0
+    }
+
+    /// Waits until half of the commits in flight are there, but not long.
+    ///
+    /// Otherwise the first that comes is written alone, and all others behind it together: many
+    /// transactions, each of which costs as much as some ten commits, and nothing to do during
+    /// every second sync. With half of them, one half is written while the other is answered. Few
+    /// clients are never kept waiting.
+    private func gather() {
+        let count = UInt64(inFlightCount / 2)
+        let deadline = lastBatch + loop.tuning.gatherInterval
+        guard count >= Self.gatheredCountMin, ContinuousClock.now < deadline else {
+            return
+        }
+        _ = loop.inbox.write(
+            when: { inbox in
+                inbox.isStopping || inbox.queue.readyCount >= count || inbox.queue.hasBatch
+            },
+            deadline: deadline,
+            { _ in }
+        )
     }
 
     private var deadline: ContinuousClock.Instant? {
@@ -240,6 +271,10 @@ final class WriterThread: @unchecked Sendable {
         }
         report(byteCount)
         if !batch.isEmpty {
+            // The largest number, which fades with each batch.
+            let count = batch.count + loop.inbox.read { $0.queue.count }
+            inFlightCount = max(count, inFlightCount - (inFlightCount + 15) / 16)
+            lastBatch = .now
             loop.releases.write { $0.revision = writer.lastRevision }
         }
         batch.removeAll(keepingCapacity: true)
