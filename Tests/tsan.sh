@@ -23,7 +23,7 @@ cd "$(dirname "$0")/.."
 
 build="--sanitize=thread --scratch-path .build-tsan"
 suites='LatchkeySyncTests|LatchkeyMetricsTests|LatchkeyContentionTests|LatchkeyMeteringTests'
-suites="$suites|LatchkeyStoreTests"
+suites="$suites|LatchkeyStoreTests|LatchkeyPersistenceTests"
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 

@@ -53,12 +53,14 @@ package final class Persistence: Sendable {
         startRevision: Revision,
         log: @escaping Log = { _, _, _ in }
     ) throws(PersistenceFailure) {
+        var tuning = Tuning()
+        tuning.roundCountMin = Int64(settings.compactionCountMin)
         try self.init(
             opening: path,
             settings,
             startRevision: startRevision,
             log: log,
-            tuning: Tuning()
+            tuning: tuning
         )
     }
 

@@ -22,6 +22,9 @@ package struct PersistenceSettings: Sendable, Hashable {
     package var syncInterval = Duration.seconds(1)
     /// Writes are refused while the log of the database is longer.
     package var logByteCountMax = 1 << 30
+    /// A round of compaction begins with so many changes, or a quarter as many as there are
+    /// properties.
+    package var compactionCountMin = 100_000
 
     package init() {}
 
@@ -67,6 +70,13 @@ extension PersistenceSettings: Configurable {
             unit: .bytes,
             "Writes are refused while the log of the database is longer, because another program "
                 + "reads the database without end."
+        ),
+        .integer(
+            "compact-after",
+            \.compactionCountMin,
+            100...1 << 30,
+            "Changes are brought forward when there are so many, or a quarter as many as "
+                + "properties. Fewer make a start faster, and writes cost more."
         ),
     ]
 }

@@ -63,7 +63,7 @@ enum ServeCommand {
         } else if configuration.metering == .off {
             throw UsageError("--shadow has no meaning with --metering off: nothing would be seen.")
         }
-        for name in ["durability", "sync-interval", "max-wal-bytes"]
+        for name in ["durability", "sync-interval", "max-wal-bytes", "compact-after"]
         where values.isGiven(name) && configuration.persistence.path.isEmpty {
             throw UsageError("--\(name) has no meaning without --data.")
         }

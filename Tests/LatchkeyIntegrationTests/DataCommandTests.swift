@@ -83,7 +83,7 @@ struct DataCommandTests {
             #expect(done.output.contains("The folder can be used again.\n"), "\(done.output)")
             let kept = try #require(done.output.firstMatch(of: /The damaged files are in (.+)\.\n/))
             #expect(FileManager.default.fileExists(atPath: String(kept.1)))
-            try folder.serve { site in
+            try folder.serve { (site: Site) throws in
                 #expect(try site.ask("GET", "/v1/properties/a").text == "1")
                 #expect(try site.ask("GET", "/v1/properties/b").status == 404)
             }
@@ -97,9 +97,11 @@ struct DataCommandTests {
             let folder = try DataFolder()
             let (backup, other) = (folder.folder.path + "backup", folder.folder.path + "other")
             var last: UInt64 = 0
-            try folder.serve { site in
+            try folder.serve { (site: Site) throws in
                 let put = try site.ask("PUT", "/v1/properties/c", "3")
-                last = try #require(put.headers["etag"].flatMap { UInt64($0.dropFirst().dropLast()) })
+                last = try #require(
+                    put.headers["etag"].flatMap { UInt64($0.dropFirst().dropLast()) }
+                )
                 let made = try folder.run("backup", folder.data, backup)
                 #expect(made.status == 0)
                 #expect(made.output.hasPrefix("Backup made and checked: \(backup)\n"))
@@ -119,7 +121,7 @@ struct DataCommandTests {
             #expect(occupied.status == 2 && occupied.errors.contains("'\(folder.data)'"))
             try FileManager.default.removeItem(atPath: folder.data)
             try FileManager.default.moveItem(atPath: other, toPath: folder.data)
-            try folder.serve { site in
+            try folder.serve { (site: Site) throws in
                 #expect(try site.ask("GET", "/v1/properties/a").text == "2")
                 let etag = try site.ask("PUT", "/v1/properties/a", "4").headers["etag"]
                 #expect(etag == "\"\(last + (1 << 32) + 1)\"")

@@ -20,7 +20,7 @@ import Testing
             switch name {
             case "shadow-sample": ["--shadow=spin"]
             case "record-sample", "record-bytes": ["--record=a.trace"]
-            case "durability", "sync-interval", "max-wal-bytes": ["--data=folder"]
+            case "durability", "sync-interval", "max-wal-bytes", "compact-after": ["--data=folder"]
             default: [String]()
             }
         try checkEdges(of: name, others, make: serve)

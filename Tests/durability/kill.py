@@ -13,11 +13,11 @@ from watching import Watch
 
 REPEATS = 20
 # Folder after folder: one that keeps all, one that holds less than the clients write, so that
-# properties are evicted, and one with a short history and many changes, so that these are merged.
+# properties are evicted, and one with a short history, so that changes are compacted all the time.
 KINDS = (
     (("--history", 200_000), {}),
     (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}),
-    (("--history", 4000), {"import_lines": 300}),
+    (("--history", 1000, "--compact-after", 1000), {"import_lines": 300}),
 )
 
 

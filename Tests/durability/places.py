@@ -1,6 +1,7 @@
-"""Clocks that jump, folders that cannot be written to, readers without end, and SIGTERM."""
+"""Clocks that jump, places that cannot be written to or are full, readers without end, SIGTERM."""
 
 import collections
+import contextlib
 import datetime
 import email.utils
 import json
@@ -20,13 +21,14 @@ DAY = 86400
 LOG_BYTES_MAX = 4 << 20
 # What one batch may add beyond the bound, and what the readers of the size miss.
 LOG_BYTES_SLACK = 8 << 20
+DISK_BYTES = 48 << 20
 PLANTS = {}
 
 
 def run(arguments, scratch):
     lines, failures = [], []
     for name, case in (("clock", clock), ("read-only", read_only), ("reader", reader),
-                       ("sigterm", sigterm), ("second", second)):
+                       ("full", full), ("sigterm", sigterm), ("second", second)):
         if arguments.only and name not in arguments.only:
             continue
         folder = scratch / name
@@ -171,6 +173,47 @@ def reader(arguments, folder):
     finally:
         subject.close()
     return f"at most {max(seen)} bytes of {LOG_BYTES_MAX}, {counts['commits']} commits"
+
+
+def full(arguments, folder):
+    """A small disk that is filled and emptied again, twice, with a kill in each state."""
+    counts = collections.Counter()
+    disk = folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    if subprocess.run(mount, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
+        return "not tried, since this user may not mount a disk"
+    subject = None
+    ballast = disk / "ballast"
+
+    def fill(running):
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 16))
+        wait_for("writes are refused on the full disk", lambda: any(
+            each.status == 507 for client in running.clients for each in client.outcomes[-50:]))
+        subject.service.ask("GET", load.path("n/0"), expect=(200, 404))
+
+    def empty(running):
+        fill(running)
+        ballast.unlink()
+        since = time.monotonic_ns()
+        wait_for("writes go on when there is space", lambda: any(
+            each.fate == load.MADE and each.begin > since
+            for client in running.clients for each in client.outcomes[-50:]))
+
+    try:
+        subject = kill.Folder(arguments, disk / "folder", 0, counts)
+        for strategy in ("lock", "actor"):
+            subject.round(strategy, (), empty)
+            # The kill comes while the disk is full, and the next start, too.
+            subject.round(strategy, (), fill)
+            ballast.unlink()
+    finally:
+        if subject:
+            subject.close()
+        subprocess.run(["umount", "--lazy", str(disk)], check=True, stdin=subprocess.DEVNULL)
+    return f"filled 4 times, {counts['commits']} commits"
 
 
 def sigterm(arguments, folder):

@@ -25,7 +25,7 @@ struct ServedStore: Sendable {
     /// Takes all properties as of one revision.
     let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
 
-    init(_ store: some CommittingStore, _ samples: OperationSamples) {
+    init(_ store: some CommittingStore, _ samples: OperationSamples = OperationSamples()) {
         self.samples = samples
         reading = { (name, request, conditions, site) throws(BacklogFull) in
             let observer = TimingObserver(timing: request.timing, site: site)

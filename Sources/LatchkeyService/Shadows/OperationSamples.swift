@@ -5,8 +5,8 @@ internal import LatchkeyStore
 /// Taken before the operation, whose bytes are gone afterwards. What is returned is called behind
 /// it, and applies the sample to the shadows.
 struct OperationSamples: Sendable {
-    let shadows: Shadows?
-    let recorder: TraceRecorder?
+    var shadows: Shadows?
+    var recorder: TraceRecorder?
 
     func take(reading name: PropertyName) -> (() -> Void)? {
         recorder?.record(reading: name)
