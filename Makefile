@@ -83,7 +83,7 @@ Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 .PHONY: soak
 soak: build ## three minutes of mixed load; fails if the memory keeps growing
 	scripts/require load
-	Benchmarks/soak.py --binary $(RELEASE_BINARY)
+	Benchmarks/soak.py --binary $(RELEASE_BINARY) $(ARGS)
 
 ## Test it
 

@@ -5,12 +5,16 @@ The load is the mix of nine GETs to one PUT over a fixed set of properties, so t
 are there nothing has a reason to grow. Resident memory is read every two seconds; the first third
 of the time is the warm-up. It fails if the last quarter of the rest needs noticeably more than the
 first quarter of it.
+
+With --data, all of the load writes, each write is on the disk before its answer, and the files are
+watched like the memory.
 """
 
 import argparse
 import pathlib
 import statistics
 import sys
+import tempfile
 import threading
 import time
 
@@ -27,6 +31,8 @@ SAMPLE_SECONDS = 2
 # What a heap may move by itself while nothing leaks.
 GROWTH_SHARE_MAX = 0.02
 GROWTH_BYTES_MAX = 1 << 20
+# The log grows until it begins anew, and the table of changes until it is compacted.
+FILE_GROWTH_BYTES_MAX = 64 << 20
 
 
 def main():
@@ -34,42 +40,61 @@ def main():
     parser.add_argument("--binary", required=True, help="the latchkey to run")
     parser.add_argument("--strategy", default="lock")
     parser.add_argument("--seconds", type=int, default=180)
+    parser.add_argument("--data", action="store_true", help="write only, with data that is kept")
     arguments = parser.parse_args()
 
-    with Latchkey(arguments.binary, "--strategy", arguments.strategy) as service:
-        loader.fill(service.address, PROPERTIES, lambda index: b"mix%d" % index, b"1")
-        samples, report = load(service, arguments.seconds)
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        options = ("--data", folder) if arguments.data else ()
+        with Latchkey(arguments.binary, "--strategy", arguments.strategy, *options) as service:
+            loader.fill(service.address, PROPERTIES, lambda index: b"mix%d" % index, b"1")
+            samples, report = load(service, arguments, pathlib.Path(folder))
     if socket_errors(report):
         raise Failure(f"{socket_errors(report)} socket errors")
 
+    print(f"{report['requests']:,} answers under {arguments.strategy} in {arguments.seconds} s")
+    memory, files = zip(*samples)
+    grows = is_growing("resident memory", memory, GROWTH_BYTES_MAX)
+    if arguments.data:
+        grows += is_growing("files", files, FILE_GROWTH_BYTES_MAX)
+    return 1 if grows else 0
+
+
+def is_growing(what, samples, bytes_max):
+    """Whether the last quarter needs more than the first quarter behind the warm-up."""
     steady = samples[len(samples) // 3:]
     quarter = max(1, len(steady) // 4)
     early, late = statistics.median(steady[:quarter]), statistics.median(steady[-quarter:])
-    print(f"{report['requests']:,} answers under {arguments.strategy} in {arguments.seconds} s; "
-          f"resident memory {early / 1e6:.1f} MB, later {late / 1e6:.1f} MB, "
+    print(f"{what}: {early / 1e6:.1f} MB, later {late / 1e6:.1f} MB, "
           f"at most {max(samples) / 1e6:.1f} MB")
-    if late - early > max(GROWTH_BYTES_MAX, GROWTH_SHARE_MAX * early):
-        print("FAILED: the memory keeps growing")
-        return 1
-    return 0
+    grows = late - early > max(bytes_max, GROWTH_SHARE_MAX * early)
+    if grows:
+        print(f"FAILED: {what}: grows all the time")
+    return grows
 
 
-def load(service, seconds):
-    """The samples of the memory during the load, and wrk's report."""
+def load(service, arguments, folder):
+    """The samples of the memory and the files during the load, and wrk's report."""
     reports = []
-    url = f"{service.url}/v1/properties/mix"
-    worker = threading.Thread(
-        target=lambda: reports.append(drive(url, "mix", seconds, arguments=(PROPERTIES,))))
+    url, kind, connections = f"{service.url}/v1/properties/mix", "mix", 32
+    if arguments.data:
+        kind, connections = "writes", 64
+    worker = threading.Thread(target=lambda: reports.append(
+        drive(url, kind, arguments.seconds, connections, (PROPERTIES,))))
     worker.start()
     samples = []
     while worker.is_alive():
-        samples.append(service.resident_bytes())
+        samples.append((service.resident_bytes(), byte_count(folder)))
         if sys.stderr.isatty():
-            print(f"\r\033[K{samples[-1] / 1e6:.1f} MB", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{samples[-1][0] / 1e6:.1f} MB", end="", file=sys.stderr, flush=True)
         time.sleep(SAMPLE_SECONDS)
     if not reports:
         raise Failure("wrk did not finish")
     return samples, reports[0]
+
+
+def byte_count(folder):
+    """Of all files in it."""
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ REPEATS = 20
 KINDS = (
     (("--history", 200_000), {}),
     (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}),
-    (("--history", 1000, "--compact-after", 1000), {"import_lines": 300}),
+    (("--history", 4000, "--compact-after", 1000), {"import_lines": 300}),
 )
 
 
