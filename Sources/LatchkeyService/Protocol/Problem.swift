@@ -329,16 +329,7 @@ package enum Problem: String, CaseIterable, Sendable {
     package var path: String { "/problems/\(rawValue)" }
 
     /// Seconds until the client should try again, for problems that are temporary.
-    package var retryAfterSeconds: Int? {
-        switch self {
-        case .tooManyConnections, .tooManyConnectionsPerAddress, .clientShareTaken, .outOfMemory,
-            .backlogFull, .timedOut, .draining, .recovering, .journalFailed,
-            .tooManyIdempotencyKeys, .tooManyWatchers, .tooManyOperations, .tooManyExports,
-            .tooManyAnswers, .tooManyProfiles:
-            1
-        default: nil
-        }
-    }
+    package var retryAfterSeconds: Int? { status == 429 || status == 503 ? 1 : nil }
 
     /// The problem's JSON object.
     ///
