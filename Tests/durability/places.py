@@ -194,6 +194,12 @@ def full(arguments, folder):
             each.status == 507 for client in running.clients for each in client.outcomes[-50:]))
         subject.service.ask("GET", load.path("n/0"), expect=(200, 404))
 
+    def kill_full(running):
+        fill(running)
+        subject.service.kill()
+        ballast.unlink()
+        return True
+
     def empty(running):
         fill(running)
         ballast.unlink()
@@ -206,9 +212,7 @@ def full(arguments, folder):
         subject = kill.Folder(arguments, disk / "folder", 0, counts)
         for strategy in ("lock", "actor"):
             subject.round(strategy, (), empty)
-            # The kill comes while the disk is full, and the next start, too.
-            subject.round(strategy, (), fill)
-            ballast.unlink()
+            subject.round(strategy, (), kill_full)
     finally:
         if subject:
             subject.close()
