@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import CSQLite
 internal import Glibc
 internal import LatchkeyStore
@@ -25,8 +26,10 @@ final class BatchWriter {
     static let sliceCountMax = 4000
     /// It ends with the row that brings it beyond so many bytes.
     private static let sliceByteCount = 1 << 20
-    /// A slice deletes so many times as many rows.
+    /// A slice deletes at most so many times as many rows.
     private static let removalFactor: Int64 = 5
+    /// With rows whose values are long, fewer, so that answers do not wait for long.
+    private static let removalNanoseconds: ClosedRange<UInt64> = 5_000_000...20_000_000
 
     static let storedWriting =
         "insert or replace into stored(name, value, revision, created, expiry, checksum) "
@@ -41,6 +44,8 @@ final class BatchWriter {
     private(set) var lastRevision: Revision
     /// The first row of `changes` that is not deleted.
     private var firstRow: Int64
+    /// So many rows can be deleted at once in a short time.
+    private var removalCount: Int64 = 100
     /// The frames of the log, which SQLite tells after each transaction.
     let frames = LogFrames()
     /// The round of compaction that is being made.
@@ -92,7 +97,7 @@ final class BatchWriter {
                 + "order by revision limit 2000) and time < ?2"
         )
         frames.follow(connection)
-        dataVersion = try connection.integer("pragma data_version") ?? 0
+        dataVersion = database.dataVersion
     }
 
     // MARK: Transactions
@@ -163,11 +168,11 @@ final class BatchWriter {
         }
         // A write that failed otherwise may be on the disk, and what came behind it, too.
         // SQLITE_BUSY comes before the first write.
-        let isUnknown = duringCommit && error.primaryCode != SQLITE_BUSY
+        let mayHaveWritten = error.primaryCode != SQLITE_BUSY
         return BatchFailure(
-            consequence: isUnknown ? .unknown : .refused(.unavailable),
+            consequence: duringCommit && mayHaveWritten ? .unknown : .refused(.unavailable),
             message: message,
-            mayHaveWritten: true
+            mayHaveWritten: mayHaveWritten
         )
     }
 
@@ -368,10 +373,17 @@ final class BatchWriter {
         guard firstRow <= meta[.storedRow] else {
             return
         }
-        let count = Int64(extra.sliceCount) * Self.removalFactor
+        let count = min(Int64(extra.sliceCount) * Self.removalFactor, removalCount)
         firstRow = min(firstRow + count, meta[.storedRow] + 1)
+        let start = latchkey_system_nanoseconds()
         try removeChanges.bind(1, firstRow)
         try removeChanges.run()
+        let duration = latchkey_system_nanoseconds() - start
+        if duration > Self.removalNanoseconds.upperBound {
+            removalCount = max(1, count / 4)
+        } else if duration < Self.removalNanoseconds.lowerBound {
+            removalCount = max(removalCount, count * 2)
+        }
         try removeNotes.bind(1, meta[.storedRevision])
         try removeNotes.bind(2, extra.noteTime.milliseconds)
         try removeNotes.run()

@@ -61,6 +61,17 @@ extension CheckReport {
             try reader.readNotes { _, _, _ in notes += 1 }
         }
         noteCount = notes
+        if damages.isEmpty {
+            var count: Int64?
+            add { () throws(PersistenceFailure) in
+                do throws(DatabaseError) {
+                    count = try reader.connection.integer("select count(*) from properties")
+                } catch {
+                    throw PersistenceFailure(error, reader.path)
+                }
+            }
+            propertyCount = Int(count ?? 0)
+        }
     }
 
     private mutating func add(_ body: () throws(PersistenceFailure) -> Void) {

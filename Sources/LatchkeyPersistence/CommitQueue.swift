@@ -6,6 +6,9 @@ struct QueuedCommit: Sendable {
     let note: [UInt8]?
     let byteCount: Int
 
+    /// How many rows of the table `changes` it is.
+    var rowCount: Int { commit.first == nil ? 0 : 1 + commit.others.count }
+
     init(_ commit: Commit, note: [UInt8]?) {
         self.commit = commit
         self.note = note
@@ -32,6 +35,8 @@ struct CommitQueue: Sendable {
     static let batchCountMax = 4096
     /// A batch ends with the commit that brings it beyond so many bytes.
     static let batchByteCountMax = 4 << 20
+    /// Or so many rows.
+    static let batchRowCountMax = 8192
 
     /// The place of a commit is its revision modulo the length, a power of two.
     private var slots: [QueuedCommit?] = Array(repeating: nil, count: 256)
@@ -86,8 +91,8 @@ struct CommitQueue: Sendable {
 
     /// Takes the next batch.
     mutating func take(into batch: inout [QueuedCommit]) {
-        var left = Self.batchByteCountMax
-        while next < end, batch.count < Self.batchCountMax, left > 0 {
+        var (left, rowsLeft) = (Self.batchByteCountMax, Self.batchRowCountMax)
+        while next < end, batch.count < Self.batchCountMax, left > 0, rowsLeft > 0 {
             guard let commit = slots[place(next)].take() else {
                 preconditionFailure("What can leave is there.")
             }
@@ -96,6 +101,7 @@ struct CommitQueue: Sendable {
             count -= 1
             byteCount -= commit.byteCount
             left -= commit.byteCount
+            rowsLeft -= commit.rowCount
         }
     }
 

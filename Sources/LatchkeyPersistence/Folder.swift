@@ -23,8 +23,15 @@ final class Folder: Sendable {
             try Self.make(path)
         }
         let lock = path + "/" + Self.lockName
-        descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let creates = mayCreate ? O_CREAT : 0
+        descriptor = unsafe open(lock, O_RDWR | creates | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
+            guard mayCreate || errno != ENOENT else {
+                throw PersistenceFailure(
+                    .inputOutput,
+                    "'\(path)' is no data folder of latchkey: it has no file \(Self.lockName)."
+                )
+            }
             throw .call("open", lock)
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {

@@ -15,6 +15,9 @@ struct LogScan {
     private(set) var frameCount = 0
     /// The length of the file.
     private(set) var byteCount = 0
+    /// Whether frames of this log are behind the last transaction that is whole: the rest of one
+    /// that was torn.
+    private(set) var hasRemains = false
     /// Where the log is damaged.
     private(set) var damage: Damage?
 
@@ -76,11 +79,12 @@ struct LogScan {
             let frame = frame(buffer)
             let computed = add(buffer, to: sums)
             guard frame.salts == salts, frame.sums == computed else {
-                if try isDamaged(frame, index, computed, path) {
+                if try isDamaged(frame, index, computed, isCommit(buffer, after: sums), path) {
                     damage = Damage(frame: index, byte: offset(index))
                 }
                 return
             }
+            hasRemains = !frame.isLast
             sums = computed
             if frame.isLast {
                 frameCount = index
@@ -89,18 +93,23 @@ struct LogScan {
         }
     }
 
-    /// Whether whole frames are behind the transaction of the first frame that is not.
-    private func isDamaged(
+    /// Whether frames are behind the transaction of the first frame that is not whole.
+    ///
+    /// A transaction ends with one frame. So a second one that ends a transaction is damage, also
+    /// where the frame before it is lost and its checksum cannot be tried.
+    private mutating func isDamaged(
         _ bad: Frame,
         _ badIndex: Int,
         _ computed: Sums,
+        _ isCommit: Bool,
         _ path: String
     ) throws(PersistenceFailure) -> Bool {
         // A frame of an earlier log has neither of the salts.
         let isOurs =
             bad.salts >> 32 == salts >> 32
             || UInt32(truncatingIfNeeded: bad.salts) == UInt32(truncatingIfNeeded: salts)
-        var hasEnded = isOurs && bad.isLast
+        hasRemains = hasRemains || isOurs
+        var hasEnded = isOurs && bad.isLast && !isSplit(badIndex)
         var buffer = [UInt8](repeating: 0, count: Self.frameByteCount)
         // The sums from which the next frame may go on.
         var before = [bad.sums, computed]
@@ -110,15 +119,38 @@ struct LogScan {
             let isWhole =
                 frame.salts == salts
                 && before.contains { add(buffer, to: $0) == frame.sums }
-            if isWhole, hasEnded {
+            // Only the word that says so is not what was written, else the next frame would not
+            // go on from its checksum.
+            hasEnded = hasEnded || isCommit && index == badIndex + 1 && isWhole
+            let isEnd =
+                frame.salts == salts && frame.isLast && (isWhole || !isSplit(index))
+            if hasEnded, isWhole || isEnd {
                 return true
             }
-            hasEnded = hasEnded || isWhole && frame.isLast
+            hasEnded = hasEnded || isEnd
+            hasRemains = hasRemains || frame.salts == salts
             before = [frame.sums]
             index += 1
         }
         return false
     }
+
+    /// Whether a frame that is not whole ended a transaction before one bit of the word changed
+    /// that says so.
+    private func isCommit(_ buffer: [UInt8], after sums: Sums) -> Bool {
+        let (frame, page) = (frame(buffer), Self.frameHeaderByteCount..<Self.frameByteCount)
+        return (0..<32).contains { bit in
+            var bytes = buffer
+            bytes[4 + bit / 8] ^= 1 << (bit % 8)
+            return self.frame(bytes).isLast
+                && add(bytes, page, to: add(bytes, 0..<8, to: sums)) == frame.sums
+        }
+    }
+
+    /// Whether a sector ends between the word that says that a transaction ends, and the salts.
+    ///
+    /// Then a torn frame can have that word of an earlier log.
+    private func isSplit(_ index: Int) -> Bool { (offset(index) + 8) % 512 == 0 }
 
     private func offset(_ index: Int) -> Int {
         Self.headerByteCount + (index - 1) * Self.frameByteCount

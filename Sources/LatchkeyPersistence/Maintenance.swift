@@ -72,13 +72,19 @@ final class Maintenance: @unchecked Sendable {
             guard let round = plan.round, isForced || isWorthIt(plan, progress) else {
                 // Later, when more is behind the history.
                 let step = max(1, progress.threshold(loop.tuning) / 4)
-                return loop.progress.write { $0.planRow = progress.lastRow + step }
+                return loop.progress.write {
+                    $0.planRow = progress.lastRow + step
+                    $0.planByteCount = progress.changeByteCount + loop.tuning.roundByteCountMin / 4
+                }
             }
             loop.progress.write { $0.plannedRow = round.lastRow }
             loop.inbox.write { $0.round = round }
         } catch {
             loop.log(true, "compaction-failed", [("reason", error.text)])
-            loop.progress.write { $0.planRow = progress.lastRow + loop.tuning.roundCountMin }
+            loop.progress.write {
+                $0.planRow = progress.lastRow + loop.tuning.roundCountMin
+                $0.planByteCount = progress.changeByteCount + loop.tuning.roundByteCountMin
+            }
         }
     }
 
@@ -96,8 +102,9 @@ extension WriterLoop.Progress {
     }
 
     func wantsRound(_ tuning: Tuning) -> Bool {
-        compaction == nil && storedRow >= plannedRow && lastRow >= planRow
-            && (lastRow - storedRow >= threshold(tuning) || hasManyBytes(tuning))
+        compaction == nil && storedRow >= plannedRow
+            && (lastRow >= planRow && lastRow - storedRow >= threshold(tuning)
+                || changeByteCount >= planByteCount && hasManyBytes(tuning))
     }
 
     /// So many rows make a round.

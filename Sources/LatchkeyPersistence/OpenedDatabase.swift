@@ -6,9 +6,13 @@ internal import LatchkeyStore
 ///
 /// Everything that opens the database is here.
 final class OpenedDatabase: Sendable {
-    let folder: Folder
-    /// The connection that writes.
+    /// The connection that writes. It is closed before the folder is unlocked.
     let connection: Connection
+    let folder: Folder
+    /// Whether a torn transaction is in the log.
+    let hasTornLog: Bool
+    /// `pragma data_version` before anything was read: another value is of another program.
+    let dataVersion: Int64
     let meta: Meta
     let isNew: Bool
     /// The last row of `changes`, or that up to which they are in `stored`.
@@ -34,7 +38,8 @@ final class OpenedDatabase: Sendable {
         self.folder = folder
         self.vfs = vfs
         let mayCreate = startRevision != nil
-        let isMade = try Self.checkFiles(folder, mayCreate: mayCreate)
+        let isMade: Bool
+        (isMade, hasTornLog) = try Self.checkFiles(folder, mayCreate: mayCreate)
         do {
             connection = try Connection(folder.database, mayCreate: !isMade, vfs: vfs)
             if !isMade, let startRevision {
@@ -43,6 +48,7 @@ final class OpenedDatabase: Sendable {
                 isNew = false
             }
             try Self.configure(connection)
+            dataVersion = try connection.integer("pragma data_version") ?? 0
             try Self.checkDatabase(connection, folder)
             meta = try Meta(connection)
             let last = try Self.last(connection, meta)
@@ -70,11 +76,13 @@ final class OpenedDatabase: Sendable {
 
     // MARK: Before SQLite opens it
 
-    /// Whether the database is there, and can be opened by SQLite without losing anything.
-    private static func checkFiles(
+    /// Whether the database is there, and can be opened by SQLite without losing anything; and
+    /// whether a torn transaction is in the log.
+    @discardableResult
+    static func checkFiles(
         _ folder: Folder,
         mayCreate: Bool
-    ) throws(PersistenceFailure) -> Bool {
+    ) throws(PersistenceFailure) -> (isMade: Bool, hasTornLog: Bool) {
         guard (Folder.byteCount(folder.database) ?? 0) > 0 else {
             guard !folder.hasDatabase, (Folder.byteCount(folder.log) ?? 0) == 0 else {
                 throw .damaged(folder.database, "it is missing or empty", readable: nil)
@@ -82,11 +90,11 @@ final class OpenedDatabase: Sendable {
             guard mayCreate else {
                 throw PersistenceFailure(.inputOutput, "'\(folder.path)' has no database.")
             }
-            return false
+            return (false, false)
         }
         if !folder.hasDatabase, (Folder.byteCount(folder.database + "-journal") ?? 0) > 0 {
             // A process was killed while it made the database: SQLite empties it.
-            return false
+            return (false, false)
         }
         try checkHeader(folder.database)
         let scan = try LogScan(folder.log)
@@ -98,7 +106,7 @@ final class OpenedDatabase: Sendable {
                     + "there are transactions behind it"
             throw .damaged(folder.log, place, readable: nil)
         }
-        return true
+        return (true, scan.hasRemains)
     }
 
     /// Reads the numbers at fixed places of the file, the same as the pragmas `user_version` and

@@ -32,6 +32,8 @@ package final class Persistence: Sendable {
     package let changeCount: Int
     package let statistics = PersistenceStatistics()
 
+    /// Bytes of the commits that were read.
+    private let changeByteCount = Atomic(0)
     private let tuning: Tuning
     private let database: Guarded<OpenedDatabase?>
     private let settings: PersistenceSettings
@@ -106,7 +108,15 @@ package final class Persistence: Sendable {
         _ body: ([StoredCommit]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
         var read = RowReader.ChangesRead(revision: storedRevision)
-        try RowReader(opened).readChanges(&read, body)
+        try RowReader(opened).readChanges(&read) { commits throws(PersistenceFailure) in
+            for effect in commits.lazy.flatMap(\.effects) {
+                let byteCount =
+                    unsafe effect.name.bytes.count
+                    + (effect.property.map { unsafe $0.valueBytes.count } ?? 0)
+                changeByteCount.wrappingAdd(byteCount, ordering: .relaxed)
+            }
+            try body(commits)
+        }
     }
 
     /// Reads the notes in the order of their revisions: the revision and the time of the commit,
@@ -142,6 +152,7 @@ package final class Persistence: Sendable {
             settings,
             tuning,
             noteLifetime: noteLifetime,
+            changeByteCount: changeByteCount.load(ordering: .relaxed),
             WriterLoop.Callbacks(
                 historyOldest: historyOldest,
                 released: released,

@@ -60,6 +60,7 @@ extension Persistence {
         guard (Folder.byteCount(database) ?? 0) > 0 else {
             throw PersistenceFailure(.inputOutput, "'\(path)' has no database.")
         }
+        try checkUnused(path)
         do {
             let connection = try Connection(database)
             let statement = try Statement(connection, "vacuum into ?")
@@ -82,6 +83,21 @@ extension Persistence {
             Copy.remove(file)
             throw error
         }
+    }
+
+    /// Looks for damage of the log before SQLite drops what is behind it, if no service uses the
+    /// folder: one that does has looked.
+    private static func checkUnused(_ path: String) throws(PersistenceFailure) {
+        let folder: Folder
+        do throws(PersistenceFailure) {
+            folder = try Folder(path, mayCreate: false)
+        } catch {
+            guard error.code == .inUse else {
+                throw error
+            }
+            return
+        }
+        try OpenedDatabase.checkFiles(folder, mayCreate: false)
     }
 
     /// Makes a new data folder from a backup.

@@ -29,6 +29,8 @@ final class WriterLoop: Sendable {
         /// In `interval`: up to here, commits were released before they were written.
         var released: Revision
         var isStopping = false
+        /// Nothing is written any more.
+        var hasEnded = false
         /// A round of compaction that the writer has not begun.
         var round: CompactionRound?
     }
@@ -41,8 +43,8 @@ final class WriterLoop: Sendable {
         var storedRow: Int64
         var storedCount: Int64
         var lastRow: Int64
-        /// Bytes of names and values in `changes`, since the start.
-        var changeByteCount = 0
+        /// Bytes of names and values in `changes`.
+        var changeByteCount: Int
         /// Of the log.
         var frameCount = 0
         /// How many of them a checkpoint has seen.
@@ -51,8 +53,9 @@ final class WriterLoop: Sendable {
         var compaction: Double?
         /// The last row of the latest round that was planned.
         var plannedRow: Int64 = 0
-        /// The next round is not planned before this row is written.
+        /// The next round is not planned before this row is written, or so many bytes are.
         var planRow: Int64 = 0
+        var planByteCount = 0
         var isStopping = false
     }
 
@@ -85,6 +88,7 @@ final class WriterLoop: Sendable {
         _ settings: PersistenceSettings,
         _ tuning: Tuning,
         noteLifetime: Duration,
+        changeByteCount: Int,
         _ callbacks: Callbacks,
         _ statistics: PersistenceStatistics,
         _ log: @escaping Persistence.Log
@@ -107,7 +111,8 @@ final class WriterLoop: Sendable {
                 storedRevision: database.meta.storedRevision,
                 storedRow: database.meta[.storedRow],
                 storedCount: database.meta[.storedCount],
-                lastRow: database.lastRow
+                lastRow: database.lastRow,
+                changeByteCount: changeByteCount
             )
         )
     }
@@ -125,6 +130,9 @@ final class WriterLoop: Sendable {
     /// Called by any thread.
     func append(_ queued: QueuedCommit) {
         let released = inbox.write { inbox -> Revision? in
+            guard !inbox.hasEnded else {
+                return nil
+            }
             inbox.queue.add(queued)
             guard durability != .always else {
                 return nil
@@ -171,6 +179,7 @@ final class WriterLoop: Sendable {
         threads.join()
         releases.write { $0.isStopping = true }
         releaser.join()
+        inbox.write { $0.hasEnded = true }
         acceptsWrites.store(false, ordering: .relaxed)
         return progress.read { $0.health == .healthy && $0.durableRevision >= last }
     }

@@ -40,8 +40,10 @@ final class WriterThread: @unchecked Sendable {
     /// for damage.
     private var needsNewLog: Bool
     private var newLogFailure: (BatchFailure, until: ContinuousClock.Instant)?
+    private var loggedFailure = ""
     private var batch: [QueuedCommit] = []
-    /// Commits that have come since the last slice of compaction.
+    /// Rows that have come while there was something to compact, less those that were compacted
+    /// for them.
     private var uncompactedCount = 0
     /// Compaction waits after a failure.
     private var compactsAfter = ContinuousClock.now
@@ -58,7 +60,7 @@ final class WriterThread: @unchecked Sendable {
         self.loop = loop
         writer = try BatchWriter(database)
         restartFrameCount = Self.restartFrameCount(loop)
-        needsNewLog = (Folder.byteCount(database.folder.log) ?? 0) > 0
+        needsNewLog = database.hasTornLog
     }
 
     func run() {
@@ -135,7 +137,7 @@ final class WriterThread: @unchecked Sendable {
     /// Otherwise the first that comes is written alone, and all others behind it together: many
     /// transactions, each of which costs as much as some ten commits, and nothing to do during
     /// every second sync. With half of them, one half is written while the other is answered. Few
-    /// clients are never kept waiting.
+    /// clients are not kept waiting, but by some batches behind a burst.
     private func gather() {
         let count = UInt64(inFlightCount / 2)
         let deadline = lastBatch + loop.tuning.gatherInterval
@@ -171,9 +173,13 @@ final class WriterThread: @unchecked Sendable {
     private func makeTransaction(isProbe: Bool) {
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
+        let rowCount = batch.reduce(0) { $0 + $1.rowCount }
         let (dueCount, sliceCount) = (uncompactedCount * 3 / 2, loop.tuning.sliceCount)
         let isDue = batch.isEmpty || dueCount >= sliceCount
-        extra.sliceCount = min(max(dueCount, sliceCount), BatchWriter.sliceCountMax)
+        extra.sliceCount = min(
+            max(dueCount, sliceCount),
+            max(rowCount * 3 / 2, BatchWriter.sliceCountMax)
+        )
         extra.compacts = compacts && isDue
         guard !batch.isEmpty || isProbe || extra.compacts else {
             return
@@ -260,10 +266,14 @@ final class WriterThread: @unchecked Sendable {
             loop.statistics.commits.add(UInt64(batch.count))
             loop.statistics.payloadBytes.add(UInt64(byteCount))
         }
-        // What came while there was nothing to compact would make one long slice, for which all
+        if extra.compacts {
+            uncompactedCount = max(0, uncompactedCount - extra.sliceCount * 2 / 3)
+        }
+        // What comes while there is nothing to compact would make one long slice, for which all
         // answers would wait.
-        let isCompacted = extra.compacts || !writer.hasCompaction
-        uncompactedCount = isCompacted ? 0 : uncompactedCount + batch.count
+        uncompactedCount =
+            writer.hasCompaction
+            ? uncompactedCount + batch.reduce(0) { $0 + $1.rowCount } : 0
         if mode != .normal {
             mode = .normal
             loop.acceptsWrites.store(true, ordering: .relaxed)
@@ -294,6 +304,7 @@ final class WriterThread: @unchecked Sendable {
             if progress.storedRevision != writer.meta.storedRevision {
                 progress.storedRevision = writer.meta.storedRevision
                 progress.changeByteCount = 0
+                progress.planByteCount = 0
                 loop.statistics.compactionRounds.add()
             }
             progress.storedRow = writer.meta[.storedRow]
@@ -331,8 +342,9 @@ final class WriterThread: @unchecked Sendable {
         let accepts = mode == .failing && loop.durability == .always
         loop.acceptsWrites.store(accepts, ordering: .relaxed)
         report(0, .failed(failure.message, endsByItself: mode != .ended))
-        if isFirst || mode == .ended {
+        if isFirst || mode == .ended || failure.message != loggedFailure {
             loop.log(true, "writes-fail", [("reason", failure.message)])
+            loggedFailure = failure.message
         }
         withdraw(reason)
     }

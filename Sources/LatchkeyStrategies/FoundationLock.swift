@@ -46,7 +46,7 @@ extension FoundationLock: NamedLock {
 
 /// `lock`: `NSLock` around every access.
 ///
-/// The baseline, and the default.
+/// The baseline, and the default of the service.
 ///
 /// Entering again on the same thread hangs, as `NSLock` does.
 ///

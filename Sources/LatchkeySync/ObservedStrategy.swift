@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let counter = AccessCounter()
-/// let scores = Synchronized([:], strategy: ObservedStrategy(LockStrategy(), by: counter))
+/// let scores = Synchronized([String: Int](), strategy: ObservedStrategy(SpinStrategy(), by: counter))
 /// ```
 ///
 /// It gives the access that its base gives.

@@ -4,8 +4,8 @@
 /// turns it into shared and exclusive access; ``Synchronized`` owns the value. Only raw locks have
 /// methods that are called `lock` and `unlock`.
 ///
-/// A lock of your own is a type with the first four members; ``RawLockStrategy`` makes a strategy
-/// of it. Shared access is exclusive unless the lock implements the shared functions. A lock that
+/// A lock of your own is a type with `init()`, `lock()`, `tryLock()` and `unlock()`;
+/// ``RawLockStrategy`` makes a strategy of it. Shared access is exclusive unless the lock implements the shared functions. A lock that
 /// is one or two words conforms to ``InPlaceLock`` and then costs no allocation of its own.
 public protocol RawLock: Sendable {
     /// Makes a lock that is free.

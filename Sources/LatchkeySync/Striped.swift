@@ -4,7 +4,7 @@
 /// makes millions of locks, or, with queues, hundreds of threads. Stripes are between the two.
 ///
 /// ```swift
-/// let scores = Striped<[String: Int], LockStrategy> { _ in [:] }
+/// let scores = Striped<[String: Int], SpinStrategy> { _ in [:] }
 /// scores.write(key: "ada") { $0["ada", default: 0] += 1 }
 /// let players = scores.readAll { $0.reduce(0) { $0 + $1.count } }
 /// ```

@@ -1,5 +1,4 @@
-// What the compiler is to answer where an access function does not exist, or is given no body. It
-// would otherwise look for a member of the value, or find no words.
+// What the compiler is to answer where an access function does not exist, or is given no body.
 
 extension Synchronized where Value: Sendable {
     /// Not available: a read takes a body.

@@ -1,7 +1,7 @@
 /// A value and the strategy that guards it.
 ///
 /// ```swift
-/// let scores = Synchronized<[String: Int], LockStrategy>([:])
+/// let scores = Synchronized<[String: Int], SpinStrategy>([:])
 /// scores.write { $0["ada", default: 0] += 1 }
 /// let best = scores.read { $0.values.max() }
 /// ```

@@ -49,8 +49,7 @@ struct DataCommandTests {
             let folder = try DataFolder()
             let result = try folder.run("check", folder.data)
             #expect(result.status == 0 && result.errors.isEmpty)
-            // Nothing is compacted yet, so no property is in the table of them.
-            let expected = /0 properties, 3 changes, revision \d+, \d+ bytes\n/
+            let expected = /2 properties, 3 changes, revision \d+, \d+ bytes\n/
             #expect(result.output.wholeMatch(of: expected) != nil, "\(result.output)")
         }
     }

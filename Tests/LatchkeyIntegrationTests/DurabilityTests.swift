@@ -86,7 +86,10 @@ struct DurabilityTests {
                 ("PUT", "/v1/properties/put", "1"), ("PUT", "/v1/properties/put", "2"),
                 ("POST", "/v1/properties/n/increment", nil),
                 ("PATCH", "/v1/properties/merged", #"{"a":1}"#),
-                ("POST", "/v1/transactions", #"{"then":[{"increment":"m"},{"get":"n"}]}"#),
+                (
+                    "POST", "/v1/transactions",
+                    #"{"if":[{"name":"n","equals":1}],"then":[{"increment":"m"},{"get":"n"}]}"#
+                ),
                 ("DELETE", "/v1/properties/put", nil),
             ]
             func ask(_ site: Site) throws -> [HTTPAnswer] {
@@ -102,11 +105,15 @@ struct DurabilityTests {
                     )
                 }
             }
-            var (program, site) = try Self.start(folder, kind)
+            // What records the decision passes the answer on.
+            func recording(_ life: Int) -> [String] {
+                ["--record", folder.path + "/trace\(life)", "--record-sample", "1/1"]
+            }
+            var (program, site) = try Self.start(folder, kind, recording(1))
             let first = try ask(site)
             #expect(first.map(\.status) == [201, 204, 200, 200, 200, 204])
             Self.kill(program)
-            (program, site) = try Self.start(folder, kind)
+            (program, site) = try Self.start(folder, kind, recording(2))
             let again = try ask(site)
             for (one, other) in zip(first, again) {
                 #expect(other.status == one.status && other.text == one.text)

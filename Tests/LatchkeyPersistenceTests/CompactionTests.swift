@@ -117,6 +117,84 @@ struct CompactionTests {
     }
 
     @Test
+    func `many bytes are compacted although the history had all of them when they became many`()
+        throws
+    {
+        let folder = try TemporaryFolder()
+        var tuning = disk.tuning
+        tuning.roundByteCountMin = 1 << 20
+        var source = CommitSource(seed: 8, after: Opened.startRevision)
+        let last = Guarded(Opened.startRevision)
+        // The history has as many bytes.
+        let opened = try Opened(
+            folder.data,
+            .standard,
+            tuning,
+            historyOldest: {
+                max(Opened.startRevision, last.read { $0 } - 100)
+            }
+        )
+        let value = "\"\(String(repeating: "x", count: 10_000))\""
+        for index in 0..<600 {
+            opened.persistence.append(try source.put("name/\(index % 50)", value), note: nil)
+            last.write { $0 = source.model.revision }
+            opened.waitUntilReleased(source.model.revision)
+        }
+        waitUntil { opened.persistence.statistics.compactionRounds.value > 0 }
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `a restart beside a reader writes at once`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 9, after: Opened.startRevision)
+        let killed = try Opened(folder.data, .standard, disk.tuning)
+        killed.persistence.append(try source.next(), note: nil)
+        killed.waitUntilReleased(source.model.revision)
+        let copy = try disk.copy(folder, killed)
+        #expect(killed.persistence.finish())
+        let opened = try Opened(copy)
+        let reader = try Connection(copy + "/latchkey.db")
+        try reader.execute("begin")
+        _ = try reader.integer("select count(*) from changes")
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        try reader.execute("commit")
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(copy) == source.model)
+    }
+
+    @Test
+    func `a program that writes while the data is read is noticed`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 10, after: Opened.startRevision)
+        let first = try Opened(folder.data)
+        for _ in 0..<10 {
+            first.persistence.append(try source.next(), note: nil)
+        }
+        #expect(first.persistence.finish())
+        let persistence = try Persistence(opening: folder.data, startRevision: 0)
+        #expect(
+            try shell(folder.data + "/latchkey.db", "delete from changes where row = 3").isEmpty
+        )
+        let withdrawn = Guarded(false)
+        try persistence.start(
+            historyOldest: { 0 },
+            noteLifetime: .seconds(1),
+            released: { _ in },
+            withdraw: { _, _, completion in
+                completion()
+                withdrawn.write { $0 = true }
+            }
+        )
+        persistence.append(try source.next(), note: nil)
+        withdrawn.read(when: { $0 }, { _ in })
+        #expect(persistence.status.health != .healthy && !persistence.acceptsWrites)
+        #expect(!persistence.finish())
+    }
+
+    @Test
     func `the log stays bounded, and writes are refused while a reader holds it`() throws {
         let folder = try TemporaryFolder()
         var settings = PersistenceSettings()

@@ -136,6 +136,51 @@ struct DamageTests {
     }
 
     @Test
+    func `every bit of the frames' heads before the last transaction counts`() throws {
+        let sample = try Sample(seed: 6)
+        let file = sample.path + "/latchkey.db-wal"
+        let whole = try LogScan(file)
+        #expect(whole.damage == nil)
+        let frame = LogScan.frameByteCount
+        let ends = (1...whole.frameCount).filter { index in
+            let start = LogScan.headerByteCount + (index - 1) * frame
+            return sample.log[(start + 4)..<(start + 8)].contains { $0 != 0 }
+        }
+        // The log from here on: the earlier frames are not changed.
+        for index in ends.suffix(4).dropLast() {
+            let start = LogScan.headerByteCount + (index - 1) * frame
+            for bit in 0..<LogScan.frameHeaderByteCount * 8 {
+                var bytes = sample.log
+                bytes[start + bit / 8] ^= 1 << UInt8(bit % 8)
+                try Data(bytes).write(to: URL(filePath: file))
+                #expect(try LogScan(file).damage?.frame == index, "frame \(index), bit \(bit)")
+            }
+            guard index < ends[ends.count - 2] else { continue }
+            // A sector of zeros with the head, whose own checksum is lost then.
+            var bytes = sample.log
+            let sector = start / 512 * 512
+            bytes.replaceSubrange(sector..<sector + 512, with: repeatElement(0, count: 512))
+            try Data(bytes).write(to: URL(filePath: file))
+            #expect(try LogScan(file).damage != nil, "frame \(index)")
+        }
+    }
+
+    @Test
+    func `a backup of a damaged folder is refused`() throws {
+        let sample = try Sample(seed: 7)
+        var log = sample.log
+        log[LogScan.headerByteCount + 100] ^= 1
+        try Data(log).write(to: URL(filePath: sample.path + "/latchkey.db-wal"))
+        let file = sample.folder.path + "backup"
+        #expect {
+            try Persistence.backup(of: sample.path, into: file)
+        } throws: { error in
+            (error as? PersistenceFailure)?.code == .damaged
+        }
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test
     func `recovery says what is lost, and loses no more`() throws {
         let sample = try Sample(seed: 5)
         var random = SeededGenerator(15)

@@ -74,6 +74,15 @@ public struct ActorStrategy: MakeableStrategy {
         try queue.submit(request, observer, body, completion)
     }
 
+    /// Lends the values themselves.
+    @unsafe @inlinable public static func writingAll<Value, Result, Failure: Error>(
+        _ strategies: [Self],
+        _ guarded: [GuardedValue<Value>],
+        _ body: (inout [Value]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try SeveralValues.write(guarded, body)
+    }
+
     /// Enters all actors in one step.
     @inlinable public static func submitAll<Observer: EntryObserver, Result: Sendable>(
         _ request: AccessRequest,
