@@ -35,6 +35,8 @@ struct LogScan {
     private let descriptor: Int32
     private var salts: UInt64 = 0
     private var isBigEndian = false
+    /// The size of the database behind the last whole transaction.
+    private var pageCount: UInt32 = 0
 
     /// Scans a file; one that is missing is empty.
     init(_ path: String) throws(PersistenceFailure) {
@@ -88,6 +90,7 @@ struct LogScan {
             sums = computed
             if frame.isLast {
                 frameCount = index
+                pageCount = frame.pageCount
             }
             index += 1
         }
@@ -135,15 +138,17 @@ struct LogScan {
         return false
     }
 
-    /// Whether a frame that is not whole ended a transaction before one bit of the word changed
-    /// that says so.
+    /// Whether a frame that is not whole ended a transaction before the word changed that says so:
+    /// in one bit, or from the size that the database had.
     private func isCommit(_ buffer: [UInt8], after sums: Sums) -> Bool {
         let (frame, page) = (frame(buffer), Self.frameHeaderByteCount..<Self.frameByteCount)
-        return (0..<32).contains { bit in
+        let words = [pageCount] + (0..<32).map { frame.pageCount ^ 1 << $0 }
+        return words.contains { word in
             var bytes = buffer
-            bytes[4 + bit / 8] ^= 1 << (bit % 8)
-            return self.frame(bytes).isLast
-                && add(bytes, page, to: add(bytes, 0..<8, to: sums)) == frame.sums
+            for index in 0..<4 {
+                bytes[4 + index] = UInt8(truncatingIfNeeded: word >> (24 - 8 * index))
+            }
+            return word != 0 && add(bytes, page, to: add(bytes, 0..<8, to: sums)) == frame.sums
         }
     }
 

@@ -6,7 +6,7 @@ internal import LatchkeyStore
 ///
 /// Everything that opens the database is here.
 final class OpenedDatabase: Sendable {
-    /// The connection that writes. It is closed before the folder is unlocked.
+    /// The connection that writes, which is closed before the folder is unlocked.
     let connection: Connection
     let folder: Folder
     /// Whether a torn transaction is in the log.

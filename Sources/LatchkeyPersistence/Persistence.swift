@@ -6,6 +6,10 @@ internal import Synchronization
 ///
 /// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then
 /// ``start(historyOldest:noteLifetime:released:withdraw:)``.
+///
+/// **Design.** What writes is a ``WriterLoop``, which is set once and found without a lock. It
+/// lives as long as this, but its threads alone keep the database, so ``finish()`` closes the
+/// files.
 package final class Persistence: Sendable {
     /// Writes a line to the log of the service: an event, and what belongs to it.
     package typealias Log =
@@ -38,7 +42,7 @@ package final class Persistence: Sendable {
     private let database: Guarded<OpenedDatabase?>
     private let settings: PersistenceSettings
     private let log: Log
-    /// What writes, once it is started. Without a lock, since each commit asks for it.
+    /// What writes, once it is started: without a lock, since each commit asks for it.
     private let started = AtomicLazyReference<WriterLoop>()
 
     /// Opens the folder, or makes it, and looks for damage.

@@ -1,8 +1,8 @@
 /// A strategy, and an observer that hears of each access to it.
 ///
 /// ```swift
-/// let counter = AccessCounter()
-/// let scores = Synchronized([String: Int](), strategy: ObservedStrategy(SpinStrategy(), by: counter))
+/// let strategy = ObservedStrategy(SpinStrategy(), by: AccessCounter())
+/// let scores = Synchronized([String: Int](), strategy: strategy)
 /// ```
 ///
 /// It gives the access that its base gives.

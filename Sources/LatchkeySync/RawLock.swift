@@ -5,8 +5,9 @@
 /// methods that are called `lock` and `unlock`.
 ///
 /// A lock of your own is a type with `init()`, `lock()`, `tryLock()` and `unlock()`;
-/// ``RawLockStrategy`` makes a strategy of it. Shared access is exclusive unless the lock implements the shared functions. A lock that
-/// is one or two words conforms to ``InPlaceLock`` and then costs no allocation of its own.
+/// ``RawLockStrategy`` makes a strategy of it. Shared access is exclusive unless the lock
+/// implements the shared functions. A lock that is one or two words conforms to ``InPlaceLock`` and
+/// then costs no allocation of its own.
 public protocol RawLock: Sendable {
     /// Makes a lock that is free.
     init()

@@ -136,32 +136,48 @@ struct DamageTests {
     }
 
     @Test
-    func `every bit of the frames' heads before the last transaction counts`() throws {
-        let sample = try Sample(seed: 6)
-        let file = sample.path + "/latchkey.db-wal"
-        let whole = try LogScan(file)
-        #expect(whole.damage == nil)
-        let frame = LogScan.frameByteCount
-        let ends = (1...whole.frameCount).filter { index in
-            let start = LogScan.headerByteCount + (index - 1) * frame
-            return sample.log[(start + 4)..<(start + 8)].contains { $0 != 0 }
+    func `damage of a frame's head before the last transaction is found`() throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var source = CommitSource(seed: 6, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, disk.tuning)
+        // Transactions of one frame, which has nothing of its own transaction behind it.
+        for index in 0..<12 {
+            opened.persistence.append(try source.put("name/\(index)", "1"), note: nil)
+            opened.waitUntilReleased(source.model.revision)
         }
-        // The log from here on: the earlier frames are not changed.
-        for index in ends.suffix(4).dropLast() {
-            let start = LogScan.headerByteCount + (index - 1) * frame
-            for bit in 0..<LogScan.frameHeaderByteCount * 8 {
-                var bytes = sample.log
-                bytes[start + bit / 8] ^= 1 << UInt8(bit % 8)
-                try Data(bytes).write(to: URL(filePath: file))
-                #expect(try LogScan(file).damage?.frame == index, "frame \(index), bit \(bit)")
-            }
-            guard index < ends[ends.count - 2] else { continue }
-            // A sector of zeros with the head, whose own checksum is lost then.
-            var bytes = sample.log
-            let sector = start / 512 * 512
-            bytes.replaceSubrange(sector..<sector + 512, with: repeatElement(0, count: 512))
+        let file = try disk.copy(folder, opened) + "/latchkey.db-wal"
+        #expect(opened.persistence.finish())
+        let log = try Array(Data(contentsOf: URL(filePath: file)))
+        let last = try LogScan(file).frameCount
+        func damage(_ change: (inout [UInt8]) -> Void) throws -> Int? {
+            var bytes = log
+            change(&bytes)
             try Data(bytes).write(to: URL(filePath: file))
-            #expect(try LogScan(file).damage != nil, "frame \(index)")
+            return try LogScan(file).damage?.frame
+        }
+        for index in [last - 3, last - 2, last - 1] {
+            let head = LogScan.headerByteCount + (index - 1) * LogScan.frameByteCount
+            for bit in 0..<LogScan.frameHeaderByteCount * 8 {
+                let found = try damage { $0[head + bit / 8] ^= 1 << UInt8(bit % 8) }
+                #expect(found == index, "frame \(index) of \(last), bit \(bit)")
+            }
+            // What says that the transaction ends here.
+            let found = try damage {
+                $0.replaceSubrange(head + 4..<head + 8, with: [0, 0, 0, 0])
+            }
+            #expect(found == index)
+            // The whole head: its checksum is lost, too, so the next frame cannot be tried.
+            if index < last - 1 {
+                let sector = head / 512 * 512
+                let found = try damage {
+                    $0.replaceSubrange(
+                        sector..<sector + 512,
+                        with: repeatElement(0, count: 512)
+                    )
+                }
+                #expect(found != nil)
+            }
         }
     }
 

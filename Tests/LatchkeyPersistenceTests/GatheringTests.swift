@@ -6,8 +6,9 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-/// A batch waits for half of the commits in flight. Here it would wait for an hour, so a test that
-/// ends has shown that it did not wait.
+/// A batch waits for half of the commits in flight.
+///
+/// Here it would wait for an hour, so a test that ends has shown that it did not wait.
 @Suite("Batches", .timeLimit(.minutes(2)))
 struct GatheringTests {
     private let folder: TemporaryFolder

@@ -121,8 +121,8 @@ extension AdaptiveLock: NamedLock {
 ///
 /// Entering again on the same thread hangs.
 ///
-/// It can be tried, waited for until a deadline, and, as `snapshot`, waited in for a condition: that
-/// needs Linux.
+/// It can be tried, waited for until a deadline, and, as `snapshot`, waited in for a condition:
+/// that needs Linux.
 ///
 /// - *Guarantees:* a waiter polls for a bounded time and then sleeps.
 /// - *Use it when* sections are short and threads contend for them.
