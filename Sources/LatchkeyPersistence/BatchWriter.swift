@@ -22,7 +22,7 @@ struct BatchFailure: Error {
 
 /// Writes transactions; used by one thread.
 final class BatchWriter {
-    /// A slice of compaction has at most so many rows.
+    /// A slice of compaction has at most so many rows, unless more come with one batch.
     static let sliceCountMax = 4000
     /// It ends with the row that brings it beyond so many bytes.
     private static let sliceByteCount = 1 << 20
@@ -108,6 +108,8 @@ final class BatchWriter {
         var compacts = false
         /// It has at most so many rows.
         var sliceCount = 0
+        /// How many rows the commits have.
+        var rowCount = 0
         /// Notes of compacted commits that are older are deleted.
         var noteTime = Timestamp(milliseconds: .min)
         /// Writes something in any case.
@@ -115,7 +117,6 @@ final class BatchWriter {
     }
 
     /// Makes one transaction and syncs it; returns how many rows it brought forward.
-    @discardableResult
     func write(_ batch: [QueuedCommit], _ extra: Extra = Extra()) throws(BatchFailure) -> Int {
         let former = (meta, lastRow, firstRow, round)
         var compactedCount = 0

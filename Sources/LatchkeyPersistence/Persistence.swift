@@ -113,12 +113,10 @@ package final class Persistence: Sendable {
     ) throws(PersistenceFailure) {
         var read = RowReader.ChangesRead(revision: storedRevision)
         try RowReader(opened).readChanges(&read) { commits throws(PersistenceFailure) in
-            for effect in commits.lazy.flatMap(\.effects) {
-                let byteCount =
-                    unsafe effect.name.bytes.count
-                    + (effect.property.map { unsafe $0.valueBytes.count } ?? 0)
-                changeByteCount.wrappingAdd(byteCount, ordering: .relaxed)
+            let byteCount = commits.lazy.flatMap(\.effects).reduce(0) { sum, effect in
+                unsafe sum + effect.name.bytes.count + (effect.property?.valueBytes.count ?? 0)
             }
+            changeByteCount.wrappingAdd(byteCount, ordering: .relaxed)
             try body(commits)
         }
     }

@@ -3,7 +3,7 @@ struct Tuning: Sendable {
     /// The file system of SQLite; nil for the standard one.
     var vfs: String?
     /// A round of compaction begins with so many rows, or a quarter of the stored ones.
-    var roundCountMin: Int64 = 100_000
+    var roundCountMin = Int64(PersistenceSettings.standard.compactionCountMin)
     /// It has at most so many rows.
     var roundCountMax = 1 << 18
     /// It ends with the name that brings it beyond so many bytes.

@@ -179,7 +179,6 @@ final class WriterLoop: Sendable {
         threads.join()
         releases.write { $0.isStopping = true }
         releaser.join()
-        inbox.write { $0.hasEnded = true }
         acceptsWrites.store(false, ordering: .relaxed)
         return progress.read { $0.health == .healthy && $0.durableRevision >= last }
     }

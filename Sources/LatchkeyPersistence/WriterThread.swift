@@ -74,19 +74,25 @@ final class WriterThread: @unchecked Sendable {
             case .ended:
                 withdraw(.unavailable)
             }
-            if isStopping, isDone {
+            if isStopping, endsInbox() {
                 break
             }
         }
         end()
     }
 
-    /// Whether nothing is left that can be written.
-    private var isDone: Bool {
-        let (isReady, isEmpty) = loop.inbox.read { ($0.queue.isReady, $0.queue.count == 0) }
-        return switch mode {
-        case .normal: batch.isEmpty && !isReady
-        case .failing, .refusing, .ended: isEmpty || loop.durability != .always
+    /// Takes nothing more, if nothing is left that can be written; returns whether that is so.
+    ///
+    /// One step: what came in between would be released with `interval`, and never written.
+    private func endsInbox() -> Bool {
+        loop.inbox.write { inbox in
+            inbox.hasEnded =
+                switch mode {
+                case .normal: batch.isEmpty && !inbox.queue.isReady
+                case .failing, .refusing, .ended:
+                    inbox.queue.count == 0 || loop.durability != .always
+                }
+            return inbox.hasEnded
         }
     }
 
@@ -173,12 +179,12 @@ final class WriterThread: @unchecked Sendable {
     private func makeTransaction(isProbe: Bool) {
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
-        let rowCount = batch.reduce(0) { $0 + $1.rowCount }
+        extra.rowCount = batch.reduce(0) { $0 + $1.rowCount }
         let (dueCount, sliceCount) = (uncompactedCount * 3 / 2, loop.tuning.sliceCount)
         let isDue = batch.isEmpty || dueCount >= sliceCount
         extra.sliceCount = min(
             max(dueCount, sliceCount),
-            max(rowCount * 3 / 2, BatchWriter.sliceCountMax)
+            max(extra.rowCount * 3 / 2, BatchWriter.sliceCountMax)
         )
         extra.compacts = compacts && isDue
         guard !batch.isEmpty || isProbe || extra.compacts else {
@@ -271,9 +277,7 @@ final class WriterThread: @unchecked Sendable {
         }
         // What comes while there is nothing to compact would make one long slice, for which all
         // answers would wait.
-        uncompactedCount =
-            writer.hasCompaction
-            ? uncompactedCount + batch.reduce(0) { $0 + $1.rowCount } : 0
+        uncompactedCount = writer.hasCompaction ? uncompactedCount + extra.rowCount : 0
         if mode != .normal {
             mode = .normal
             loop.acceptsWrites.store(true, ordering: .relaxed)

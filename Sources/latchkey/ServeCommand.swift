@@ -3,6 +3,7 @@ internal import LatchkeyCommandLine
 internal import LatchkeyContention
 internal import LatchkeyPersistence
 internal import LatchkeyService
+internal import LatchkeySettings
 
 /// `latchkey serve`: the service.
 ///
@@ -63,8 +64,8 @@ enum ServeCommand {
         } else if configuration.metering == .off {
             throw UsageError("--shadow has no meaning with --metering off: nothing would be seen.")
         }
-        for name in ["durability", "sync-interval", "max-wal-bytes", "compact-after"]
-        where values.isGiven(name) && configuration.persistence.path.isEmpty {
+        for name in PersistenceSettings.settings.map(\.name)
+        where name != "data" && values.isGiven(name) && configuration.persistence.path.isEmpty {
             throw UsageError("--\(name) has no meaning without --data.")
         }
         for name in ["record-sample", "record-bytes"]

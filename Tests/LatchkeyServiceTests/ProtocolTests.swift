@@ -19,8 +19,6 @@ struct ProtocolTests {
         #expect(object["detail"] as? String == problem.advice)
         #expect((400...599).contains(problem.status))
         #expect(problem.title.hasSuffix(".") && problem.advice.hasSuffix("."))
-        let needsRetry = problem.status == 503 || problem.status == 429
-        #expect((problem.retryAfterSeconds != nil) == needsRetry)
     }
 
     @Test func `the text of a time has each millisecond`() {

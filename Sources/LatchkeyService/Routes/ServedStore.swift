@@ -71,6 +71,8 @@ struct ServedStore: Sendable {
     }
 
     /// Decides a change of one property, and makes it or refuses it.
+    ///
+    /// Nothing of it is recorded later: no decision chooses between steps.
     func commit(
         _ change: Change,
         _ observer: TimingObserver,
