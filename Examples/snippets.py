@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Builds the Swift snippets of the documentation as outside packages.
 
-The snippets are those of README's part "As a library" and of all articles of the DocC catalogues.
-README's first one is a manifest and its second the program of that package, as a reader would
-type them; that package is run. Each of the others becomes a file of one package: its imports, and
-the rest in a function. A snippet that extends a type stays outside of functions.
+The snippets are those of README's part "As a library", of docs/lab.md, of all articles of the DocC
+catalogues and of the comments (///) in the sources. README's first one is a manifest and its second
+the program of that package, as a reader would type them; that package is run. Each of the others
+becomes a file of one package: its imports, and the rest in a function. A snippet that extends a
+type or is a test stays outside of functions. One in a comment has all imports besides its own.
+
+A snippet may name the types of the examples CacheLab and OwnLock, and MyLock for a lock.
 
 The builds suppress warnings, because a snippet leaves values unused. So they also show that a
 consumer can suppress those of this package.
@@ -18,7 +21,8 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BUILD = TOP / "Examples" / ".build"
-PRODUCTS = ["LatchkeyMetering", "LatchkeyStrategies", "LatchkeySync", "LatchkeySyncTesting"]
+PRODUCTS = ["LatchkeyLab", "LatchkeyMetering", "LatchkeyStrategies", "LatchkeySync",
+            "LatchkeySyncTesting"]
 PATH = 'path: "../latchkey"'
 
 MANIFEST = """\
@@ -37,6 +41,11 @@ def snippets(text):
     return re.findall(r"^```swift\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def commented(source):
+    """The text of the source's comments."""
+    return "\n".join(re.findall(r"^ */// ?(.*)$", source, re.MULTILINE)) + "\n"
+
+
 def here(manifest):
     """The manifest, with this checkout as the package that it depends on."""
     assert PATH in manifest, f"the manifest does not have {PATH}"
@@ -48,7 +57,7 @@ def source(name, snippet):
     lines = snippet.splitlines()
     imports = [line for line in lines if line.startswith("import ")]
     rest = [line for line in lines if not line.startswith("import ")]
-    if not any(line.startswith("extension ") for line in rest):
+    if not any(line.startswith(("extension ", "@Test ")) for line in rest):
         rest = [f"func {name}() async throws {{", *rest, "}"]
     return "\n".join([*imports, *rest]) + "\n"
 
@@ -83,9 +92,13 @@ def main():
         "Sources/Scores/main.swift": program + 'precondition(best == 1, "README is wrong.")\n',
     })
 
-    pages = {"README": more}
+    pages = {"README": more, "lab": snippets((TOP / "docs" / "lab.md").read_text())}
     for page in sorted(TOP.glob("Sources/*/*.docc/*.md")):
         pages[page.stem] = snippets(page.read_text())
+    imports = "".join(f"import {module}\n" for module in ["Foundation", *PRODUCTS])
+    for file in sorted(TOP.glob("Sources/**/*.swift")):
+        name = re.sub(r"\W", "_", f"{file.parent.name}_{file.stem}_")
+        pages[name] = [imports + found for found in snippets(commented(file.read_text()))]
     files = {"Package.swift": here(MANIFEST % (PATH, ", ".join(
         f'.product(name: "{product}", package: "latchkey")' for product in PRODUCTS
     )))}
@@ -93,11 +106,17 @@ def main():
         for index, snippet in enumerate(found, 1):
             name = f"{page}{index}"
             files[f"Sources/Snippets/{name}.swift"] = source(name, snippet)
+    count = len(files) - 1
+    for example in [*TOP.glob("Examples/CacheLab/Sources/*/*.swift"),
+                    *TOP.glob("Examples/OwnLock/Sources/*/*.swift")]:
+        if example.name != "main.swift":
+            files[f"Sources/Snippets/{example.name}"] = example.read_text()
+    files["Sources/Snippets/MyLock.swift"] = "typealias MyLock = BackoffLock\n"
     write(BUILD / "snippets", files)
 
     swift("build", BUILD / "snippets")
     swift("run", scores, "Scores")
-    print(f"snippets: {len(files) - 1} compiled, and README's program is right")
+    print(f"snippets: {count} compiled, and README's program is right")
 
 
 if __name__ == "__main__":

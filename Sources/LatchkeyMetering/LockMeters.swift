@@ -68,6 +68,7 @@ public final class LockMeters: Sendable {
     /// The strategy with a meter, for what ``metered(_:_:strategy:)`` does not make.
     ///
     /// ```swift
+    /// let locks = LockMeters()
     /// let stripes = Striped<[String: Int], Metered<SpinStrategy>>(
     ///     strategy: { locks.strategy("cache", SpinStrategy()) },
     ///     value: { _ in [:] }

@@ -14,6 +14,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// As ``Synchronized/read(fileID:line:_:)`` of the key's stripe.
     ///
     /// ```swift
+    /// let scores = Striped<[String: Int], SpinStrategy> { _ in [:] }
     /// let score = scores.read(key: "ada") { $0["ada"] }
     /// ```
     @inlinable public func read<Result, Failure: Error>(
@@ -30,6 +31,7 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// As ``Synchronized/write(fileID:line:_:)`` of the key's stripe.
     ///
     /// ```swift
+    /// let scores = Striped<[String: Int], SpinStrategy> { _ in [:] }
     /// scores.write(key: "ada") { $0["ada", default: 0] += 1 }
     /// ```
     @inlinable public func write<Result, Failure: Error>(
@@ -69,9 +71,10 @@ extension Striped where ChosenStrategy: BlockingStrategy {
     /// all at once sees all of the changes or none.
     ///
     /// ```swift
-    /// accounts.write(keys: [payer, payee]) {
-    ///     $0[payer][payer, default: 0] -= amount
-    ///     $0[payee][payee, default: 0] += amount
+    /// let accounts = Striped<[String: Int], SpinStrategy> { _ in [:] }
+    /// accounts.write(keys: ["ada", "bob"]) {
+    ///     $0["ada"]["ada", default: 0] -= 10
+    ///     $0["bob"]["bob", default: 0] += 10
     /// }
     /// ```
     ///

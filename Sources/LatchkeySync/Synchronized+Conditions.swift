@@ -6,7 +6,8 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// Waits until `condition` holds, and runs `body` with shared access at that moment.
     ///
     /// ```swift
-    /// let port = service.read(when: { $0.isReady }) { $0.port }
+    /// let port = Guarded<Int?>(nil)
+    /// let found = port.read(when: { $0 != nil }) { $0 }
     /// ```
     ///
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
@@ -42,6 +43,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// Waits until `condition` holds, and runs `body` with exclusive access at that moment.
     ///
     /// ```swift
+    /// let jobs = Guarded<[String]>([])
     /// let job = jobs.write(when: { !$0.isEmpty }) { $0.removeFirst() }
     /// ```
     ///

@@ -2,9 +2,11 @@ extension Synchronized where Value: Sendable, ChosenStrategy: InPlaceStrategy {
     /// Runs `body` with exclusive access to this value and another one.
     ///
     /// ```swift
+    /// let payer = Guarded<Int>(100)
+    /// let payee = Guarded<Int>(0)
     /// payer.write(with: payee) { payer, payee in
-    ///     payer -= amount
-    ///     payee += amount
+    ///     payer -= 10
+    ///     payee += 10
     /// }
     /// ```
     ///

@@ -67,7 +67,8 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Tim
     /// Blocks as ``write(fileID:line:_:)``, but not beyond the deadline.
     ///
     /// ```swift
-    /// let isStored = cache.write(deadline: .now + .milliseconds(5)) { $0[key] = page } != nil
+    /// let cache = Guarded<[Int: String]>([:])
+    /// let isStored = cache.write(deadline: .now + .milliseconds(5)) { $0[7] = "seven" } != nil
     /// ```
     ///
     /// - Returns: What `body` returns, or nil if it did not run.

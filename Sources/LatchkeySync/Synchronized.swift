@@ -115,7 +115,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///
     /// For the strategy `lock` equivalent to:
     ///
-    /// ```swift
+    /// ```
     /// lock.lock()
     /// defer { lock.unlock() }
     /// return try body(value)
@@ -144,7 +144,7 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
     ///
     /// For the strategy `lock` equivalent to:
     ///
-    /// ```swift
+    /// ```
     /// lock.lock()
     /// defer { lock.unlock() }
     /// return try body(&value)

@@ -266,6 +266,9 @@ extension StrategyLaws {
     /// pool may not.
     ///
     /// ```swift
+    /// import LatchkeySyncTesting
+    /// import Testing
+    ///
     /// @Test func `my lock keeps the laws`() async {
     ///     let violations = await TestThread.result {
     ///         StrategyLaws.violations { RawLockStrategy<MyLock>() }

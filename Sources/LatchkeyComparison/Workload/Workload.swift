@@ -4,12 +4,12 @@ import Synchronization
 /// strategy.
 ///
 /// ```swift
-/// let workload = Workload("session cache", value: SessionCache()) { cache, operation in
-///     operation.keep(cache.sessions[operation.key])
-/// } write: { cache, operation in
-///     cache.sessions[operation.key] = Session()
-/// } check: { cache, _ in
-///     cache.sessions.count <= SessionCache.capacity
+/// let workload = Workload("sessions", value: [Int: String]()) { sessions, operation in
+///     operation.keep(sessions[operation.key])
+/// } write: { sessions, operation in
+///     sessions[operation.key] = "session"
+/// } check: { sessions, operations in
+///     sessions.count <= operations.writes
 /// }
 /// ```
 ///

@@ -10,8 +10,8 @@ import Synchronization
 /// let profile = ContentionProfile()
 /// let locks = LockMeters(profile: profile)
 /// let sessions = locks.metered("sessions", [String: Int]())
-/// …
-/// try Data(profile.pprof()).write(to: file)   // go tool pprof -top file
+/// sessions.write { $0["ada"] = 1 }
+/// try Data(profile.pprof()).write(to: URL(filePath: "waits"))  // go tool pprof -top waits
 /// ```
 ///
 /// One contended access in N, drawn at random, is recorded with the place of the waiter and of the

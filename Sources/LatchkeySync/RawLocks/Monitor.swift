@@ -3,6 +3,11 @@ internal import Synchronization
 /// Locks for objects that have none, like `@synchronized(object)` in Objective-C.
 ///
 /// ```swift
+/// final class Account {
+///     var balance = 0
+/// }
+///
+/// let account = Account()
 /// Monitor.synchronized(on: account) {
 ///     account.balance += 10
 /// }
