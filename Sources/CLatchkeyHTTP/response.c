@@ -273,12 +273,6 @@ void latchkey_http_respond_stream(latchkey_http_request *request, uint32_t statu
     respond(request, status, response, false, stream);
 }
 
-void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes) {
-    connection *c = (connection *)(void *)request;
-    uint64_t bound = c->server->options.body_bytes_max;
-    c->body_bytes_max = bytes < bound ? bytes : bound;
-}
-
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
     request->note = note;
 }

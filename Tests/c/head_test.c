@@ -7,8 +7,6 @@
 
 #include "cases.h"
 
-enum { OWN_BOUND = 10 };
-
 static atomic_uint head_count;
 static atomic_uint handler_count;
 
@@ -18,12 +16,7 @@ static void decide(void *context, latchkey_http_request *request) {
     CHECK(request->body.count == 0 && request->rejection == LATCHKEY_HTTP_REJECTION_NONE);
     if (path_is(request, "/nowhere")) {
         respond_text(request, 404, "nowhere");
-    } else if (path_is(request, "/small")) {
-        latchkey_http_request_body_max(request, OWN_BOUND);
-    } else if (path_is(request, "/large")) {
-        latchkey_http_request_body_max(request, UINT64_MAX);
-    }
-    if (path_is(request, "/small") || path_is(request, "/large")) {
+    } else if (path_is(request, "/noted")) {
         latchkey_http_request_note(request, request->path.count);
     }
 }
@@ -116,19 +109,17 @@ static void answers_at_the_head(void) {
 static void bounds_bodies_at_the_head(void) {
     for (int chunked = 0; chunked <= 1; chunked++) {
         start_deciding();
-        CHECK(body_is(put_body("/small", OWN_BOUND, chunked), "10 bytes, note 6"));
-        // The bound and the note are those of one request.
-        CHECK(body_is(put_body("/else", OWN_BOUND + 1, chunked), "11 bytes, note 0"));
-        reply *r = put_body("/small", OWN_BOUND + 1, chunked);
+        CHECK(body_is(put_body("/noted", 10, chunked), "10 bytes, note 6"));
+        // The note is that of one request.
+        CHECK(body_is(put_body("/else", 11, chunked), "11 bytes, note 0"));
+        CHECK(put_body("/noted", SUBJECT_BODY_BYTES_MAX, chunked)->status == 200);
+        reply *r = put_body("/noted", SUBJECT_BODY_BYTES_MAX + 1, chunked);
         CHECK(r->status == 413 && r->closes && body_is(r, "too large") && client_sees_end(&c));
         reopen();
-        CHECK(put_body("/large", SUBJECT_BODY_BYTES_MAX, chunked)->status == 200);
-        CHECK(put_body("/large", SUBJECT_BODY_BYTES_MAX + 1, chunked)->status == 413);
-        reopen();
-        send_head("/small", OWN_BOUND + 1, chunked, true);
+        send_head("/noted", SUBJECT_BODY_BYTES_MAX + 1, chunked, true);
         if (chunked) {
             CHECK(client_read(&c, true)->status == 100);
-            send_body(OWN_BOUND + 1, true);
+            send_body(SUBJECT_BODY_BYTES_MAX + 1, true);
         }
         CHECK(client_read(&c, false)->status == 413 && client_sees_end(&c));
         reopen();

@@ -28,8 +28,12 @@
 //     - Without a free descriptor it busy-waits on its listener. latchkey_http_start() checks that
 //       the process may open as many as the bounds need.
 //
-// There is no policy here: no route, and no text of an answer. The texts of the few answers that
-// are made here are options.
+// There is no route here. Of the answers, these have something of their own:
+//
+//     - Every answer has Date and the two constant lines of lines.h, which protect browsers.
+//     - An answer whose request is shared with other origins gets the lines of own.c.
+//     - The few answers that are made here are problem details (RFC 9457). Their bodies are
+//       options; server.c has one for each that is not given.
 //
 // CLatchkeyHTTPStream.h has answers whose body is pushed piece by piece, CLatchkeyHTTPBody.h has
 // requests whose body is read piece by piece.
@@ -220,8 +224,7 @@ typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *requ
 //    called. With `Expect: 100-continue` the body is not asked for, and the connection is closed.
 //    Otherwise the body is read and discarded, within the usual bounds, and the answer is sent
 //    behind it. A client that does not read while it sends gets its answer that way.
-//  * call latchkey_http_request_body_max(), latchkey_http_request_note() and
-//    latchkey_http_request_read().
+//  * call latchkey_http_request_note() and latchkey_http_request_read().
 //
 // It is not called for a request with a rejection, which goes to the handler. A body that is too
 // long by its Content-Length is rejected behind it.
@@ -418,10 +421,6 @@ bool latchkey_http_short_add(latchkey_http_request *request, const char *name, c
 
 // As latchkey_http_respond().
 void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close);
-
-// Bounds the body of this request, instead of `body_bytes_max`, and never above it. Only at the
-// head.
-void latchkey_http_request_body_max(latchkey_http_request *request, uint64_t bytes);
 
 // Keeps a number for the handler, which finds it in `note`. Only at the head.
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);

@@ -2,14 +2,6 @@ import CLatchkeyHTTP
 internal import LatchkeySettings
 
 extension Exchange {
-    /// Bounds the body of this request, instead of ``HTTPServerConfiguration/bodyBytesMax``, and
-    /// never above it.
-    ///
-    /// Only at the head: see ``HTTPServer/init(_:log:head:handle:)``.
-    package func limitBody(to bytesMax: Int) {
-        unsafe latchkey_http_request_body_max(request, UInt64(max(0, bytesMax)))
-    }
-
     /// Gives this request a deadline of its own for its answer.
     ///
     /// For a handler that waits on purpose. It holds instead of

@@ -90,16 +90,11 @@ package final class HTTPServer: @unchecked Sendable {
         port = unsafe latchkey_http_port(server)
     }
 
-    /// Stops to listen.
+    /// Stops to listen, waits for the requests in flight, and ends the server.
     ///
     /// Requests that have arrived are served; later ones are given to the handler as
     /// ``Rejection/draining``. Every answer closes its connection. The producers of streams are
-    /// told. Call it as often as you like.
-    package func quiesce() {
-        unsafe latchkey_http_quiesce(server)
-    }
-
-    /// Quiesces, waits for the requests in flight, and ends the server.
+    /// told.
     ///
     /// Blocks, at most for `limit` and a fraction of a second, unless a handler does not return.
     /// Requests that are unanswered then are taken away, and answers that come later are discarded.

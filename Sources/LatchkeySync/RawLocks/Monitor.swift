@@ -77,13 +77,6 @@ final class MonitorBucket: @unchecked Sendable {
         entry.users.store(1, ordering: .relaxed)
         return entry
     }
-
-    /// For tests: how many entries the bucket has made.
-    var entryCount: Int {
-        lock.lock()
-        defer { lock.unlock() }
-        return entries.count
-    }
 }
 
 /// One object's recursive lock, while somebody uses it.
