@@ -40,7 +40,8 @@ struct Rule: Sendable, CustomTestStringConvertible {
     }
 
     static let all: [Rule] = [
-        arrows, targetTable, usedArrows, cIncludes, lineLength, functionLength, fileLength, forcing,
+        arrows, targetTable, usedArrows, lockLibraries, cIncludes,
+        lineLength, functionLength, fileLength, forcing,
         sleeping, markers, designs, safety, cSymbols, machinePaths, registryHosts, links, words,
         olderSystems, strategyNames, strategyChoices, changelog, strictness, testNames,
     ]

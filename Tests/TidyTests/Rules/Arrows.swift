@@ -159,6 +159,68 @@ extension Rule {
         }
     }
 
+    static let lockLibraries = Rule(
+        "a library of locks reaches nothing that starts processes or counts system calls",
+        broken: [
+            Tree([
+                "Package.swift": """
+                .target(name: "LatchkeyMachine"),
+                .target(name: "LatchkeyContention", dependencies: ["LatchkeyMachine"]),
+                .target(name: "LatchkeyMetering", dependencies: ["LatchkeyContention"]),
+
+                """
+            ]),
+            Tree([
+                "Package.swift": """
+                .target(name: "CLatchkeySystem"),
+                .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
+
+                """,
+                "Sources/CLatchkeySystem/a.c": "pid_t child = fork();\n",
+            ]),
+        ],
+        kept: [
+            Tree([
+                "Package.swift": """
+                .target(name: "LatchkeyMachine"),
+                .target(name: "LatchkeySync"),
+                .target(name: "LatchkeyMetering", dependencies: ["LatchkeySync"]),
+                .target(name: "LatchkeyLab", dependencies: ["LatchkeyMachine"]),
+
+                """,
+                "Sources/LatchkeyMachine/a.c": "pid_t child = fork();\n",
+            ])
+        ]
+    ) { tree in
+        let targets = DeclaredTarget.all(in: tree)
+        let libraries = [
+            "LatchkeyMetering", "LatchkeyStrategies", "LatchkeySync", "LatchkeySyncTesting",
+        ]
+        var reached = targets.filter { libraries.contains($0.name) }
+        var findings: [Finding] = []
+        var next = 0
+        while next < reached.count {
+            let target = reached[next]
+            next += 1
+            for used in target.dependencies where used.name.hasSuffix("LatchkeyMachine") {
+                let message = "\(target.name) is in a library of locks, \(used.name) must not be"
+                findings.append(Finding(path: "Package.swift", line: used.line, message: message))
+            }
+            reached += targets.filter { other in
+                target.dependsOn(other.name) && !reached.contains { $0.name == other.name }
+            }
+        }
+        let calls = ["fork(", "posix_spawn", "execve(", "Process()", "perf_event_open"]
+        for file in tree.files where reached.contains(where: { $0.contains(file) }) {
+            for (index, line) in file.code.enumerated() {
+                guard let call = calls.first(where: line.contains) else { continue }
+                let message = "a library of locks may not call \(call)"
+                findings.append(Finding(path: file.path, line: index + 1, message: message))
+            }
+        }
+        return findings
+    }
+
     /// The system library that a line of C includes.
     private static func includedLibrary(_ line: String) -> String? {
         libraries.first { line.hasPrefix("#include <\($0.key)>") }?.value
