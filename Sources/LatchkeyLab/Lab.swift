@@ -68,7 +68,6 @@ public struct Lab<Value: Sendable>: Sendable {
     }
 
     /// Adds a strategy that only has submitting access functions, such as an actor.
-    @_disfavoredOverload
     @inlinable
     public func strategy<ChosenStrategy: Strategy>(
         _ name: String,

@@ -35,7 +35,7 @@ struct HeadTests {
             case .crossSite: exchange.respond(.forbidden)
             case .notFound: exchange.respond(.notFound)
             case .methodNotAllowed(let allow):
-                exchange.respond(.methodNotAllowed) { $0.add("Allow", allow) }
+                exchange.respond(.methodNotAllowed) { $0.add("Allow", text: allow) }
             case .options: exchange.respond(.noContent)
             }
         }

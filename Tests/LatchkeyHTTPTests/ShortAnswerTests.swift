@@ -139,7 +139,7 @@ struct AnswerFields {
     func add(to fields: inout ResponseFields) {
         for (letter, value) in pairs {
             if let known = Self.names.first(where: { $0.letter == letter }) {
-                fields.add(known.name, value)
+                fields.add(known.name, text: value)
             }
         }
     }

@@ -59,7 +59,7 @@ final class TestServer: Sendable {
             let isBad = path == "/bad-stream"
             add(
                 exchange.respond(.ok, streaming: events, bufferBytesMax: bufferBytesMax) {
-                    $0.add("X-Kind", isBad ? "a\r\nb" : "stream" as String)
+                    $0.add("X-Kind", text: isBad ? "a\r\nb" : "stream")
                 }
             )
         }
@@ -99,7 +99,7 @@ final class TestServer: Sendable {
                 $0.add("Content-Type", "text/plain")
                 $0.add("ETag", quoted: 18_446_744_073_709_551_615)
                 $0.add("Retry-After", 0)
-                $0.add("X-Text", "a" + "b")
+                $0.add("X-Text", text: "a" + "b")
             }
         case "/later":
             DispatchQueue.global().async { exchange.respond(.ok, body: .text("later")) }

@@ -50,10 +50,10 @@ extension ResponseFields {
 
     @usableFromInline
     mutating func addOrigin() {
-        add("Vary", "Origin" as StaticString)
+        add("Vary", "Origin")
         let exchange = unsafe Exchange(request)
         guard exchange.isShared, let origin = exchange.header(named: .origin) else { return }
-        add("Access-Control-Allow-Origin", String(decoding: origin, as: UTF8.self))
+        add("Access-Control-Allow-Origin", text: String(decoding: origin, as: UTF8.self))
         add("Access-Control-Expose-Headers", Self.exposed)
     }
 }

@@ -206,9 +206,8 @@ package struct ResponseFields: ~Copyable {
 
     /// Adds a field whose value must have no line feed, carriage return or NUL.
     ///
-    /// Disfavoured, because a literal would be a `String` otherwise, which costs more.
-    @_disfavoredOverload
-    package mutating func add(_ name: StaticString, _ value: String) {
+    /// Named, because a literal would be a `String` otherwise, which costs more.
+    package mutating func add(_ name: StaticString, text value: String) {
         if value.utf8.contains(0) {
             areValid = false
             return

@@ -26,7 +26,7 @@ struct OperatingRoutes: Sendable {
             request.respond(.ok, body: .bytes(dashboard.html)) {
                 $0.add("Content-Type", "text/html; charset=utf-8")
                 $0.mustBeRevalidated()
-                $0.add("Content-Security-Policy", dashboard.policy)
+                $0.add("Content-Security-Policy", text: dashboard.policy)
                 $0.add("Referrer-Policy", "no-referrer")
             }
         }
@@ -122,7 +122,7 @@ struct OperatingRoutes: Sendable {
         try request.noQuery()
         let format = ExpositionFormat(accept: request.exchange.headers(named: "accept"))
         request.respond(.ok, body: .bytes(registry.text(format)), bound: .none) { answer in
-            answer.add("Content-Type", format.contentType)
+            answer.add("Content-Type", text: format.contentType)
             answer.add("Vary", "Accept")
             answer.mustBeRevalidated()
         }

@@ -74,7 +74,7 @@ struct OperationRoutes: Sendable {
         }
         guard isList else {
             return request.respond(accepted[0], .accepted) {
-                $0.add("Location", "/v1/operations/\(accepted[0].id.text)")
+                $0.add("Location", text: "/v1/operations/\(accepted[0].id.text)")
             }
         }
         request.respond(.accepted, OperationPage(operations: accepted, next: nil))

@@ -165,7 +165,7 @@ extension ServiceRequest {
             answer.add("Latchkey-Created", property.created)
             if property.isMortal {
                 let left = TimeToLiveText.text(until: property.expiry, at: StoreClock.system.now())
-                answer.add("Latchkey-TTL", left)
+                answer.add("Latchkey-TTL", text: left)
             }
             fields(&answer)
         }

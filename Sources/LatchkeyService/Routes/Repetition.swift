@@ -180,7 +180,7 @@ final class Repetition: Sendable {
         let status = HTTPStatus(rawValue: answer.status)
         request.respond(status, body: .bytes(answer.body), bound: .refuses) {
             for field in answer.fields {
-                $0.add(field.name, field.value)
+                $0.add(field.name, text: field.value)
             }
             $0.add("Idempotency-Replayed", "true")
         }

@@ -114,10 +114,10 @@ struct RouteTable {
             case .notFound:
                 request.fail(.noRoute)
             case .methodNotAllowed(let allow):
-                request.fail(.methodNotAllowed) { $0.add("Allow", allow) }
+                request.fail(.methodNotAllowed) { $0.add("Allow", text: allow) }
             case .options(let allow):
                 request.respond(.noContent) { answer in
-                    answer.add("Allow", allow)
+                    answer.add("Allow", text: allow)
                     if exchange.isShared {
                         answer.allowPreflight(methods: allow)
                     }
@@ -135,7 +135,7 @@ extension ResponseFields {
     /// Answers the question of a browser before it sends a request for a page of an allowed origin
     /// (Fetch standard, section 3.2.2).
     fileprivate mutating func allowPreflight(methods: String) {
-        add("Access-Control-Allow-Methods", methods)
+        add("Access-Control-Allow-Methods", text: methods)
         add(
             "Access-Control-Allow-Headers",
             "Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, Cache-Control"

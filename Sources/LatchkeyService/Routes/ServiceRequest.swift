@@ -58,7 +58,7 @@ struct ServiceRequest: Sendable {
                 keptFields = answer.record(fields)
             }
             if let timing {
-                answer.add("Server-Timing", timing)
+                answer.add("Server-Timing", text: timing)
             }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
