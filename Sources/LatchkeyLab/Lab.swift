@@ -68,6 +68,8 @@ public struct Lab<Value: Sendable>: Sendable {
     }
 
     /// Adds a strategy that only has submitting access functions, such as an actor.
+    ///
+    /// For a strategy that can block the compiler takes the function above, which asks for more.
     @inlinable
     public func strategy<ChosenStrategy: Strategy>(
         _ name: String,

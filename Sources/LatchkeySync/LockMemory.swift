@@ -1,7 +1,8 @@
 public import Synchronization
 
-/// The memory of a guarded value's lock: two words, in the object that holds the value.
+/// The memory of a guarded value's lock, in the object that holds the value.
 ///
+/// It has two words of 32 bits and, on Linux, a reference to the threads that wait for a condition.
 /// Only the lock uses them. A lock and its value then take one allocation and one cache line. A
 /// lock that needs more, or other, memory has an object of its own and leaves these words alone.
 ///

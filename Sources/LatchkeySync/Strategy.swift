@@ -12,9 +12,21 @@
 ///
 /// **Ways to write one.** A lock is a ``RawLock``, and ``RawLockStrategy`` is its strategy. A
 /// dispatch queue is a ``QueueStyle``, and ``QueueStrategy`` is its strategy. ``ObservedStrategy``
-/// adds an observer to any strategy. A strategy of another kind conforms to ``BlockingStrategy``
-/// and implements ``BlockingStrategy/access(_:observer:_:)`` and
-/// ``BlockingStrategy/hold(_:observer:)``, or to this protocol.
+/// adds an observer to any strategy.
+///
+/// A strategy of another kind has a ``name`` and ``traits``, and conforms to one of these:
+/// - ``InPlaceStrategy``, if it can block and leaves the value in its place. It implements
+///   ``BlockingStrategy/access(_:observer:_:)`` and ``BlockingStrategy/hold(_:observer:)``. Only it
+///   can guard values that cannot be copied or are not `Sendable`.
+/// - ``BlockingStrategy``, if it keeps the value elsewhere. It implements these two, and
+///   ``reading(_:_:)``, ``writing(_:_:)`` and ``begin(_:)``. The default of ``writingAll(_:_:_:)``,
+///   which lends copies, is right for it.
+/// - This protocol alone, if it cannot block. It implements ``backlogCount``,
+///   ``submit(_:observer:_:completion:)``, ``submitAll(_:_:observers:_:completion:)`` and
+///   ``awaiting(_:observer:whenFull:_:)``.
+///
+/// It can conform to ``LockingStrategy`` too, if it can refuse, and to ``MakeableStrategy``, if it
+/// needs no arguments.
 public protocol Strategy: Sendable {
     /// The strategy's name in messages: ``StrategyKind/rawValue`` for a strategy that has a kind.
     static var name: String { get }

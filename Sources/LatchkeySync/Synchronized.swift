@@ -20,9 +20,10 @@
 /// ``StrategyTraits/isReentrant`` says so. It must not enter in any other way: a write inside a
 /// read or a write, and a read inside a write, are programmer errors under every strategy. Debug
 /// builds, and builds with the package trait `LATCHKEY_CHECKED`, stop with a sentence that names
-/// the strategy, both access functions and both places. Other builds do what the primitive does,
-/// which is written at each strategy; where that is to wait for itself, a try is refused, and a
-/// wait with a deadline gives up.
+/// the strategy, both access functions and both places, except that of ``value``: a property does
+/// not learn where it is used. Other builds do what the primitive does, which is written at each
+/// strategy; where that is to wait for itself, a try is refused, and a wait with a deadline gives
+/// up.
 public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable {
     @usableFromInline package let strategy: ChosenStrategy
     @usableFromInline package let guarded: GuardedValue<Value>
