@@ -12,13 +12,23 @@ public final class HTTPClient {
     public static let patienceSeconds = 20
 
     /// Connects to a server on loopback, from 127.0.0.N.
-    public init(port: UInt16, from number: UInt8 = 1) throws {
+    public init(
+        port: UInt16,
+        from number: UInt8 = 1,
+        timeoutSeconds: Int = HTTPClient.patienceSeconds
+    ) throws {
         connection = try LoopbackConnection(
             port: port,
             from: number,
-            timeoutSeconds: Self.patienceSeconds
+            timeoutSeconds: timeoutSeconds
         )
     }
+
+    /// Closes the connection.
+    public func close() { connection.close() }
+
+    /// Closes with a reset instead of an orderly end.
+    public func reset() { connection.reset() }
 
     /// Sends bytes as they are.
     public func send(_ bytes: some Sequence<UInt8>) throws {
@@ -78,17 +88,22 @@ public final class HTTPClient {
             } else if headers["transfer-encoding"] == "chunked" {
                 body = try readChunks()
             } else {
-                while try fill() {}
+                try awaitClose()
                 body = received
                 received = []
             }
         }
-        return HTTPAnswer(status: status, headers: headers, body: body)
+        return HTTPAnswer(status: status, head: head, headers: headers, body: body)
     }
 
     /// Whether the server has closed the connection, with nothing more to read.
     public func isClosed() throws -> Bool {
         try received.isEmpty && !fill()
+    }
+
+    /// Reads until the server closes the connection, whatever it sends before.
+    public func awaitClose() throws {
+        while try fill() {}
     }
 
     private func readHead() throws -> String {
@@ -105,20 +120,26 @@ public final class HTTPClient {
         }
     }
 
-    private func readChunks() throws -> [UInt8] {
+    /// Reads the next chunk of a body: empty for the last one.
+    public func readChunk() throws -> [UInt8] {
+        let line = String(decoding: try readLine(), as: UTF8.self)
+        guard let count = Int(line, radix: 16) else {
+            throw HTTPClientError("not the length of a chunk: \(line)", 0)
+        }
+        let chunk = try read(count)
+        guard try readLine().isEmpty else {
+            throw HTTPClientError("no end of a chunk", 0)
+        }
+        return chunk
+    }
+
+    /// Reads the chunks of a body to its end.
+    public func readChunks() throws -> [UInt8] {
         var body: [UInt8] = []
         while true {
-            let line = String(decoding: try readLine(), as: UTF8.self)
-            guard let count = Int(line, radix: 16) else {
-                throw HTTPClientError("not the length of a chunk: \(line)", 0)
-            }
-            body += try read(count)
-            guard try readLine().isEmpty else {
-                throw HTTPClientError("no end of a chunk", 0)
-            }
-            if count == 0 {
-                return body
-            }
+            let chunk = try readChunk()
+            guard !chunk.isEmpty else { return body }
+            body += chunk
         }
     }
 
@@ -162,6 +183,8 @@ public final class HTTPClient {
 public struct HTTPAnswer: Sendable {
     /// The status code.
     public let status: Int
+    /// The status line and the header lines, as they were sent.
+    public let head: String
     /// By lower-case name; several of one name are joined by commas.
     public let headers: [String: String]
 
