@@ -7,12 +7,17 @@ public typealias Metered<Base: Strategy> = ObservedStrategy<Base, ContentionProb
 
 extension ContentionMeter {
     /// The strategy with a probe of its own that writes to this meter.
+    ///
+    /// The traits are those of the strategy that does the work.
     @inlinable package func metered<Base: Strategy>(_ base: Base) -> Metered<Base> {
-        ObservedStrategy(base, by: ContentionProbe(self, traits: Base.traits))
+        ObservedStrategy(base, by: ContentionProbe(self, traits: type(of: base.erased).traits))
     }
 
     /// The same for one stripe of several, whose waits are also told apart.
     @inlinable package func meteredStripe<Base: Strategy>(_ base: Base) -> Metered<Base> {
-        ObservedStrategy(base, by: ContentionProbe(self, traits: Base.traits, stripe: addStripe()))
+        ObservedStrategy(
+            base,
+            by: ContentionProbe(self, traits: type(of: base.erased).traits, stripe: addStripe())
+        )
     }
 }

@@ -79,7 +79,7 @@ public final class LockMeters: Sendable {
             Self.isName(name),
             "A lock's name is 1 to 64 letters, digits and characters of _-.:/"
         )
-        return meter(name, Base.self).metered(base)
+        return meter(name, type(of: base.erased)).metered(base)
     }
 
     /// The figures since ``reset()``, or since each meter was made: the lock first for which the
@@ -106,15 +106,21 @@ public final class LockMeters: Sendable {
         }
     }
 
-    private func meter<Base: Strategy>(_ name: String, _ base: Base.Type) -> ContentionMeter {
+    private func meter(_ name: String, _ base: any Strategy.Type) -> ContentionMeter {
         meters.write { meters in
             func found(_ name: String) -> ContentionMeter? {
-                meters.first { $0.lock == name && $0.strategy == Base.name }
+                meters.first { $0.lock == name && $0.strategy == base.name }
             }
             if let meter = found(name) { return meter }
             let name = meters.count < Self.lockCountMax ? name : Self.otherName
             if let meter = found(name) { return meter }
-            let meter = ContentionMeter(base, lock: name, level: level, profile: profile)
+            let meter = ContentionMeter(
+                strategy: base.name,
+                lock: name,
+                traits: base.traits,
+                level: level,
+                profile: profile
+            )
             meters.append(meter)
             return meter
         }

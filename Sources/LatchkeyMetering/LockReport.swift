@@ -28,7 +28,8 @@ public struct LockReport: Sendable, Equatable {
         public var writeCount: UInt64
         /// Accesses that could not enter at once.
         ///
-        /// An estimate for `mutex`, else exact.
+        /// An estimate where ``StrategyTraits/tellsOfWaiting`` is false, as for
+        /// `mutex`; else exact.
         public var contendedCount: UInt64
         /// Accesses that are waiting now.
         public var waiterCount: Int

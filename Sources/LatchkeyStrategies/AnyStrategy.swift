@@ -22,7 +22,7 @@ public struct AnyStrategy: Strategy {
     public static let name = "any"
 
     /// What all strategies promise.
-    public static let traits = StrategyTraits(
+    public static let traits = unsafe StrategyTraits(
         blocksCaller: false,
         appliesWritesAsynchronously: true
     )
@@ -204,11 +204,11 @@ public struct AnyBlockingStrategy: BlockingStrategy {
     }
 
     /// Forwards to the strategy.
-    public func hold<Observer: EntryObserver>(
+    @unsafe public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {
-        base.hold(request, observer: observer)
+        unsafe base.hold(request, observer: observer)
     }
 
     /// Lends the value.
@@ -244,6 +244,28 @@ extension Synchronized where Value: Sendable, ChosenStrategy == AnyStrategy {
     /// The same value with the access functions that block; nil under a strategy that cannot.
     public var blocking: Synchronized<Value, AnyBlockingStrategy>? {
         strategy.blocking.map { Synchronized<Value, AnyBlockingStrategy>(guarded, $0) }
+    }
+}
+
+extension Synchronized where Value: Sendable {
+    /// The same value with the access functions that block, for one with an observer; nil under a
+    /// strategy that cannot.
+    ///
+    /// So for a value that is metered under ``AnyStrategy``:
+    ///
+    /// ```swift
+    /// let scores = locks.metered("scores", [String: Int](), strategy: AnyStrategy(.ticket))
+    /// scores.observedBlocking()?.write { $0["ada"] = 1 }
+    /// ```
+    public func observedBlocking<Observer: EntryObserver>()
+        -> Synchronized<Value, ObservedStrategy<AnyBlockingStrategy, Observer>>?
+    where ChosenStrategy == ObservedStrategy<AnyStrategy, Observer> {
+        strategy.base.blocking.map {
+            Synchronized<Value, ObservedStrategy<AnyBlockingStrategy, Observer>>(
+                guarded,
+                ObservedStrategy($0, by: strategy.observer)
+            )
+        }
     }
 }
 

@@ -41,7 +41,9 @@ extension FoundationLock: NamedLock {
     public static let summary = "NSLock around every access."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
+    @inlinable public static var traits: StrategyTraits {
+        unsafe StrategyTraits(comesWithPlatform: true)
+    }
 }
 
 /// `lock`: `NSLock` around every access.

@@ -35,7 +35,9 @@ extension FoundationRecursiveLock: NamedLock {
     public static let summary = "NSRecursiveLock around every access."
 
     /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
+    @inlinable public static var traits: StrategyTraits {
+        unsafe StrategyTraits(comesWithPlatform: true)
+    }
 }
 
 /// `recursive-lock`: `NSRecursiveLock` around every access.

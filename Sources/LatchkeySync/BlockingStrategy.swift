@@ -15,7 +15,12 @@ public protocol BlockingStrategy: Strategy {
     ///
     /// The form without a body. A loop over it holds several values at once. No write takes effect
     /// meanwhile, except those of the caller. The strategy says which others can read.
-    func hold<Observer: EntryObserver>(_ request: AccessRequest, observer: Observer) -> Release
+    ///
+    /// `@unsafe`: the closure must be called once, on the same thread.
+    @unsafe func hold<Observer: EntryObserver>(
+        _ request: AccessRequest,
+        observer: Observer
+    ) -> Release
 
     /// Runs `body` while the calling thread is inside all guarded sections.
     ///
@@ -126,7 +131,7 @@ extension BlockingStrategy {
         var releases: [Release] = []
         releases.reserveCapacity(strategies.count)
         for (strategy, observer) in zip(strategies, observers) {
-            releases.append(strategy.hold(request, observer: observer))
+            unsafe releases.append(strategy.hold(request, observer: observer))
         }
         return releases
     }

@@ -113,11 +113,11 @@ extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
     }
 
     /// Forwards to the base.
-    @inlinable public func hold<Other: EntryObserver>(
+    @unsafe @inlinable public func hold<Other: EntryObserver>(
         _ request: AccessRequest,
         observer other: Other
     ) -> Release {
-        base.hold(request, observer: both(other))
+        unsafe base.hold(request, observer: both(other))
     }
 
     /// Forwards to the base.
@@ -148,12 +148,12 @@ extension ObservedStrategy: LockingStrategy where Base: LockingStrategy {
     }
 
     /// Forwards to the base.
-    @inlinable public func access<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @unsafe @inlinable public func access<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer other: Other,
         waiting wait: (Base.Lock, _ isBlocked: () -> Void) -> AccessMode?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try base.access(request, observer: both(other), waiting: wait, body)
+        try unsafe base.access(request, observer: both(other), waiting: wait, body)
     }
 }

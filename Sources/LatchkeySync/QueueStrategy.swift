@@ -67,7 +67,7 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
     }
 
     /// Keeps the queue: nothing on it begins until the release.
-    @inlinable public func hold<Observer: EntryObserver>(
+    @unsafe @inlinable public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {

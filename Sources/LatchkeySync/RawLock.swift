@@ -4,7 +4,7 @@
 /// turns it into shared and exclusive access; ``Synchronized`` owns the value. Only raw locks have
 /// methods that are called `lock` and `unlock`.
 ///
-/// A lock of your own is a type with `init()`, `lock()`, `tryLock()` and `unlock()`;
+/// A lock of your own is a type with `init()`, `lock()`, `tryLock()`, `unlock()` and `traits`;
 /// ``RawLockStrategy`` makes a strategy of it. Shared access is exclusive unless the lock
 /// implements the shared functions. A lock that is one or two words conforms to ``InPlaceLock`` and
 /// then costs no allocation of its own.
@@ -81,9 +81,6 @@ extension RawLock {
 
     /// Empty.
     public static var summary: String { "" }
-
-    /// Nothing beyond what every strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
 
     @inlinable @inline(__always) func lock(_ mode: AccessMode) {
         switch mode {

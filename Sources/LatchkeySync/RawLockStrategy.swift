@@ -18,6 +18,8 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
 
     /// Runs `body` inside once `wait` has taken the lock, or returns nil if it has not.
     ///
+    /// `@unsafe`: `wait` is believed.
+    ///
     /// - Parameters:
     ///   - request: What is asked.
     ///   - observer: Hears of the access, or that it was given up.
@@ -26,7 +28,7 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
     ///   - body: Runs inside.
     /// - Returns: What `body` returns, or nil if it did not run.
     /// - Throws: What `body` throws.
-    func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @unsafe func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         waiting wait: (Lock, _ isBlocked: () -> Void) -> AccessMode?,
@@ -52,8 +54,8 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     /// Those of the lock.
     @inlinable public static var traits: StrategyTraits { Lock.traits }
 
-    /// The lock.
-    public let rawLock: Lock
+    /// Not public: whoever has it can let others in.
+    @usableFromInline let rawLock: Lock
 
     /// Makes the lock.
     @inlinable public init() { rawLock = Lock() }
@@ -88,7 +90,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     }
 
     /// Runs `body` while the calling thread holds or shares the lock, if `wait` takes it.
-    @inlinable @inline(__always)
+    @unsafe @inlinable @inline(__always)
     public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
@@ -106,7 +108,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     }
 
     /// Takes the lock and keeps it.
-    @inlinable public func hold<Observer: EntryObserver>(
+    @unsafe @inlinable public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {

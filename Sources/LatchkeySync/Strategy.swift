@@ -25,6 +25,9 @@
 ///   ``submit(_:observer:_:completion:)``, ``submitAll(_:_:observers:_:completion:)`` and
 ///   ``awaiting(_:observer:whenFull:_:)``.
 ///
+/// It calls the observer that each access is given, as ``EntryObserver`` says. A meter is such an
+/// observer, and sees no access of a strategy that does not call it.
+///
 /// It can conform to ``LockingStrategy`` too, if it can refuse, and to ``MakeableStrategy``, if it
 /// needs no arguments.
 public protocol Strategy: Sendable {

@@ -10,23 +10,12 @@ extension Synchronized where Value: Sendable, ChosenStrategy: BlockingStrategy {
         read(AccessRequest(.read), "value") { $0 }
     }
 
-    /// Replaces the value.
-    ///
-    /// One write, which blocks as ``write(fileID:line:_:)``. The old value is destroyed
-    /// after the lock is released.
-    @inlinable public func write(
-        _ newValue: consuming Value,
-        fileID: StaticString = #fileID,
-        line: UInt = #line
-    ) {
-        var value = newValue
-        write(CallSite(fileID, line), "write(_ newValue:)") { swap(&$0, &value) }
-    }
-
     /// Replaces the value and returns the one before.
     ///
     /// One write, which blocks as ``write(fileID:line:_:)``: of two threads that exchange
-    /// at once, one gets what the other one has put in.
+    /// at once, one gets what the other one has put in. If the result is not used, the old value is
+    /// destroyed after the lock is released, which `write { $0 = newValue }` does before.
+    @discardableResult
     @inlinable public func exchange(
         _ newValue: consuming Value,
         fileID: StaticString = #fileID,

@@ -37,7 +37,7 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
     ) throws(Failure) -> Result? {
         try Reentry.checking(strategy, guarded, checked ?? request, name) {
             () throws(Failure) -> Result? in
-            try strategy.access(request, observer: NoObserver(), waiting: wait, body)
+            try unsafe strategy.access(request, observer: NoObserver(), waiting: wait, body)
         }
     }
 }

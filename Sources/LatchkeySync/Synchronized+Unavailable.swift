@@ -5,6 +5,10 @@ extension Synchronized where Value: Sendable {
     @available(*, unavailable, message: "'read' takes a body: 'read { … }'; a copy is 'value'")
     public func read(_ notABody: Value) { fatalError() }
 
+    /// Not available: a guarded closure would be replaced by what is meant as a body.
+    @available(*, unavailable, message: "'write' takes a body; 'exchange' replaces the value")
+    public func write(_ notABody: Value) { fatalError() }
+
     /// Not available where the primitive cannot be tried.
     @available(
         *,

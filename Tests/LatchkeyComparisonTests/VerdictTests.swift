@@ -96,6 +96,8 @@ struct VerdictTests {
 private typealias HangingStrategy = RawLockStrategy<HangingLock>
 
 private struct HangingLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     static let name = "hanging"
     static let gate = DispatchSemaphore(value: 0)
 

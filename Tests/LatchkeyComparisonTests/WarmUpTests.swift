@@ -68,6 +68,8 @@ private typealias QuickAtFirstStrategy = RawLockStrategy<QuickAtFirstLock>
 
 /// For one thread at a time only, which is what the test has.
 private struct QuickAtFirstLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     static let quickCount = 8_000
     private static let slowNanoseconds: UInt64 = 1_000_000
     private static let locked = Atomic<Int>(0)

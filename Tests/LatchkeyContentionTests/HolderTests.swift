@@ -193,7 +193,7 @@ private struct SubmitsFromInside: StrategyVisitor {
 private final class UntriedLock: RawLock {
     private let base = AdaptiveLock()
 
-    static let traits = StrategyTraits(tellsOfWaiting: false)
+    static let traits = unsafe StrategyTraits(tellsOfWaiting: false)
 
     func lock() { base.lock() }
     func tryLock() -> Bool { base.tryLock() }

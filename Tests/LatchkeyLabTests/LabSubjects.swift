@@ -7,6 +7,8 @@ import Synchronization
 
 /// A lock as a user would write one.
 final class SemaphoreAsLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let free = DispatchSemaphore(value: 1)
 
     func lock() { free.wait() }
@@ -16,6 +18,8 @@ final class SemaphoreAsLock: RawLock {
 
 /// Is never released, so that the second access waits without end.
 struct ForgetfulLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     // One for all, since a semaphore that is held cannot be freed.
     private static let free = DispatchSemaphore(value: 1)
 
@@ -28,6 +32,8 @@ struct ForgetfulLock: RawLock {
 ///
 /// The checks before the measurement find nothing wrong.
 struct LockThatHangsLater: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     static let hangs = Atomic<Bool>(false)
     private static let never = DispatchSemaphore(value: 0)
     private let base = AdaptiveLock()
@@ -43,6 +49,8 @@ struct LockThatHangsLater: RawLock {
 
 /// Lets everybody in.
 struct NoLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     func lock() {}
     func tryLock() -> Bool { true }
     func unlock() {}
@@ -50,7 +58,7 @@ struct NoLock: RawLock {
 
 /// Must not be tried before it is waited for.
 struct UntriedLock: RawLock {
-    static let traits = StrategyTraits(tellsOfWaiting: false)
+    static let traits = unsafe StrategyTraits(tellsOfWaiting: false)
     private let base = AdaptiveLock()
 
     func lock() { base.lock() }

@@ -5,6 +5,8 @@ import Testing
 
 /// A lock that this package does not know.
 private final class OwnLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let base = AdaptiveLock()
 
     func lock() { base.lock() }
@@ -160,6 +162,20 @@ private func knownLoad() -> LockMeters {
 
     @Test func `metering with level off stops`() async {
         await #expect(processExitsWith: .failure) { _ = LockMeters(level: .off) }
+    }
+}
+
+@Suite struct ChosenAtRunTimeTests {
+    @Test func `strategies that are chosen at run time have rows, traits and blocking calls`() {
+        let locks = LockMeters(level: .full)
+        for kind in [StrategyKind.ticket, .mutex, .actor] {
+            let value = locks.metered("value", 0, strategy: AnyStrategy(kind))
+            value.observedBlocking()?.write { $0 += 1 }
+            #expect(value.observedBlocking()?.read { $0 } == (kind == .actor ? nil : 1))
+        }
+        #expect(locks.report.rows.map(\.strategy).sorted() == ["actor", "mutex", "ticket"])
+        #expect(locks.report.rows.map(\.writeCount).sorted() == [0, 1, 1])
+        #expect(locks.prometheus.contains("Estimated for mutex."))
     }
 }
 

@@ -34,8 +34,8 @@ struct ConvenienceTests {
         }
         let count = Guarded<Int>(0)
         let value = Guarded<Last?>(nil)
-        value.write(Last { count.write(value.read { $0 == nil } ? 1 : 2) })
-        value.write(nil)
+        value.exchange(Last { count.exchange(value.read { $0 == nil } ? 1 : 2) })
+        value.exchange(nil)
         #expect(count.value == 1)
     }
 
@@ -46,7 +46,7 @@ struct ConvenienceTests {
         }
         let session = Session(name: nil)
         session.$attempts.write { $0 += 1 }
-        session.$name.write("ada")
+        session.$name.exchange("ada")
         let copy = session
         copy.$attempts.write { $0 += 1 }
         #expect(session.attempts == 3)
@@ -69,7 +69,7 @@ private struct CopyReplaceExchange: StrategyVisitor {
         var counts = [text.value.count]
         text.write { $0.characters = "abcd" }
         counts += [text.value.count, text.read(\.count)]
-        text.write(Text(characters: "ab"))
+        text.exchange(Text(characters: "ab"))
         counts += [text.value.characters.count, text.exchange(Text(characters: "abcdefg")).count]
         return counts + [text.value.count, text.read(\.count)]
     }

@@ -122,7 +122,6 @@ enum Function: String, CaseIterable {
     case tryRead
     case value
     case readHoldingWriters
-    case writeNewValue = "write(_ newValue:)"
     case writeDeadline = "write(deadline:)"
     case writeWhen = "write(when:)"
     case submitWrite
@@ -133,7 +132,7 @@ enum Function: String, CaseIterable {
 
     private static func always(_ record: Record) -> Bool { true }
 
-    var hasBody: Bool { self != .value && self != .exchange && self != .writeNewValue }
+    var hasBody: Bool { self != .value && self != .exchange }
 
     func call(
         _ value: Synchronized<Record, AdaptiveStrategy>,
@@ -146,7 +145,6 @@ enum Function: String, CaseIterable {
         case .submitRead: try? value.submitRead({ _ in body() }, completion: {})
         case .value: _ = value.value
         case .readHoldingWriters: value.readHoldingWriters { _ in body() }
-        case .writeNewValue: value.write(Record())
         case .writeDeadline: _ = value.write(deadline: .now) { _ in body() }
         case .writeWhen: value.write(when: Self.always) { _ in body() }
         case .submitWrite: try? value.submitWrite({ _ in body() }, completion: {})

@@ -11,7 +11,7 @@ public final class PassingReadersLock: RawLock {
     private let free = DispatchSemaphore(value: 1)
 
     /// Readers overlap.
-    public static let traits = StrategyTraits(allowsConcurrentReaders: true)
+    public static let traits = unsafe StrategyTraits(allowsConcurrentReaders: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -46,6 +46,9 @@ public final class PassingReadersLock: RawLock {
 
 /// Its try always succeeds.
 public final class YesLock: RawLock {
+    /// Promises nothing special.
+    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let free = DispatchSemaphore(value: 1)
 
     /// Makes a lock that is free.
@@ -106,7 +109,7 @@ public final class LastComeLock: RawLock {
     private let line = UnfairLine()
 
     /// Promises what it does not do.
-    public static let traits = StrategyTraits(handsOffFairly: true)
+    public static let traits = unsafe StrategyTraits(handsOffFairly: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -126,7 +129,7 @@ public final class ReadersFirstLock: RawLock {
     private let line = UnfairLine()
 
     /// Promises what it does not do.
-    public static let traits = StrategyTraits(handsOffFairly: true)
+    public static let traits = unsafe StrategyTraits(handsOffFairly: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -147,6 +150,9 @@ public final class ReadersFirstLock: RawLock {
 /// Becomes a lock when it is first waited for: before that, a try fails, and two threads that come
 /// at once are both the first.
 public final class LateLock: RawLock {
+    /// Promises nothing special.
+    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let free = DispatchSemaphore(value: 0)
     private let isMade = Atomic(false)
 
@@ -175,7 +181,7 @@ public final class BargingLock: RawLock {
     private let free = DispatchSemaphore(value: 1)
 
     /// Promises what it does not do.
-    public static let traits = StrategyTraits(handsOffFairly: true)
+    public static let traits = unsafe StrategyTraits(handsOffFairly: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -197,6 +203,9 @@ public final class BargingLock: RawLock {
 
 /// Its try waits.
 public final class WaitingTryLock: RawLock {
+    /// Promises nothing special.
+    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let free = DispatchSemaphore(value: 1)
 
     /// Makes a lock that is free.
@@ -217,6 +226,9 @@ public final class WaitingTryLock: RawLock {
 
 /// Does not wait until a deadline, but gives up at once.
 public final class HastyLock: TimedLock {
+    /// Promises nothing special.
+    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let base = SpinLock()
 
     /// Makes a lock that is free.
@@ -240,6 +252,9 @@ public typealias CarelessConditionStrategy = RawLockStrategy<CarelessLock>
 
 /// Lets in whoever waits for a condition, whatever it says.
 public final class CarelessLock: ConditionLock {
+    /// Promises nothing special.
+    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     /// The strategy's name in messages.
     public static let name = "careless"
 
@@ -279,7 +294,7 @@ public struct TardyStrategy: InPlaceStrategy {
     public static let name = "tardy"
 
     /// Nothing beyond what every strategy promises.
-    public static let traits = StrategyTraits()
+    public static let traits = unsafe StrategyTraits()
 
     private let base = RawLockStrategy<FoundationLock>()
     private let queue = DispatchQueue(label: "tardy")
@@ -301,7 +316,7 @@ public struct TardyStrategy: InPlaceStrategy {
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {
-        base.hold(request, observer: observer)
+        unsafe base.hold(request, observer: observer)
     }
 
     /// Has the queue write.
@@ -325,7 +340,7 @@ public struct HoldlessStrategy: InPlaceStrategy {
     public static let name = "holdless"
 
     /// Nothing beyond what every strategy promises.
-    public static let traits = StrategyTraits()
+    public static let traits = unsafe StrategyTraits()
 
     private let base = RawLockStrategy<FoundationLock>()
 

@@ -10,7 +10,7 @@ public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
     public static let name = "barrier-on-global-queue"
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(allowsConcurrentReaders: true)
+    public static let traits = unsafe StrategyTraits(allowsConcurrentReaders: true)
 
     private let queue = DispatchQueue.global()
 
@@ -56,7 +56,7 @@ public final class TornSpinLock: RawLock {
     public static let name = "torn-spin"
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(spins: true)
+    public static let traits = unsafe StrategyTraits(spins: true)
 
     private let isHeld = Atomic<Bool>(false)
 

@@ -13,7 +13,7 @@ public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     public static let name = "reader-that-cleans-up"
 
     /// What the strategy promises.
-    public static let traits = StrategyTraits(
+    public static let traits = unsafe StrategyTraits(
         isReentrant: true,
         allowsConcurrentReaders: true,
         readsDuringWrites: true

@@ -11,9 +11,14 @@ func withoutBody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
     n.read(n)  // error: cannot convert value of type 'Guarded<Int>'
     n.read(5)  // error: 'read' takes a body
     n.write("five")  // error: cannot convert value of type 'String'
+    n.write(5)  // error: 'exchange' replaces the value
     m.read(n)  // error: cannot convert value of type 'Guarded<Int>'
     n.wriet { $0 += 1 }  // error: has no member 'wriet'
     n.exchange("five")  // error: cannot convert value of type 'String'
+}
+
+func guardedClosure(handler: Guarded<@Sendable () -> Void>) {
+    handler.write { print() }  // error: 'exchange' replaces the value
 }
 
 func insideABody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
@@ -53,6 +58,26 @@ func pastTheLock(strategy: AdaptiveStrategy, n: GuardedValue<Int>) {
     n.read { _ in }  // warning: expression uses unsafe constructs
     strategy.reading(n) { _ in }  // warning: expression uses unsafe constructs
     strategy.writing(n) { $0 += 1 }  // warning: expression uses unsafe constructs
+}
+
+final class NoLock: RawLock {
+    static var traits: StrategyTraits { StrategyTraits() }  // warning: expression uses unsafe
+    func lock() {}
+    func tryLock() -> Bool { true }
+    func unlock() {}
+}
+
+final class SilentLock: RawLock {  // error: does not conform to protocol 'RawLock'
+    func lock() {}
+    func tryLock() -> Bool { true }
+    func unlock() {}
+}
+
+func pastTheStrategy(strategy: AdaptiveStrategy, request: AccessRequest) {
+    strategy.rawLock.unlock()  // error: 'rawLock' is inaccessible
+    _ = strategy.hold(request, observer: NoObserver())  // warning: expression uses unsafe
+    let wait = { (_: AdaptiveLock, _: () -> Void) in AccessMode?.some(.write) }
+    _ = strategy.access(request, observer: NoObserver(), waiting: wait) {}  // warning: unsafe
 }
 
 func isLarge(_ count: Int) -> Bool { count > 1 }

@@ -42,7 +42,7 @@ extension ComparisonReport {
     /// The promises of a strategy of this report.
     package func traits(of strategy: String) -> StrategyTraits {
         if let kind = StrategyKind(rawValue: strategy) { return kind.traits }
-        var traits = StrategyTraits()
+        var traits = StrategyTraits.unknown
         let own = ownStrategies?.first { $0.strategy == strategy }
         for trait in own?.traits ?? [] { traits[keyPath: trait.path] = true }
         if cases.contains(where: { $0.strategy == strategy && $0.isAsynchronous == true }) {

@@ -114,7 +114,7 @@ extension AdaptiveLock: NamedLock {
     public static let summary = "A futex lock whose waiters poll for a bounded time and then sleep."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
+    @inlinable public static var traits: StrategyTraits { unsafe StrategyTraits(spins: true) }
 }
 
 /// `adaptive`: a futex lock of Latchkey's own.

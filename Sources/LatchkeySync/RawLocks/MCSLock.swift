@@ -147,7 +147,7 @@ extension MCSLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
+        unsafe StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
 }
 

@@ -145,6 +145,9 @@ extension MonitorLock: NamedLock {
 
     /// The strategy in one sentence.
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
+
+    /// The promises of the strategy.
+    @inlinable public static var traits: StrategyTraits { unsafe StrategyTraits() }
 }
 
 /// `monitor`: a recursive lock from a hashed table, found by an object's identity.

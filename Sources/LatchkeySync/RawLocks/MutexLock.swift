@@ -61,7 +61,7 @@ extension MutexLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(spins: true, comesWithPlatform: true, tellsOfWaiting: false)
+        unsafe StrategyTraits(spins: true, comesWithPlatform: true, tellsOfWaiting: false)
     }
 }
 

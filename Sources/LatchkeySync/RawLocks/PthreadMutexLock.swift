@@ -123,7 +123,9 @@ extension PthreadMutexLock: NamedLock {
     public static let summary = "A bare pthread_mutex_t around every access."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
+    @inlinable public static var traits: StrategyTraits {
+        unsafe StrategyTraits(comesWithPlatform: true)
+    }
 }
 
 /// `pthread-mutex`: a bare `pthread_mutex_t` around every access, as in SwiftNIO's locked box.

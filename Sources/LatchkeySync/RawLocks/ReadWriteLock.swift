@@ -147,7 +147,7 @@ extension ReadWriteLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(allowsConcurrentReaders: true, comesWithPlatform: true)
+        unsafe StrategyTraits(allowsConcurrentReaders: true, comesWithPlatform: true)
     }
 }
 

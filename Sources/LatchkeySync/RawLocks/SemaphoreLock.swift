@@ -40,7 +40,9 @@ extension SemaphoreLock: NamedLock {
     public static let summary = "DispatchSemaphore(value: 1) around every access."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { StrategyTraits(comesWithPlatform: true) }
+    @inlinable public static var traits: StrategyTraits {
+        unsafe StrategyTraits(comesWithPlatform: true)
+    }
 }
 
 /// `semaphore`: `DispatchSemaphore(value: 1)`, waited for and signalled around every access.

@@ -76,7 +76,7 @@ extension SpinLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(spins: true, keepsPolling: true)
+        unsafe StrategyTraits(spins: true, keepsPolling: true)
     }
 }
 

@@ -63,7 +63,7 @@ extension TicketLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
+        unsafe StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
 }
 

@@ -32,7 +32,7 @@ public struct ActorStrategy: MakeableStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(
+        unsafe StrategyTraits(
             blocksCaller: false,
             appliesWritesAsynchronously: true,
             comesWithPlatform: true

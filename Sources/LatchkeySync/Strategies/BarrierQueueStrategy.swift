@@ -29,7 +29,7 @@ public enum BarrierQueue: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(
+        unsafe StrategyTraits(
             allowsConcurrentReaders: true,
             handsOffFairly: true,
             comesWithPlatform: true

@@ -30,7 +30,7 @@ public enum SerialQueueAsync: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(
+        unsafe StrategyTraits(
             appliesWritesAsynchronously: true,
             handsOffFairly: true,
             comesWithPlatform: true

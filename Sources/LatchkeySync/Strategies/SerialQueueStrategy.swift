@@ -24,6 +24,6 @@ public enum SerialQueue: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
+        unsafe StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
     }
 }

@@ -39,7 +39,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        StrategyTraits(
+        unsafe StrategyTraits(
             isReentrant: true,
             allowsConcurrentReaders: true,
             readsDuringWrites: true
@@ -104,7 +104,8 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Enters at once to read; waits for other writers to write.
-    @inlinable public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
+    @unsafe @inlinable
+    public func access<Observer: EntryObserver, Result: ~Copyable, Failure: Error>(
         _ request: AccessRequest,
         observer: Observer,
         waiting wait: (Lock, _ isBlocked: () -> Void) -> AccessMode?,
@@ -113,7 +114,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
         if Self.entersAtOnce(request) { return try enter(request, observer, body) }
         var replaced: Replaced?
         defer { discard(replaced) }
-        return try writers.access(request, observer: observer, waiting: wait) {
+        return try unsafe writers.access(request, observer: observer, waiting: wait) {
             () throws(Failure) -> Result in
             defer { replaced = published.takeReplaced() }
             return try body()
@@ -121,11 +122,11 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     }
 
     /// Keeps writers out.
-    @inlinable public func hold<Observer: EntryObserver>(
+    @unsafe @inlinable public func hold<Observer: EntryObserver>(
         _ request: AccessRequest,
         observer: Observer
     ) -> Release {
-        let release = writers.hold(request, observer: observer)
+        let release = unsafe writers.hold(request, observer: observer)
         return {
             let replaced = published.takeReplaced()
             release()

@@ -4,9 +4,10 @@ import Synchronization
 
 /// A lock of one's own: a word that waiters try again after longer and longer pauses.
 ///
-/// Four members make it a `RawLock`; `traits` says what it promises beyond what all do.
+/// Five members make it a `RawLock`. `traits` says what it promises; `unsafe`, because memory is safe
+/// only if the lock excludes.
 final class BackoffLock: RawLock {
-    static var traits: StrategyTraits { StrategyTraits(spins: true) }
+    static var traits: StrategyTraits { unsafe StrategyTraits(spins: true) }
 
     private let isHeld = Atomic<Bool>(false)
 
@@ -31,6 +32,8 @@ final class BackoffLock: RawLock {
 ///
 /// The laws say so.
 final class BrokenLock: RawLock {
+    static var traits: StrategyTraits { unsafe StrategyTraits() }
+
     private let isHeld = Atomic<Bool>(false)
 
     func lock() {
