@@ -4,8 +4,8 @@ import Synchronization
 
 /// A lock of one's own: a word that waiters try again after longer and longer pauses.
 ///
-/// Five members make it a `RawLock`. `traits` says what it promises; `unsafe`, because memory is safe
-/// only if the lock excludes.
+/// Five members make it a `RawLock`. `traits` is what it promises, with `unsafe`, because memory is
+/// safe only if the lock excludes.
 final class BackoffLock: RawLock {
     static var traits: StrategyTraits { unsafe StrategyTraits(spins: true) }
 
