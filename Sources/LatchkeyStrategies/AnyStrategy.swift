@@ -254,6 +254,7 @@ extension Synchronized where Value: Sendable {
     /// So for a value that is metered under ``AnyStrategy``:
     ///
     /// ```swift
+    /// let locks = LockMeters()
     /// let scores = locks.metered("scores", [String: Int](), strategy: AnyStrategy(.ticket))
     /// scores.observedBlocking()?.write { $0["ada"] = 1 }
     /// ```
