@@ -28,8 +28,6 @@ final class BatchWriter {
     private static let sliceByteCount = 1 << 20
     /// A slice deletes at most so many times as many rows.
     private static let removalFactor: Int64 = 5
-    /// With rows whose values are long, fewer, so that answers do not wait for long.
-    private static let removalNanoseconds: ClosedRange<UInt64> = 5_000_000...20_000_000
 
     static let storedWriting =
         "insert or replace into stored(name, value, revision, created, expiry, checksum) "
@@ -46,6 +44,7 @@ final class BatchWriter {
     private var firstRow: Int64
     /// So many rows can be deleted at once in a short time.
     private var removalCount: Int64 = 100
+    private let removalNanoseconds: ClosedRange<UInt64>
     /// The frames of the log, which SQLite tells after each transaction.
     let frames = LogFrames()
     /// The round of compaction that is being made.
@@ -66,13 +65,14 @@ final class BatchWriter {
     private let removeChanges: Statement
     private let removeNotes: Statement
 
-    init(_ database: OpenedDatabase) throws(DatabaseError) {
+    init(_ database: OpenedDatabase, _ tuning: Tuning) throws(DatabaseError) {
         let connection = database.connection
         self.connection = connection
         meta = database.meta
         lastRow = database.lastRow
         lastRevision = database.lastRevision
         path = database.folder.database
+        removalNanoseconds = tuning.removalNanoseconds
         firstRow = try connection.integer("select min(row) from changes") ?? database.lastRow + 1
         begin = try Statement(connection, "begin immediate")
         version = try Statement(connection, "pragma data_version")
@@ -380,9 +380,9 @@ final class BatchWriter {
         try removeChanges.bind(1, firstRow)
         try removeChanges.run()
         let duration = latchkey_system_nanoseconds() - start
-        if duration > Self.removalNanoseconds.upperBound {
+        if duration > removalNanoseconds.upperBound {
             removalCount = max(1, count / 4)
-        } else if duration < Self.removalNanoseconds.lowerBound {
+        } else if duration < removalNanoseconds.lowerBound {
             removalCount = max(removalCount, count * 2)
         }
         try removeNotes.bind(1, meta[.storedRevision])

@@ -12,6 +12,9 @@ struct Tuning: Sendable {
     var sliceCount = 200
     /// A round begins with so many bytes of values, too, or a quarter of the database.
     var roundByteCountMin = 64 << 20
+    /// A transaction that deletes compacted rows for longer deletes fewer the next time, and one for
+    /// a shorter time more: answers wait for it.
+    var removalNanoseconds: ClosedRange<UInt64> = 5_000_000...20_000_000
     /// A checkpoint beside the writer is made each so many frames.
     var checkpointFrameCount = (16 << 20) / LogScan.frameByteCount
     /// With more frames, the writer begins the log anew.

@@ -58,7 +58,7 @@ final class WriterThread: @unchecked Sendable {
 
     init(_ loop: WriterLoop, _ database: OpenedDatabase) throws(DatabaseError) {
         self.loop = loop
-        writer = try BatchWriter(database)
+        writer = try BatchWriter(database, loop.tuning)
         restartFrameCount = Self.restartFrameCount(loop)
         needsNewLog = database.hasTornLog
     }

@@ -166,6 +166,47 @@ struct CompactionTests {
     }
 
     @Test
+    func `compaction keeps up with transactions of many steps`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 11, after: Opened.startRevision, nameCount: 700)
+        let opened = try Opened(folder.data, .standard, tuning)
+        var rowCount = 0
+        for _ in 0..<400 {
+            let commit = try source.next(effectCountMax: 200)
+            rowCount += 1 + commit.others.count
+            opened.persistence.append(commit, note: nil)
+            // Some commits always wait, so that the writer has no time for compaction alone.
+            opened.waitUntilReleased(source.model.revision - 8)
+        }
+        #expect(rowCount > 30_000)
+        #expect(opened.persistence.status.changeCount < rowCount / 4)
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `rows whose removal takes long are removed one by one`() throws {
+        let folder = try TemporaryFolder()
+        var tuning = tuning
+        tuning.removalNanoseconds = 0...0
+        var source = CommitSource(seed: 12, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, tuning)
+        for _ in 0..<600 {
+            opened.persistence.append(try source.next(), note: nil)
+        }
+        opened.waitUntilReleased(source.model.revision)
+        let before = opened.persistence.statistics.syncs.value
+        waitUntil {
+            opened.persistence.status.compactionProgress == nil
+                && opened.persistence.status.storedRevision > Opened.startRevision
+        }
+        // Removals of 100, 25, 6 and 1 row; then one row a transaction.
+        #expect(opened.persistence.statistics.syncs.value > before + 150)
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
     func `a program that writes while the data is read is noticed`() throws {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 10, after: Opened.startRevision)

@@ -5,6 +5,7 @@ import LatchkeyMetrics
 import LatchkeyStore
 import LatchkeySync
 import LatchkeyTestSupport
+import Synchronization
 import Testing
 
 @testable import LatchkeyPersistence
@@ -97,6 +98,58 @@ struct FailureTests {
         opened.waitUntilReleased(source.model.revision)
         #expect(opened.persistence.finish())
         #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `a short foreign lock refuses what comes then, and nothing after it`() throws {
+        let folder = try TemporaryFolder()
+        var source = CommitSource(seed: 7, after: Opened.startRevision)
+        let opened = try Opened(folder.data)
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        // While it reads, no log can begin anew.
+        let reader = try Connection(folder.data + "/latchkey.db")
+        try reader.execute("begin")
+        _ = try reader.integer("select count(*) from changes")
+        let other = try Connection(folder.data + "/latchkey.db")
+        try other.execute("begin immediate")
+        let before = source
+        opened.persistence.append(try source.next(), note: nil)
+        #expect(opened.waitForWithdrawals(1).first?.reason == .unavailable)
+        try other.execute("rollback")
+        source = before
+        opened.persistence.append(try source.next(), note: nil)
+        opened.waitUntilReleased(source.model.revision)
+        #expect(opened.persistence.status.health == .healthy)
+        try reader.execute("commit")
+        #expect(opened.persistence.finish())
+        #expect(try Opened.read(folder.data) == source.model)
+    }
+
+    @Test
+    func `with an interval, nothing is released that the end does not write`() throws {
+        var settings = PersistenceSettings.standard
+        settings.durabilityChoice = .interval
+        settings.syncInterval = .milliseconds(1)
+        for seed in 0..<40 {
+            let folder = try TemporaryFolder()
+            let opened = try Opened(folder.data, settings)
+            let commits = ThreadGroup()
+            let stops = Atomic(false)
+            commits.start {
+                var source = CommitSource(seed: UInt64(seed), after: Opened.startRevision)
+                while !stops.load(ordering: .relaxed), let commit = try? source.next() {
+                    opened.persistence.append(commit, note: nil)
+                }
+            }
+            opened.waitUntilReleased(Opened.startRevision + 1)
+            _ = opened.persistence.finish()
+            let released = opened.calls.read { $0.released }
+            stops.store(true, ordering: .relaxed)
+            commits.join()
+            #expect(opened.calls.read { $0.released } == released)
+            #expect(try Opened.read(folder.data).revision == released)
+        }
     }
 
     @Test
