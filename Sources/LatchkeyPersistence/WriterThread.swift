@@ -350,6 +350,10 @@ final class WriterThread: @unchecked Sendable {
             loop.log(true, "writes-fail", [("reason", failure.message)])
             loggedFailure = failure.message
         }
+        if reason == .unknown, let last = batch.last {
+            // What waits behind the batch was not written: its outcome is known.
+            withdraw(.unavailable, after: last.commit.revision)
+        }
         withdraw(reason)
     }
 
@@ -370,13 +374,19 @@ final class WriterThread: @unchecked Sendable {
         guard loop.durability == .always else {
             return
         }
-        let isEmpty = batch.isEmpty && loop.inbox.read { $0.queue.count == 0 }
+        let isWritten = batch.isEmpty
         batch.removeAll(keepingCapacity: true)
-        guard !isEmpty else {
+        withdraw(reason, after: writer.lastRevision, hasMore: !isWritten)
+    }
+
+    /// Takes back the commits behind a revision: those that wait, and what else there is.
+    private func withdraw(_ reason: Withdrawal, after revision: Revision, hasMore: Bool = false) {
+        guard loop.durability == .always,
+            hasMore || loop.inbox.read({ $0.queue.count > 0 })
+        else {
             return
         }
         let done = DispatchSemaphore(value: 0)
-        let revision = writer.lastRevision
         loop.callbacks.withdraw(revision, reason) { [loop] in
             loop.inbox.write { $0.queue.drop(after: revision) }
             done.signal()

@@ -163,11 +163,17 @@ struct FailureTests {
         }
         opened.waitUntilReleased(source.model.revision)
         let before = source
+        disk.hold(true)
         disk.fail(syncs, failedSync, EIO)
         opened.persistence.append(try source.next(), note: nil)
-        let withdrawals = opened.waitForWithdrawals(1)
-        #expect(withdrawals.first?.reason == .unknown)
-        #expect(withdrawals.first?.revision == before.model.revision)
+        disk.await()
+        var behind = source
+        opened.persistence.append(try behind.next(), note: nil)
+        disk.hold(false)
+        // What waits behind the sync is not written, so its outcome is known.
+        let withdrawals = opened.waitForWithdrawals(2)
+        #expect(withdrawals.map(\.reason) == [.unavailable, .unknown])
+        #expect(withdrawals.map(\.revision) == [source, before].map(\.model.revision))
         #expect(!opened.persistence.acceptsWrites)
         guard case .failed(_, endsByItself: true) = opened.persistence.status.health else {
             Issue.record("It is not failed.")
@@ -179,7 +185,7 @@ struct FailureTests {
         // What comes although writes are refused is withdrawn, and was never written.
         source = before
         opened.persistence.append(try source.next(), note: nil)
-        #expect(opened.waitForWithdrawals(2).last?.reason == .unavailable)
+        #expect(opened.waitForWithdrawals(3).last?.reason == .unavailable)
         disk.stop()
         waitUntil { opened.persistence.acceptsWrites }
         #expect(try Opened.read(folder.copy()) == before.model)
