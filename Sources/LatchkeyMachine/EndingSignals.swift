@@ -12,6 +12,13 @@ package enum EndingSignals {
         return [SIGTERM, SIGINT] + (isIgnored ? [] : [SIGHUP])
     }
 
+    /// Whether one has come while all are blocked.
+    package static var isPending: Bool {
+        var pending = sigset_t()
+        unsafe sigpending(&pending)
+        return numbers.contains { unsafe sigismember(&pending, $0) == 1 }
+    }
+
     package static var set: sigset_t {
         var set = sigset_t()
         unsafe sigemptyset(&set)

@@ -12,8 +12,8 @@ struct Tuning: Sendable {
     var sliceCount = 200
     /// A round begins with so many bytes of values, too, or a quarter of the database.
     var roundByteCountMin = 64 << 20
-    /// A transaction that deletes compacted rows for longer deletes fewer the next time, and one for
-    /// a shorter time more: answers wait for it.
+    /// Answers wait for a transaction that deletes compacted rows: if it takes longer, the next one
+    /// deletes fewer.
     var removalNanoseconds: ClosedRange<UInt64> = 5_000_000...20_000_000
     /// A checkpoint beside the writer is made each so many frames.
     var checkpointFrameCount = (16 << 20) / LogScan.frameByteCount

@@ -151,9 +151,7 @@ final class WriterThread: @unchecked Sendable {
             return
         }
         _ = loop.inbox.write(
-            when: { inbox in
-                inbox.isStopping || inbox.queue.readyCount >= count || inbox.queue.hasBatch
-            },
+            when: { $0.isStopping || $0.queue.readyCount >= count || $0.queue.hasBatch },
             deadline: deadline,
             { _ in }
         )
@@ -191,9 +189,8 @@ final class WriterThread: @unchecked Sendable {
             return
         }
         if extra.compacts {
-            extra.noteTime.milliseconds =
-                StoreClock.system.now().milliseconds
-                - Int64(loop.noteLifetime.wholeMilliseconds)
+            let lifetime = Int64(loop.noteLifetime.wholeMilliseconds)
+            extra.noteTime.milliseconds = StoreClock.system.now().milliseconds - lifetime
         }
         let start = latchkey_system_nanoseconds()
         do {
@@ -255,10 +252,7 @@ final class WriterThread: @unchecked Sendable {
 
     /// Long before the bound of the log.
     private static func restartFrameCount(_ loop: WriterLoop) -> Int {
-        min(
-            loop.tuning.restartFrameCount,
-            loop.logByteCountMax / LogScan.frameByteCount / 2
-        )
+        min(loop.tuning.restartFrameCount, loop.logByteCountMax / LogScan.frameByteCount / 2)
     }
 
     private func succeed(_ extra: BatchWriter.Extra, since start: UInt64) {
@@ -369,24 +363,20 @@ final class WriterThread: @unchecked Sendable {
         }
     }
 
-    /// Takes back all commits that are not on the disk.
-    private func withdraw(_ reason: Withdrawal) {
+    /// Takes back the commits behind a revision, or all that are not on the disk.
+    private func withdraw(_ reason: Withdrawal, after last: Revision? = nil) {
         guard loop.durability == .always else {
             return
         }
-        let isWritten = batch.isEmpty
-        batch.removeAll(keepingCapacity: true)
-        withdraw(reason, after: writer.lastRevision, hasMore: !isWritten)
-    }
-
-    /// Takes back the commits behind a revision: those that wait, and what else there is.
-    private func withdraw(_ reason: Withdrawal, after revision: Revision, hasMore: Bool = false) {
-        guard loop.durability == .always,
-            hasMore || loop.inbox.read({ $0.queue.count > 0 })
-        else {
+        let hasBatch = last == nil && !batch.isEmpty
+        if hasBatch {
+            batch.removeAll(keepingCapacity: true)
+        }
+        guard hasBatch || loop.inbox.read({ $0.queue.count > 0 }) else {
             return
         }
         let done = DispatchSemaphore(value: 0)
+        let revision = last ?? writer.lastRevision
         loop.callbacks.withdraw(revision, reason) { [loop] in
             loop.inbox.write { $0.queue.drop(after: revision) }
             done.signal()

@@ -263,6 +263,28 @@ struct DurabilityTests {
         }
     }
 
+    @Test func `a signal while the data is read ends the service`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let (program, site) = try Self.start(folder)
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(program.end() == 0)
+            // The signal is there before the program begins, which only looks when it reads.
+            let result = try Program(
+                ["serve", "--port", "0", "--data", folder.path + "/data"],
+                after: #"""
+                    exec env --block-signal=TERM sh -c 'kill -TERM $$; exec "$0" "$@"' "$0" "$@"
+                    """#
+            ).finish()
+            #expect(result.status == 0 && result.output.isEmpty)
+            #expect(result.errors.contains("info reading data properties=0 changes=1"))
+            #expect(result.errors.contains(#"info stopped reason="A signal ended"#))
+            let (again, there) = try Self.start(folder)
+            #expect(try there.ask("GET", "/v1/properties/a").text == "1")
+            #expect(again.end() == 0)
+        }
+    }
+
     @Test func `durability without data is an error of the command line`() async throws {
         for flags in [["--durability", "interval"], ["--sync-interval", "2"]] {
             let result = try await Program.result(of: ["serve"] + flags)

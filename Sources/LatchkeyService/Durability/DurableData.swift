@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -14,6 +15,7 @@ internal import LatchkeyStrategies
 struct DurableData: Sendable {
     let persistence: Persistence
     let hook: CommitHook
+    private let log: Log
 
     /// Opens the files, or makes them.
     init(
@@ -30,6 +32,7 @@ struct DurableData: Sendable {
             }
         )
         self.persistence = persistence
+        self.log = log
         hook = CommitHook { commit, note in
             persistence.append(commit, note: note)
         }
@@ -37,18 +40,31 @@ struct DurableData: Sendable {
     }
 
     /// Gives the store the state of the files, and the journal the history.
+    ///
+    /// - Throws: What the files lack, or ``PersistenceFailure/Code/stopped`` once a signal has come
+    ///   that ends the service: no thread waits for one yet.
     func recover(
         _ store: any ErasedStore,
         journal: Journal,
         readiness: Readiness
     ) throws(PersistenceFailure) {
         let historyRevision = persistence.historyRevision
-        readiness.begins(storedCount: persistence.storedCount, changeCount: persistence.changeCount)
-        try persistence.readStored { properties in
+        let (storedCount, changeCount) = (persistence.storedCount, persistence.changeCount)
+        readiness.begins(storedCount: storedCount, changeCount: changeCount)
+        if storedCount + changeCount > 0 {
+            log.write(
+                .info,
+                "reading data",
+                ["properties": "\(storedCount)", "changes": "\(changeCount)"]
+            )
+        }
+        try persistence.readStored { properties throws(PersistenceFailure) in
+            try Self.endIfAsked()
             Self.wait { store.load(properties, completion: $0) }
             readiness.add(properties.count)
         }
-        try persistence.readChanges { commits in
+        try persistence.readChanges { commits throws(PersistenceFailure) in
+            try Self.endIfAsked()
             Self.wait { done in
                 store.replay(commits) { made in
                     for commit in made where commit.revision > historyRevision {
@@ -88,6 +104,12 @@ struct DurableData: Sendable {
                 store.withdraw(after: revision, reason, completion: completion)
             }
         )
+    }
+
+    private static func endIfAsked() throws(PersistenceFailure) {
+        guard !EndingSignals.isPending else {
+            throw PersistenceFailure(.stopped, "A signal ended the service while it read its data.")
+        }
     }
 
     private static func wait(_ begin: (@escaping @Sendable () -> Void) -> Void) {

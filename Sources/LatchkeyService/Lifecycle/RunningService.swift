@@ -160,6 +160,8 @@ package struct Drained: Sendable, Equatable {
 /// Why a service does not start: a sentence.
 package struct StartFailure: Error, Sendable {
     package let reason: String
+    /// A signal asked for the end; nothing has failed.
+    package var isAsked = false
 }
 
 extension ServiceConfiguration {

@@ -50,8 +50,12 @@ package enum Service {
             instance = try RunningService(configuration, recorder: recorder)
         } catch {
             recorder?.discard()
-            log.write(.error, "cannot start", ["reason": error.reason])
-            return 1
+            guard error.isAsked else {
+                log.write(.error, "cannot start", ["reason": error.reason])
+                return 1
+            }
+            log.write(.info, "stopped", ["reason": error.reason])
+            return 0
         }
         announce(configuration, port: instance.port, output, log)
         var signal: Int32 = 0

@@ -132,7 +132,7 @@ struct StoreRouteMaker: StrategyVisitor {
             try data.restore(table.repetition)
             try data.start(box, journal: journal, keysLiveFor: configuration.idempotency.time)
         } catch {
-            return .failure(StartFailure(reason: error.message))
+            return .failure(StartFailure(reason: error.message, isAsked: error.code == .stopped))
         }
         readiness.recovered(data.persistence)
         let persistence = data.persistence
