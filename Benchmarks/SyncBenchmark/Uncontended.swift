@@ -116,7 +116,7 @@ func barePrimitive(of kind: StrategyKind, operations: Int) -> Contender? {
         bareQueue(of: kind, operations)
     case .monitor: bareMonitor(operations)
     // The strategy adds to the primitive.
-    case .recursiveLock: bareLock(FoundationRecursiveLock(), operations)
+    case .recursiveLock: bareLock(Recursive<FoundationRecursiveLock>(), operations)
     case .mutex: bareMutex(operations)
     case .actor: bareActor(operations)
     default: kind.accept(BareLock(operations: operations))
@@ -152,6 +152,16 @@ private func bareQueue(of kind: StrategyKind, _ operations: Int) -> Contender {
             queue.sync(flags: .barrier) { counter.increment() }
         }
     }
+}
+
+/// A recursive lock that is never entered again.
+private struct Recursive<Base: RecursiveLock>: RawLock {
+    static var traits: StrategyTraits { Base.traits }
+    static var name: String { "\(Base.self)" }
+    private let base = Base()
+    func lock() { base.lock() }
+    func tryLock() -> Bool { base.tryLock() }
+    func unlock() { base.unlock() }
 }
 
 /// A raw lock is the primitive itself: its calls are inlined.

@@ -2,7 +2,7 @@ public import Foundation
 public import LatchkeySync
 
 /// `NSRecursiveLock`: on Linux a recursive `pthread_mutex_t` behind an object.
-public struct FoundationRecursiveLock: RawLock {
+public struct FoundationRecursiveLock: TimedRecursiveLock {
     @usableFromInline let handle = NSRecursiveLock()
 
     /// Makes a lock that is free.
@@ -16,18 +16,14 @@ public struct FoundationRecursiveLock: RawLock {
 
     /// Lets go.
     @inlinable public func unlock() { handle.unlock() }
-}
 
-extension FoundationRecursiveLock: TimedLock {
     /// Waits until the calling thread holds the lock, or until the deadline.
     ///
     /// The primitive waits until a time of day. If that is set back meanwhile, this takes longer.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         deadline.bounding { handle.lock(before: .after(nanoseconds: $0)) }
     }
-}
 
-extension FoundationRecursiveLock: NamedLock {
     /// The strategy's case.
     public static let kind = StrategyKind.recursiveLock
 

@@ -25,7 +25,9 @@ public class LockMemory: @unchecked Sendable {
     #endif
 
     /// Memory for one lock.
-    @inlinable public init() {}
+    ///
+    /// Not public: whoever has the words of a lock can change them beside it.
+    @inlinable package init() {}
 }
 
 /// A lock that is one or two words: ``RawLock/init(in:)`` keeps them in the memory of the value.

@@ -228,7 +228,8 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// Runs `body` with exclusive access to the value and returns its result.
     ///
     /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
-    /// of it, or puts into it, must not be used elsewhere (`sending`), which the compiler checks.
+    /// of it, or puts into it, must not be used elsewhere (`sending`). The compiler checks that.
+    /// Only a body that returns the value itself, a reference, is not found by Swift 6.3.
     /// Blocks and nests as ``write(fileID:line:_:)``.
     @inlinable public func withLock<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,

@@ -13,13 +13,13 @@ import Testing
 struct RawLockTests {
     @Test func `a held lock cannot be tried by another thread`() {
         check(FoundationLock())
-        check(FoundationRecursiveLock())
+        check(NestedReadLock<FoundationRecursiveLock>())
         check(PthreadMutexLock())
         check(SpinLock())
         check(TicketLock())
         check(MCSLock())
         check(AdaptiveLock())
-        check(MonitorLock())
+        check(NestedReadLock<MonitorLock>())
         check(SemaphoreLock())
     }
 

@@ -73,6 +73,18 @@ final class SilentLock: RawLock {  // error: does not conform to protocol 'RawLo
     func unlock() {}
 }
 
+func locksWithoutALock() {
+    _ = LockMemory()  // error: 'LockMemory' initializer is inaccessible
+    _ = RawLockStrategy<MonitorLock>.self  // error: does not conform to protocol 'RawLock'
+}
+
+// Swift 6.3 says nothing here, nor for `Mutex`. When this test fails, documents can say that the
+// compiler finds it.
+func leakedReference(n: Guarded<Unshared>) {
+    let leaked = n.withLock { $0 }
+    leaked.count += 1
+}
+
 func pastTheStrategy(strategy: AdaptiveStrategy, request: AccessRequest) {
     strategy.rawLock.unlock()  // error: 'rawLock' is inaccessible
     _ = strategy.hold(request, observer: NoObserver())  // warning: expression uses unsafe

@@ -110,6 +110,8 @@ class Campaign:
                 self.last = ("of the calls in turn", *fault)
                 is_last = number == len(faults) - 1
                 self._fail(folder, control, running, fault, is_last)
+                if not is_last:
+                    folder.read_on()
             self._count(running)
         return during
 

@@ -138,16 +138,21 @@ class Folder:
         self.counts["requests"] += len(outcomes)
         self.counts["unknown"] += sum(each.fate == load.UNKNOWN for each in outcomes)
 
+    def read_on(self):
+        """Reads the changes since the last time, before a short history has forgotten them."""
+        changes, revision = self.service.changes(self.history.revision)
+        self.history.extend(changes, revision)
+        self.counts["commits"] += len(changes)
+        for reason in ("evicted", "expired"):
+            self.counts[reason] += sum(each.get("reason") == reason or (
+                reason == "expired" and each["type"] == "expire")
+                for change in changes for each in change["effects"])
+        return revision
+
     def _take_history(self, outcomes):
         """The export and the watches are compared at the same revision."""
         while True:
-            changes, revision = self.service.changes(self.history.revision)
-            self.history.extend(changes, revision)
-            self.counts["commits"] += len(changes)
-            for reason in ("evicted", "expired"):
-                self.counts[reason] += sum(each.get("reason") == reason or (
-                    reason == "expired" and each["type"] == "expire")
-                    for change in changes for each in change["effects"])
+            revision = self.read_on()
             self.history.check(outcomes)
             outcomes = []
             self.history.compare(self.service.export(revision)[0], "the past export")

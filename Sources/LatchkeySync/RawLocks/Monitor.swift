@@ -103,7 +103,7 @@ final class MonitorEntry: @unchecked Sendable {
 /// SAFETY: `@safe` because the reference that is stored unmanaged is to an entry of the table, and
 /// those are never freed.
 @safe
-public final class MonitorLock: RawLock {
+public final class MonitorLock: RecursiveLock {
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 
     /// Makes a lock that is free.
@@ -137,16 +137,14 @@ public final class MonitorLock: RawLock {
         }
         unsafe entry._withUnsafeGuaranteedRef { $0.leave() }
     }
-}
 
-extension MonitorLock: NamedLock {
     /// The strategy's case.
     public static let kind = StrategyKind.monitor
 
     /// The strategy in one sentence.
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
 
-    /// The promises of the strategy.
+    /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
     @inlinable public static var traits: StrategyTraits { unsafe StrategyTraits() }
 }
 

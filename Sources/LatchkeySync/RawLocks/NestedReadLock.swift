@@ -1,5 +1,40 @@
 public import Synchronization
 
+/// A lock that its holder can take again.
+///
+/// ``NestedReadLock`` makes a ``RawLock`` of it. It is none by itself: a writer could enter again,
+/// and change the value that it is changing.
+public protocol RecursiveLock: Sendable {
+    /// Makes a lock that is free.
+    init()
+
+    /// Waits until the calling thread holds the lock, once more if it does already.
+    func lock()
+
+    /// Takes the lock if that is possible at once.
+    func tryLock() -> Bool
+
+    /// Undoes one ``lock()``.
+    func unlock()
+
+    /// The strategy's case.
+    static var kind: StrategyKind { get }
+
+    /// The strategy in one sentence.
+    static var summary: String { get }
+
+    /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
+    static var traits: StrategyTraits { get }
+}
+
+/// A recursive lock that can be waited for until a deadline.
+public protocol TimedRecursiveLock: RecursiveLock {
+    /// Waits until the calling thread holds the lock, or until the deadline.
+    ///
+    /// - Returns: Whether the calling thread holds the lock.
+    func lock(before deadline: ContinuousClock.Instant) -> Bool
+}
+
 /// A recursive lock whose owner may read again inside a read, and nothing else.
 ///
 /// A recursive lock lets its owner in at any time, but a value that is being written must not be
@@ -9,7 +44,7 @@ public import Synchronization
 /// **Design.** The first word is the depth: 0 if no thread is inside, n for that many nested reads,
 /// ``writing`` for a writer. Only the thread that holds the lock uses it, so relaxed order is
 /// enough.
-public struct NestedReadLock<Base: RawLock>: InPlaceLock {
+public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
     @usableFromInline static var writing: UInt32 { .max }
 
     @usableFromInline let base: Base
@@ -22,7 +57,7 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     }
 
     /// That of the lock below.
-    public static var name: String { Base.name }
+    public static var kind: StrategyKind { Base.kind }
 
     /// That of the lock below.
     public static var summary: String { Base.summary }
@@ -89,12 +124,7 @@ public struct NestedReadLock<Base: RawLock>: InPlaceLock {
     }
 }
 
-extension NestedReadLock: NamedLock where Base: NamedLock {
-    /// That of the lock below.
-    public static var kind: StrategyKind { Base.kind }
-}
-
-extension NestedReadLock: TimedLock where Base: TimedLock {
+extension NestedReadLock: TimedLock where Base: TimedRecursiveLock {
     /// Enters for writing, unless the deadline passes first; stops if the calling thread is inside.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         guard base.lock(before: deadline) else { return false }
