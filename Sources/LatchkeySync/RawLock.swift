@@ -26,7 +26,7 @@ public protocol RawLock: Sendable {
 
     /// Releases the lock.
     ///
-    /// The calling thread must hold it.
+    /// The calling thread must hold it: another one can corrupt the lock.
     func unlock()
 
     /// Waits until the calling thread shares the lock with other readers.

@@ -44,6 +44,23 @@ struct DataCommandTests {
         }
     }
 
+    @Test func `a time that is damaged is refused, and does not set the clock`() async throws {
+        try await offPool {
+            let folder = try DataFolder()
+            let url = URL(fileURLWithPath: folder.database)
+            var bytes = try Data(contentsOf: url)
+            // A time has six bytes, of which the first three change every four hours.
+            let now = UInt64(Date().timeIntervalSince1970 * 1000) >> 24
+            let head = Data([now >> 16, now >> 8, now].map { UInt8(truncatingIfNeeded: $0) })
+            let place = try #require(bytes.range(of: head))
+            bytes[place.lowerBound] ^= 0x40
+            try bytes.write(to: url)
+            let service = try folder.run("serve", "--port", "0", "--data", folder.data)
+            #expect(service.status == 1)
+            #expect(service.errors.contains("of the table changes is not what was written"))
+        }
+    }
+
     @Test func `check counts what is there`() async throws {
         try await offPool {
             let folder = try DataFolder()

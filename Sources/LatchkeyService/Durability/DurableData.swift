@@ -36,7 +36,6 @@ struct DurableData: Sendable {
         hook = CommitHook { commit, note in
             persistence.append(commit, note: note)
         }
-        StoreClock.advance(to: persistence.lastTime)
     }
 
     /// Gives the store the state of the files, and the journal the history.
@@ -75,6 +74,8 @@ struct DurableData: Sendable {
             }
             readiness.add(commits.reduce(0) { $0 + $1.effects.count })
         }
+        // Not before all rows are known to be what was written.
+        StoreClock.advance(to: persistence.lastTime)
     }
 
     /// Gives the answers of the idempotency keys to those who repeat them.
