@@ -344,10 +344,6 @@ final class WriterThread: @unchecked Sendable {
             loop.log(true, "writes-fail", [("reason", failure.message)])
             loggedFailure = failure.message
         }
-        if reason == .unknown, let last = batch.last {
-            // What waits behind the batch was not written: its outcome is known.
-            withdraw(.unavailable, after: last.commit.revision)
-        }
         withdraw(reason)
     }
 
@@ -363,20 +359,25 @@ final class WriterThread: @unchecked Sendable {
         }
     }
 
-    /// Takes back the commits behind a revision, or all that are not on the disk.
-    private func withdraw(_ reason: Withdrawal, after last: Revision? = nil) {
+    /// Takes back all commits that are not on the disk.
+    private func withdraw(_ reason: Withdrawal) {
         guard loop.durability == .always else {
             return
         }
-        let hasBatch = last == nil && !batch.isEmpty
-        if hasBatch {
-            batch.removeAll(keepingCapacity: true)
+        let last = batch.last?.commit.revision
+        batch.removeAll(keepingCapacity: true)
+        // What waits behind the batch was not written: its outcome is known.
+        if loop.inbox.read({ $0.queue.count > 0 }) {
+            let reason = reason == .unknown ? .unavailable : reason
+            takeBack(after: last ?? writer.lastRevision, reason)
         }
-        guard hasBatch || loop.inbox.read({ $0.queue.count > 0 }) else {
-            return
+        if last != nil {
+            takeBack(after: writer.lastRevision, reason)
         }
+    }
+
+    private func takeBack(after revision: Revision, _ reason: Withdrawal) {
         let done = DispatchSemaphore(value: 0)
-        let revision = last ?? writer.lastRevision
         loop.callbacks.withdraw(revision, reason) { [loop] in
             loop.inbox.write { $0.queue.drop(after: revision) }
             done.signal()

@@ -131,14 +131,16 @@ struct FailureTests {
         var settings = PersistenceSettings.standard
         settings.durabilityChoice = .interval
         settings.syncInterval = .milliseconds(1)
-        for seed in 0..<40 {
+        for seed in 0..<20 {
             let folder = try TemporaryFolder()
             let opened = try Opened(folder.data, settings)
             let commits = ThreadGroup()
             let stops = Atomic(false)
             commits.start {
                 var source = CommitSource(seed: UInt64(seed), after: Opened.startRevision)
-                while !stops.load(ordering: .relaxed), let commit = try? source.next() {
+                // So many that the end comes between two of them, and no more than it can write.
+                for _ in 0..<5_000 where !stops.load(ordering: .relaxed) {
+                    guard let commit = try? source.next() else { break }
                     opened.persistence.append(commit, note: nil)
                 }
             }
@@ -182,9 +184,13 @@ struct FailureTests {
         // Killed now, the commit is there, or not: both are what was said.
         let copy = try Opened.read(folder.copy())
         #expect(copy == before.model || copy == source.model)
-        // What comes although writes are refused is withdrawn, and was never written.
+        // What comes although writes are refused is withdrawn, and was never written: also behind a
+        // probe whose sync fails.
         source = before
+        disk.hold(true)
+        disk.await()
         opened.persistence.append(try source.next(), note: nil)
+        disk.hold(false)
         #expect(opened.waitForWithdrawals(3).last?.reason == .unavailable)
         disk.stop()
         waitUntil { opened.persistence.acceptsWrites }
