@@ -18,8 +18,6 @@ final class OpenedDatabase: Sendable {
     /// The last row of `changes`, or that up to which they are in `stored`.
     let lastRow: Int64
     let lastRevision: Revision
-    /// The latest time of a commit.
-    let lastTime: Timestamp
     private let vfs: String?
 
     /// Opens the database of a folder that is locked, or makes it.
@@ -54,7 +52,6 @@ final class OpenedDatabase: Sendable {
             let last = try Self.last(connection, meta)
             lastRow = last.row
             lastRevision = last.revision
-            lastTime = last.time
         } catch let error as DatabaseError {
             throw PersistenceFailure(error, folder.database)
         } catch let failure as PersistenceFailure {
@@ -248,16 +245,14 @@ final class OpenedDatabase: Sendable {
     private static func last(
         _ connection: Connection,
         _ meta: Meta
-    ) throws(DatabaseError) -> (row: Int64, revision: Revision, time: Timestamp) {
+    ) throws(DatabaseError) -> (row: Int64, revision: Revision) {
         let last = try Statement(
             connection,
             "select row, revision from changes order by row desc limit 1"
         )
-        let time = try connection.integer("select max(time) from changes") ?? .min
-        let latest = Timestamp(milliseconds: max(meta[.storedTime], time))
         guard try last.step(), last.integer(0) > meta[.storedRow] else {
-            return (meta[.storedRow], meta.storedRevision, latest)
+            return (meta[.storedRow], meta.storedRevision)
         }
-        return (last.integer(0), Revision(bitPattern: last.integer(1)), latest)
+        return (last.integer(0), Revision(bitPattern: last.integer(1)))
     }
 }

@@ -28,8 +28,8 @@ package final class Persistence: Sendable {
     package let historyRevision: Revision
     /// The revision of the last commit, or the one before the first.
     package let lastRevision: Revision
-    /// The latest time of a commit.
-    package let lastTime: Timestamp
+    /// The latest time of a commit up to ``storedRevision``.
+    package let storedTime: Timestamp
     /// How many properties ``readStored(_:)`` reads.
     package let storedCount: Int
     /// How many effects ``readChanges(_:)`` reads.
@@ -92,7 +92,7 @@ package final class Persistence: Sendable {
         storedRevision = database.meta.storedRevision
         historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
         lastRevision = database.lastRevision
-        lastTime = database.lastTime
+        storedTime = Timestamp(milliseconds: database.meta[.storedTime])
         storedCount = Int(database.meta[.storedCount])
         changeCount = Int(database.lastRow - database.meta[.storedRow])
     }

@@ -12,8 +12,8 @@ struct Tuning: Sendable {
     var sliceCount = 200
     /// A round begins with so many bytes of values, too, or a quarter of the database.
     var roundByteCountMin = 64 << 20
-    /// Answers wait for a transaction that deletes compacted rows: if it takes longer, the next one
-    /// deletes fewer.
+    /// Answers wait for a transaction that deletes compacted rows: if one takes longer, the next
+    /// one deletes fewer; if it takes a shorter time, more.
     var removalNanoseconds: ClosedRange<UInt64> = 5_000_000...20_000_000
     /// A checkpoint beside the writer is made each so many frames.
     var checkpointFrameCount = (16 << 20) / LogScan.frameByteCount

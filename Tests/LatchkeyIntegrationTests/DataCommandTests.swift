@@ -44,7 +44,7 @@ struct DataCommandTests {
         }
     }
 
-    @Test func `a time that is damaged is refused, and does not set the clock`() async throws {
+    @Test func `a time that is damaged is refused`() async throws {
         try await offPool {
             let folder = try DataFolder()
             let url = URL(fileURLWithPath: folder.database)

@@ -202,6 +202,7 @@ struct DamageTests {
     @Test
     func `recovery says what is lost, and loses no more`() throws {
         let sample = try Sample(seed: 5)
+        let known = sample.earlier + sample.states.values
         var random = SeededGenerator(15)
         var doneCount = 0
         for index in 0..<20 {
@@ -230,8 +231,7 @@ struct DamageTests {
             #expect(state.revision > sample.final.revision + 1 << 31)
             for (name, entry) in state.entries {
                 // A property that is there has a value that it had.
-                let isKnown = (sample.earlier + sample.states.values)
-                    .contains { $0.entries[name] == entry }
+                let isKnown = known.contains { $0.entries[name] == entry }
                 #expect(isKnown, "\(name)")
             }
             #expect(try Persistence.check(sample.path).damages.isEmpty)

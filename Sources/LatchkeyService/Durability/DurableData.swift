@@ -50,7 +50,7 @@ struct DurableData: Sendable {
         let historyRevision = persistence.historyRevision
         let (storedCount, changeCount) = (persistence.storedCount, persistence.changeCount)
         readiness.begins(storedCount: storedCount, changeCount: changeCount)
-        if storedCount + changeCount > 0 {
+        if storedCount > 0 || changeCount > 0 {
             log.write(
                 .info,
                 "reading data",
@@ -62,8 +62,10 @@ struct DurableData: Sendable {
             Self.wait { store.load(properties, completion: $0) }
             readiness.add(properties.count)
         }
+        var last = persistence.storedTime.milliseconds
         try persistence.readChanges { commits throws(PersistenceFailure) in
             try Self.endIfAsked()
+            last = commits.reduce(last) { max($0, $1.time.milliseconds) }
             Self.wait { done in
                 store.replay(commits) { made in
                     for commit in made where commit.revision > historyRevision {
@@ -74,8 +76,7 @@ struct DurableData: Sendable {
             }
             readiness.add(commits.reduce(0) { $0 + $1.effects.count })
         }
-        // Not before all rows are known to be what was written.
-        StoreClock.advance(to: persistence.lastTime)
+        StoreClock.advance(to: Timestamp(milliseconds: last))
     }
 
     /// Gives the answers of the idempotency keys to those who repeat them.

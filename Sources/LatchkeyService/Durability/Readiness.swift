@@ -28,7 +28,8 @@ final class Readiness: Sendable {
 
     /// Says how much is to be read.
     func begins(storedCount: Int, changeCount: Int) {
-        state.write { $0.rowCount = storedCount + changeCount }
+        // Not checked yet: a damaged number must not end the process here.
+        state.write { $0.rowCount = storedCount &+ changeCount }
     }
 
     /// Says how much more is read.
