@@ -157,7 +157,6 @@ private func bareQueue(of kind: StrategyKind, _ operations: Int) -> Contender {
 /// A recursive lock that is never entered again.
 private struct Recursive<Base: RecursiveLock>: RawLock {
     static var traits: StrategyTraits { Base.traits }
-    static var name: String { "\(Base.self)" }
     private let base = Base()
     func lock() { base.lock() }
     func tryLock() -> Bool { base.tryLock() }

@@ -36,7 +36,7 @@ package struct Catalogue: Sendable {
 
     /// The promises of a strategy, ours or registered.
     package func traits(_ name: StrategyName) -> StrategyTraits {
-        strategy(name)?.traits ?? name.kind?.traits ?? StrategyTraits.unknown
+        strategy(name)?.traits ?? name.kind?.traits ?? .unknown
     }
 
     /// How long a strategy may take to return when it is told to stop.

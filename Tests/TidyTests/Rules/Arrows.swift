@@ -168,16 +168,9 @@ extension Rule {
                 .target(name: "LatchkeyContention", dependencies: ["LatchkeyMachine"]),
                 .target(name: "LatchkeyMetering", dependencies: ["LatchkeyContention"]),
 
-                """
-            ]),
-            Tree([
-                "Package.swift": """
-                .target(name: "CLatchkeySystem"),
-                .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
-
                 """,
-                "Sources/CLatchkeySystem/a.c": "pid_t child = fork();\n",
-            ]),
+                "Sources/LatchkeyMachine/A.swift": "let process = Process()\n",
+            ])
         ],
         kept: [
             Tree([
@@ -188,37 +181,33 @@ extension Rule {
                 .target(name: "LatchkeyLab", dependencies: ["LatchkeyMachine"]),
 
                 """,
-                "Sources/LatchkeyMachine/a.c": "pid_t child = fork();\n",
+                "Sources/LatchkeyMachine/A.swift": "let process = Process()\n",
             ])
         ]
     ) { tree in
         let targets = DeclaredTarget.all(in: tree)
-        let libraries = [
+        let products = [
             "LatchkeyMetering", "LatchkeyStrategies", "LatchkeySync", "LatchkeySyncTesting",
         ]
-        var reached = targets.filter { libraries.contains($0.name) }
-        var findings: [Finding] = []
-        var next = 0
-        while next < reached.count {
-            let target = reached[next]
-            next += 1
-            for used in target.dependencies where used.name.hasSuffix("LatchkeyMachine") {
-                let message = "\(target.name) is in a library of locks, \(used.name) must not be"
-                findings.append(Finding(path: "Package.swift", line: used.line, message: message))
-            }
-            reached += targets.filter { other in
+        var reached = targets.filter { products.contains($0.name) }
+        var next = reached[...]
+        while let target = next.popFirst() {
+            let more = targets.filter { other in
                 target.dependsOn(other.name) && !reached.contains { $0.name == other.name }
             }
+            reached += more
+            next += more
         }
         let calls = ["fork(", "posix_spawn", "execve(", "Process()", "perf_event_open"]
-        for file in tree.files where reached.contains(where: { $0.contains(file) }) {
-            for (index, line) in file.code.enumerated() {
-                guard let call = calls.first(where: line.contains) else { continue }
-                let message = "a library of locks may not call \(call)"
-                findings.append(Finding(path: file.path, line: index + 1, message: message))
+        let files = tree.files.filter { file in reached.contains { $0.contains(file) } }
+        return files.flatMap { file in
+            file.code.enumerated().compactMap { index, line in
+                calls.first(where: line.contains).map {
+                    let message = "a library of locks may not call \($0)"
+                    return Finding(path: file.path, line: index + 1, message: message)
+                }
             }
         }
-        return findings
     }
 
     /// The system library that a line of C includes.
