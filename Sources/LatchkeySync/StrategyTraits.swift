@@ -4,7 +4,8 @@
 ///
 /// A type that states its traits promises with them what ``Strategy`` and ``RawLock`` demand, above
 /// all that a writer is alone inside. The compiler cannot check that, and memory is safe only if it
-/// is true. So the initialiser is `@unsafe`: there a lock of your own says `unsafe`.
+/// is true. So the initialiser is `@unsafe`: there a lock of your own says `unsafe`. One that
+/// returns the traits of another type promises the same, and nothing marks it.
 public struct StrategyTraits: Sendable, Hashable {
     /// A thread that is inside may enter again to read.
     public var isReentrant: Bool

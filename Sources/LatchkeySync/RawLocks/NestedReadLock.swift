@@ -3,7 +3,8 @@ public import Synchronization
 /// A lock that its holder can take again.
 ///
 /// ``NestedReadLock`` makes a ``RawLock`` of it. It is none by itself: a writer could enter again,
-/// and change the value that it is changing.
+/// and change the value that it is changing. It has a case of ``StrategyKind``, so only those of
+/// this package conform.
 public protocol RecursiveLock: Sendable {
     /// Makes a lock that is free.
     init()
