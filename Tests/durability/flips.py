@@ -72,7 +72,8 @@ class Subject:
 
     @staticmethod
     def options():
-        return ("--history", 1_000_000)
+        # The campaign can last longer than keys are kept by default, and it repeats requests.
+        return ("--history", 1_000_000, "--idempotency-seconds", 604_800)
 
     def damage(self, scratch, name, number):
         """Damages one file of a copy, and starts the service on it. Returns what happened."""
