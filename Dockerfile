@@ -11,7 +11,7 @@
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libcurl4-openssl-dev libmicrohttpd-dev libsqlite3-dev zlib1g-dev \
+      libcurl4-openssl-dev libgnutls28-dev libmicrohttpd-dev libsqlite3-dev zlib1g-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
@@ -29,7 +29,7 @@ COPY --from=build /install/latchkey.debug /
 FROM debian:bookworm-slim AS system
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      ca-certificates libcurl4 libmicrohttpd12 libsqlite3-0 zlib1g \
+      ca-certificates libcurl4 libgnutls30 libmicrohttpd12 libsqlite3-0 zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /install/latchkey /usr/local/bin/latchkey
 COPY scripts/closure /usr/local/bin/
@@ -41,6 +41,10 @@ COPY --from=system /closure /
 COPY --from=system --chown=10001:10001 /data /data
 VOLUME /data
 ENV LATCHKEY_DATA=/data
+# Other machines can reach the service, so it asks for tokens. The first one has all rights:
+#
+#   docker cp CONTAINER:/data/token .
+ENV LATCHKEY_TOKEN_FILE=/data/tokens LATCHKEY_FIRST_TOKEN=/data/token
 # A number, so that an orchestrator can see that it is not root.
 USER 10001:10001
 # No client outside the container can reach its loopback address. Who may connect is decided by

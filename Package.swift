@@ -49,6 +49,7 @@ let package = Package(
         .systemLibrary(name: "CCurl"),
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CZlib"),
+        .systemLibrary(name: "CGnuTLS"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
@@ -118,7 +119,8 @@ let package = Package(
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "CLatchkeyPages", "CLatchkeySystem", "LatchkeyContention", "LatchkeyHTTP",
+                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyContention",
+                "LatchkeyHTTP",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTrace",
             ]

@@ -17,6 +17,7 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 import loader
@@ -134,6 +135,28 @@ def measure_requests(arguments):
         *ratios("GET 100,000 at random ÷ one", loads, "random", "random one", 0.85),
         *ratios("GET ÷ floor that never makes a response", loads, "get", "get shared"),
         *ratios("PUT ÷ floor that never makes a response", loads, "put", "put shared")]
+
+
+def measure_access(arguments):
+    """What a token costs: a service that asks for one, and one that does not."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = pathlib.Path(folder) / "tokens"
+        token = subprocess.run(
+            [arguments.binary, "token", "create", "bench", "--grant", "read,write:g",
+             "--token-file", lines], capture_output=True, text=True, check=True).stdout.strip()
+        with Latchkey(arguments.binary) as open_one, \
+                Latchkey(arguments.binary, "--token-file", lines) as guarded:
+            open_one.ask("PUT", "/v1/properties/get", VALUE)
+            guarded.ask("PUT", "/v1/properties/get", VALUE, {"Authorization": f"Bearer {token}"})
+            loads = interleave(arguments, {
+                "get": (open_one, "get", "get", ()),
+                "get token": (guarded, "get", "get", (token,)),
+                "put": (open_one, "put", "get", ()),
+                "put token": (guarded, "put", "get", (token,)),
+            })
+    return [
+        *ratios("GET with a token ÷ without", loads, "get token", "get", 0.97),
+        *ratios("PUT with a token ÷ without", loads, "put token", "put")]
 
 
 def measure_transactions(arguments):
@@ -282,6 +305,7 @@ def note_of(found):
 PARTS = {
     "instructions": measure_instructions,
     "requests": measure_requests,
+    "access": measure_access,
     "transactions": measure_transactions,
     "watching": measure_watching,
     "expiry": measure_expiry,

@@ -1,7 +1,7 @@
 -- What wrk sends, by the first argument, and what it measured, as one line of JSON.
 --
 -- get     GET of the one property that the URL names. One ready request, as for put, costs wrk
---         the least.
+--         the least. The second argument of both is the token to send, if any.
 -- put     PUT of that property, with a body of 32 bytes.
 -- charset The same with a charset in the media type, and
 -- patch   a PATCH of it, with a merge patch of as many bytes.
@@ -66,7 +66,10 @@ function init(arguments)
     wrk.method, wrk.headers["Content-Type"] = writes[kind][1], writes[kind][2]
     wrk.body = kind == "merge" and '{"m0":' .. body .. '}' or body
   end
-  if kind == "get" or writes[kind] then return end
+  if kind == "get" or writes[kind] then
+    if arguments[2] then wrk.headers["Authorization"] = "Bearer " .. arguments[2] end
+    return
+  end
   if kind == "pair" or kind == "transaction" then
     return send_pairs(kind)
   end

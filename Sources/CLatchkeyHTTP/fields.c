@@ -41,6 +41,7 @@ latchkey_http_known latchkey_http_field_known(const char *name, size_t count) {
     case 13:
         return SPELLS(name, "if-none-match")   ? LATCHKEY_HTTP_KNOWN_IF_NONE_MATCH
                : SPELLS(name, "content-range") ? LATCHKEY_HTTP_KNOWN_CONTENT_RANGE
+               : SPELLS(name, "authorization") ? LATCHKEY_HTTP_KNOWN_AUTHORIZATION
                                                : LATCHKEY_HTTP_KNOWN_NONE;
     case 14:
         return SPELLS(name, "content-length")   ? LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH

@@ -34,6 +34,8 @@ static const uint8_t script[] = {
     ,
 #embed "Dashboard/operations.js"
     ,
+#embed "Dashboard/session.js"
+    ,
 #embed "Dashboard/parts.js"
 };
 

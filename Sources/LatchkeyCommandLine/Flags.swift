@@ -3,10 +3,10 @@ package import LatchkeySettings
 
 /// Command-line flags: their table, their help text and their values.
 ///
-/// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice; a
-/// flag that is not given has the value of the environment variable `LATCHKEY_FLAG`, or else the
-/// default; every value is checked against its bounds; each error is a sentence, with the name that
-/// was probably meant.
+/// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice, but
+/// for those that say so; a flag that is not given has the value of the environment variable
+/// `LATCHKEY_FLAG`, or else the default; every value is checked against its bounds; each error is a
+/// sentence, with the name that was probably meant.
 package struct Flag {
     package typealias Value = SettingValues
 
@@ -14,9 +14,20 @@ package struct Flag {
     package let value: Value
     package let defaultText: String
     package let help: String
+    /// Whether it can be given several times.
+    ///
+    /// Then its text has all values, with spaces between.
+    package let isRepeatable: Bool
 
-    package init(_ name: String, _ value: Value, default defaultText: String, _ help: String) {
+    package init(
+        _ name: String,
+        _ value: Value,
+        default defaultText: String,
+        isRepeatable: Bool = false,
+        _ help: String
+    ) {
         self.name = name
+        self.isRepeatable = isRepeatable
         self.value = value
         self.defaultText = defaultText
         self.help = help
@@ -88,7 +99,8 @@ package struct FlagValues {
             guard argument.hasPrefix("--"),
                 let flag = flags.first(where: { $0.name == parts[0] })
             else { throw Self.unexpected(argument, flags, command) }
-            guard values[flag.name] == nil else {
+            let former = values[flag.name]
+            guard former == nil || flag.isRepeatable else {
                 throw UsageError("--\(flag.name) is given twice.")
             }
             let text: String
@@ -101,7 +113,8 @@ package struct FlagValues {
             } else {
                 throw UsageError("--\(flag.name) needs a value.")
             }
-            values[flag.name] = try flag.check(text, source: "--\(flag.name)")
+            let value = try flag.check(text, source: "--\(flag.name)")
+            values[flag.name] = former.map { "\($0) \(value)" } ?? value
         }
         self.operands = operands
         var fromEnvironment: Set<String> = []

@@ -12,14 +12,19 @@ package enum EndingSignals {
         return [SIGTERM, SIGINT] + (isIgnored ? [] : [SIGHUP])
     }
 
-    /// Whether one has come while all are blocked.
+    /// Those that ask a service to finish: SIGHUP asks it to read its files again.
+    package static let ofServices = [SIGTERM, SIGINT]
+
+    /// Whether one of those that ask a service to finish has come while they are blocked.
     package static var isPending: Bool {
         var pending = sigset_t()
         unsafe sigpending(&pending)
-        return numbers.contains { unsafe sigismember(&pending, $0) == 1 }
+        return ofServices.contains { unsafe sigismember(&pending, $0) == 1 }
     }
 
-    package static var set: sigset_t {
+    package static var set: sigset_t { Self.set(of: numbers) }
+
+    package static func set(of numbers: [Int32]) -> sigset_t {
         var set = sigset_t()
         unsafe sigemptyset(&set)
         for number in numbers {

@@ -35,18 +35,19 @@ package enum HealthProbe {
     /// connection.
     ///
     /// The host can be a name. Resolving it may block, and so may connecting, sending and
-    /// receiving, for the given time each. A body is JSON.
+    /// receiving, for the given time each. A body is JSON. A token that is given is sent.
     package static func answer(
         host: String,
         port: UInt16,
         method: String = "GET",
         path: String,
         body: String = "",
+        token: String = "",
         timeoutSeconds: Int
     ) -> Result<(status: Int, body: [UInt8]), Failure> {
         Result { () throws(Failure) in
             let socket = try connected(host, port, timeoutSeconds, isNumeric: false)
-            let request = request(host, method, path, body)
+            let request = request(host, method, path, body, token: token)
             let answer = try exchange(request, on: socket, byteCount: answerByteCountMax)
             let status = try status(of: answer)
             guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {
@@ -65,14 +66,16 @@ package enum HealthProbe {
         _ host: String,
         _ method: String,
         _ path: String,
-        _ body: String = ""
+        _ body: String = "",
+        token: String = ""
     ) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
         let content =
             method == "GET"
             ? "" : "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n"
+        let authorization = token.isEmpty ? "" : "Authorization: Bearer \(token)\r\n"
         return "\(method) \(path) HTTP/1.1\r\nHost: \(name)\r\nConnection: close\r\n"
-            + "\(content)\r\n\(body)"
+            + "\(authorization)\(content)\r\n\(body)"
     }
 
     /// The address at which a service that listens on `host` is reached from its own machine.

@@ -30,6 +30,17 @@ enum AdviseCommand {
             default: "",
             "Also writes the answer as JSON. - is standard output; the text goes to standard error."
         ),
+        Flag(
+            "token",
+            .spelling(
+                placeholder: "TOKEN",
+                help: "a token of 'latchkey token create'",
+                isRight: { TokenSecret.isWhole($0) }
+            ),
+            default: "",
+            "The token for a service that asks for one. Any will do. Other users of this "
+                + "machine can see a flag; they cannot see LATCHKEY_TOKEN."
+        ),
     ]
 
     static let manual = """
@@ -61,7 +72,7 @@ enum AdviseCommand {
             arguments: arguments
         )
         let address = values.operands.first ?? addressDefault
-        guard let source = Source(address) else {
+        guard let source = Source(address, token: values.text("token")) else {
             throw UsageError(
                 "'\(address)' is not the address of a service: give one such as "
                     + "\(addressDefault)."
@@ -103,9 +114,10 @@ enum AdviseCommand {
         let url: String
         private let host: String
         private let port: UInt16
+        private let token: String
 
         /// `nil` if the text is not the address of an HTTP server.
-        init?(_ text: String) {
+        init?(_ text: String, token: String) {
             let full = text.contains("://") ? text : "http://" + text
             guard let parts = URLComponents(string: full), parts.scheme == "http",
                 let host = parts.host, !host.isEmpty, ["", "/"].contains(parts.path),
@@ -115,6 +127,7 @@ enum AdviseCommand {
             // An IPv6 address is in brackets in a URL only.
             self.host = host.trimmingCharacters(in: ["[", "]"])
             self.port = port
+            self.token = token
             url = full
         }
 
@@ -182,10 +195,15 @@ enum AdviseCommand {
                 host: host,
                 port: port,
                 path: path,
+                token: token,
                 timeoutSeconds: AdviseCommand.timeoutSeconds
             ) {
             case .success((200, let body)):
                 return String(decoding: body, as: UTF8.self)
+            case .success((401, _)):
+                throw UnusableService(
+                    message: "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token."
+                )
             case .success((let status, _)):
                 throw UnusableService(
                     message: "\(url) is not a Latchkey service: it answers \(path) with status "

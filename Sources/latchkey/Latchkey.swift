@@ -59,7 +59,7 @@ enum Latchkey {
         EnvironmentVariables.unknown(
             in: ProcessInfo.processInfo.environment,
             ServeCommand.flags + CompareFlags.all + AdviseCommand.flags + HealthCommand.flags
-                + StrategiesCommand.flags + RecoverCommand.flags
+                + StrategiesCommand.flags + RecoverCommand.flags + TokenCommand.flags
         )
     }
 
@@ -80,6 +80,7 @@ enum Latchkey {
             Command(name: "recover", manual: RecoverCommand.manual, run: RecoverCommand.run),
             Command(name: "backup", manual: BackupCommand.manual, run: BackupCommand.run),
             Command(name: "restore", manual: RestoreCommand.manual, run: RestoreCommand.run),
+            Command(name: "token", manual: TokenCommand.manual, run: TokenCommand.run),
             Command(name: "health", manual: HealthCommand.manual, run: HealthCommand.run),
         ]
     }
@@ -105,6 +106,7 @@ enum Latchkey {
           restore      make a data folder from a backup
           check        look for damage in a data folder
           recover      make a damaged data folder usable
+          token        make a token, which says what its holder may do
           health       check whether a running service is alive
           --version    print the version
           --help, -h   print this help; 'latchkey COMMAND --help' prints a command's

@@ -25,9 +25,9 @@ enum ServeCommand {
         Times and sizes take units: 2m, 64KiB. A number without a unit is in the unit
         that the flag's help names.
 
-        SIGTERM, SIGINT and SIGHUP drain the service: it refuses new connections,
-        finishes the requests in flight and ends with status 0. A second signal ends
-        the process at once.
+        SIGTERM and SIGINT drain the service: it refuses new connections, finishes the
+        requests in flight and ends with status 0. A second signal ends the process at
+        once. SIGHUP has the file of tokens read again.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")
@@ -68,10 +68,40 @@ enum ServeCommand {
         where name != "data" && values.isGiven(name) && configuration.persistence.path.isEmpty {
             throw UsageError("--\(name) has no meaning without --data.")
         }
+        try checkAccess(configuration, values)
         for name in ["record-sample", "record-bytes"]
         where values.isGiven(name) && configuration.recording.path.isEmpty {
             throw UsageError("--\(name) has no meaning without --record.")
         }
         return configuration
+    }
+
+    private static func checkAccess(
+        _ configuration: ServiceConfiguration,
+        _ values: FlagValues
+    ) throws(UsageError) {
+        if configuration.access.tokenFile.isEmpty {
+            for name in ["open", "session-seconds"] where values.isGiven(name) {
+                throw UsageError("--\(name) has no meaning without --token-file.")
+            }
+            // The image has the variable, whatever is chosen.
+            if let flag = flags.first(where: { $0.name == "first-token" }),
+                values.isGiven(flag.name), values.source(flag) != flag.environmentName
+            {
+                throw UsageError("--first-token has no meaning without --token-file.")
+            }
+        } else if configuration.access.isInsecure {
+            throw UsageError("--insecure has no meaning with --token-file.")
+        }
+        for name in ["rate-burst", "rate-mode"]
+        where values.isGiven(name) && configuration.rate.rate == nil {
+            throw UsageError("--\(name) has no meaning without --rate.")
+        }
+        guard configuration.access.isInsecure || !configuration.isInsecure else {
+            throw UsageError(
+                "other machines can reach \(values.text("host")), and everybody could change "
+                    + "everything. Give --token-file FILE, or --insecure if that is right."
+            )
+        }
     }
 }

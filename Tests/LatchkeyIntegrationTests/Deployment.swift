@@ -69,9 +69,16 @@ struct Site: Sendable {
     }
 
     /// Waits until a metric without labels has a value; asks from 127.0.0.N.
-    func awaitMetric(_ metric: String, _ value: Int, from number: UInt8 = 1) throws {
+    func awaitMetric(
+        _ metric: String,
+        _ value: Int,
+        headers: [String] = [],
+        from number: UInt8 = 1
+    ) throws {
         let end = ContinuousClock.now + .seconds(20)
-        while try !ask("GET", "/metrics", from: number).text.contains("\n\(metric) \(value)\n") {
+        while try !ask("GET", "/metrics", headers: headers, from: number).text
+            .contains("\n\(metric) \(value)\n")
+        {
             guard ContinuousClock.now < end else {
                 throw ProgramError(description: "\(metric) is not \(value)")
             }

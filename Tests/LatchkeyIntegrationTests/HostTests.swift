@@ -86,8 +86,8 @@ struct HostTests {
         [
             (["--allowed-host", "latchkey.internal,db"], [200, 200, 421, 200, 421]),
             (["--allowed-host=*"], [200, 200, 200, 200, 200]),
-            (["--host", "0.0.0.0"], [200, 200, 200, 200, 200]),
-            (["--host", "0.0.0.0", "--allowed-host", "db"], [421, 200, 421, 200, 200]),
+            (["--host", "0.0.0.0", "--insecure"], [200, 200, 200, 200, 200]),
+            (["--host=0.0.0.0", "--insecure", "--allowed-host", "db"], [421, 200, 421, 200, 200]),
             (["--host", "localhost"], [421, 421, 421, 200, 421]),
         ]
     )
@@ -114,23 +114,35 @@ struct HostTests {
     ) async throws {
         let top = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
+        let folder = try TemporaryFolder()
         var environment = ["LATCHKEY_PORT": "0", "LATCHKEY_LOG_LEVEL": "error"]
         for name in file == "Dockerfile" ? [file] : ["Dockerfile", file] {
             let text = try String(contentsOf: top.appending(path: name), encoding: .utf8)
-            for match in text.matches(of: /(LATCHKEY_(?:HOST|ALLOWED_HOST))(?:=|: )(\S+)/) {
+            for match in text.matches(of: /(LATCHKEY_[A-Z_]+)(?:=|: )(\S+)/) {
                 environment[String(match.1)] = String(match.2)
+                    .replacing("/data", with: folder.path)
             }
         }
+        // It is for the build.
+        environment["LATCHKEY_STRICT"] = nil
         #expect(environment["LATCHKEY_HOST"] == "0.0.0.0")
         let program = try Program(["serve"], environment: environment)
         try await offPool {
             let site = Site(port: try program.awaitPort())
+            let token = try String(contentsOfFile: folder.path + "/token", encoding: .utf8)
+            for (path, status) in [
+                ("/v1/strategies", 401), ("/metrics", byServiceName == 200 ? 200 : 401),
+            ] {
+                let host = ["Host: localhost"]
+                #expect(try Self.ask(site, "GET \(path) HTTP/1.1", host).status == status)
+            }
             for (name, status) in [
                 ("localhost:8080", 200), ("127.0.0.1:8080", 200), ("192.0.2.1:8080", 200),
                 ("latchkey:8080", byServiceName), ("evil.example:8080", 421),
             ] {
                 for path in ["/v1/strategies", "/metrics"] {
-                    let answer = try Self.ask(site, "GET \(path) HTTP/1.1", ["Host: \(name)"])
+                    let fields = ["Host: \(name)", "Authorization: Bearer \(token.dropLast())"]
+                    let answer = try Self.ask(site, "GET \(path) HTTP/1.1", fields)
                     #expect(answer.status == status, "\(name) \(path)")
                 }
             }

@@ -131,6 +131,12 @@ final class Program: @unchecked Sendable {
         return process.terminationStatus
     }
 
+    /// Asks the program to end, and returns all that it printed.
+    func endAndFinish() -> (status: Int32, output: String, errors: String) {
+        signal(SIGTERM)
+        return finish()
+    }
+
     /// Waits for the program's end and returns all that it printed.
     func finish() -> (status: Int32, output: String, errors: String) {
         let outputText = output.fileHandleForReading.readDataToEndOfFile()

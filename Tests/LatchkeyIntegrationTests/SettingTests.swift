@@ -19,6 +19,8 @@ import Testing
         let others =
             switch name {
             case "shadow-sample": ["--shadow=spin"]
+            case "open", "session-seconds", "first-token": ["--token-file=file"]
+            case "rate-burst", "rate-mode": ["--rate=5"]
             case "record-sample", "record-bytes": ["--record=a.trace"]
             case "durability", "sync-interval", "max-wal-bytes", "compact-after": ["--data=folder"]
             default: [String]()
@@ -136,6 +138,18 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("*", false), ("null", false), ("", false),
         ("http://\(String(repeating: "a", count: 263))", true),
         ("http://\(String(repeating: "a", count: 264))", false),
+    ],
+    "open": [
+        ("metrics,readyz", true), ("readyz", true), ("none", true), ("healthz", false), ("", false),
+        ("readyz,readyz", false),
+    ],
+    "rate": [
+        ("none", true), ("1", true), ("1000000", true), ("0", false), ("1000001", false),
+        ("rate", false), ("1.5", false), ("", false),
+    ],
+    "rate-burst": [
+        ("rate", true), ("1", true), ("1000000", true), ("0", false), ("1000001", false),
+        ("none", false), ("", false),
     ],
     "data": [
         ("folder", true), ("", true), (String(repeating: "a", count: 3999), true),

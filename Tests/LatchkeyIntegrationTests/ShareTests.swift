@@ -44,6 +44,32 @@ struct ShareTests {
         }
     }
 
+    @Test(arguments: Deployment.allCases, modes)
+    func `a client beyond its rate is told when to come again`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        let rate = ["--rate", "1", "--rate-burst", "2"]
+        try await deployment.serve(flags + rate) { site in
+            let target = "/v1/properties/a"
+            #expect(try site.ask("PUT", target, "1").status == 201)
+            #expect(try site.ask("GET", target).status == 200)
+            for (method, body) in [("GET", nil), ("PUT", "2")] as [(String, String?)] {
+                let refused = try site.ask(method, target, body)
+                #expect(refused.status == 429 && refused.problem == "rate-exceeded")
+                #expect(refused.headers["retry-after"] == "1")
+            }
+            // Not another one's, nor a probe.
+            #expect(try site.ask("GET", target, from: 2).text == "1")
+            #expect(try site.ask("GET", "/readyz").status == 200)
+            try site.awaitMetric("latchkey_rate_exceeded_total", 2)
+            let end = ContinuousClock.now + .seconds(20)
+            while try site.ask("GET", target).status != 200 {
+                #expect(ContinuousClock.now < end)
+            }
+        }
+    }
+
     /// Before, those that were refused counted, too.
     @Test(arguments: Deployment.allCases, modes)
     func `an address that has its share takes no place from others, however often it connects`(

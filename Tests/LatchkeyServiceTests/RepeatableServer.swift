@@ -59,7 +59,9 @@ final class RepeatableServer: Sendable {
         kind.accept(RouteMaker(hook: hook))(&table)
         let script = script
         let runs = runs
-        table.add(.post, "/scripted", statuses: [200], isRepeatable: true) { request, _ in
+        table.add(.post, "/scripted", needs: .nothing, statuses: [200], isRepeatable: true) {
+            request,
+            _ in
             runs.arrive()
             let status = script.write { script -> Int? in
                 guard script.statuses.isEmpty else { return script.statuses.removeFirst() }

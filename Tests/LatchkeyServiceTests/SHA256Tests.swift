@@ -49,7 +49,7 @@ struct SHA256Tests {
     ])
     func `the hash is that of the standard`(message: String, count: Int, expected: String) {
         let bytes = Array(repeatElement(message, count: count).joined().utf8)
-        let text = SHA256.digest(bytes).map { byte in
+        let text = SHA256.digest(bytes).bytes.map { byte in
             (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }
         #expect(text.joined() == expected)

@@ -101,7 +101,11 @@ final class WatchRig {
         let stream = FakeStream(id: lastID, capacity: capacity) { [time, writeNanoseconds] in
             time.write { $0 += writeNanoseconds }
         }
-        let request = WatchRequest(filter: filter, start: start, observer: observer)
+        let request = WatchRequest(
+            filter: filter,
+            start: start,
+            observer: observer.map { Array($0.utf8) }
+        )
         pump.open(lastID, request, stream, now)
         return stream
     }

@@ -1,3 +1,4 @@
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyStore
@@ -6,7 +7,7 @@ import Testing
 struct ContainerTests {
     @Test(arguments: 1...20)
     func `a ring holds what an array would`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SeededGenerator(UInt64(seed))
         var ring = RingBuffer<Int>()
         var model: [Int] = []
         // The more often it grows, the more often its start is not that of the array.
@@ -24,7 +25,7 @@ struct ContainerTests {
 
     @Test(arguments: 1...20)
     func `a heap gives its elements in their order`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SeededGenerator(UInt64(seed))
         var model = (0..<Int.random(in: 0...40, using: &random)).map { _ in
             Weight(value: .random(in: 0..<50, using: &random))
         }

@@ -57,7 +57,7 @@ private struct Execution: StrategyVisitor {
         let limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
         let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
-        var random = SeededGenerator(seed: seed)
+        var random = SeededGenerator(seed)
         var result = Result()
         for number in 0..<1500 {
             var change = Self.change(&random)

@@ -17,7 +17,7 @@ struct ExpiryQueueTests {
     @Test func `properties are removed in the order of their times`() async throws {
         try await offPool {
             let (count, seed) = (2000, UInt64(7))
-            var random = SeededGenerator(seed: seed)
+            var random = SeededGenerator(seed)
             let bench = JournaledBench<LockStrategy>()
             for index in 0..<count {
                 bench.put("n\(index)", ttl: .random(in: 1...20, using: &random))

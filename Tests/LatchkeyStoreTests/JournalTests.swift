@@ -10,7 +10,7 @@ struct JournalTests {
     @Test func `commits are read in order however they arrive`() async throws {
         try await offPool {
             let (count, threadCount, seed) = (4000, 4, UInt64(91))
-            var random = SeededGenerator(seed: seed)
+            var random = SeededGenerator(seed)
             var revisions = Array(1...count)
             for start in stride(from: 0, to: count, by: 20) {
                 revisions[start..<start + 20].shuffle(using: &random)

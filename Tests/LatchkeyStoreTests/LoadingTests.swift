@@ -103,7 +103,7 @@ private struct Restarting: StrategyVisitor {
                 after: start
             )
         )
-        var random = SeededGenerator(seed: 20)
+        var random = SeededGenerator(20)
         var commits: [Commit] = []
         func change(_ count: Int) {
             for index in 0..<count {

@@ -1,4 +1,5 @@
 import LatchkeyStore
+import LatchkeyTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2)))
@@ -75,7 +76,7 @@ struct MergePatchTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `random patches do what Foundation's values say`(seed: UInt64) throws {
         print("seed \(seed)")
-        var random = SeededGenerator(seed: seed)
+        var random = SeededGenerator(seed)
         for _ in 0..<150 {
             let target = JSONModel.random(depth: 4, &random).text(&random)
             let patch = JSONModel.random(depth: 4, &random).text(&random)
@@ -90,7 +91,7 @@ struct MergePatchTests {
     @Test(arguments: [5, 6] as [UInt64])
     func `random duplicates do not change what a patch means`(seed: UInt64) throws {
         print("seed \(seed)")
-        var random = SeededGenerator(seed: seed)
+        var random = SeededGenerator(seed)
         for _ in 0..<150 {
             let (target, patch) = (
                 JSONModel.random(depth: 4, &random), JSONModel.random(depth: 3, &random)

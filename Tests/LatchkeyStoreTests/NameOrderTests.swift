@@ -1,3 +1,4 @@
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyStore
@@ -6,7 +7,7 @@ struct NameOrderTests {
     /// Insertions and removals make hints wrong, which must cost a search and nothing else.
     @Test(arguments: 1...10)
     func `a replacement finds its place, whatever its hint`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SeededGenerator(UInt64(seed))
         var order = NameOrder()
         var model: [Int: (property: Property, hint: NameOrder.Hint)] = [:]
         for step in 0..<6000 {
@@ -46,7 +47,7 @@ struct NameOrderTests {
 
     @Test(arguments: 1...20)
     func `the stripes of a selection ascend, and each property finds its own`(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SeededGenerator(UInt64(seed))
         for count in 0..<40 {
             let stripes = (0..<count).map { _ in Int.random(in: 0..<16, using: &random) }
             let selection = TableSelection(stripes)

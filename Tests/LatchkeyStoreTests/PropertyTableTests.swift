@@ -1,3 +1,4 @@
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyStore
@@ -26,7 +27,7 @@ struct PropertyTableTests {
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `it behaves as a dictionary and a sorted list`(seed: UInt64) {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededGenerator(seed)
         var table = Self.table()
         var model: [String: (value: String, revision: Revision, created: Revision)] = [:]
         var revision: Revision = 0
@@ -236,22 +237,5 @@ struct PropertyTableTests {
 extension Optional where Wrapped == Property {
     fileprivate static func == (left: Property?, right: Never?) -> Bool {
         if case .none = left { true } else { false }
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014), so that a failure can be repeated.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

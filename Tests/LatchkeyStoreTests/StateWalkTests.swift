@@ -1,4 +1,5 @@
 import LatchkeyStrategies
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyStore
@@ -31,7 +32,7 @@ struct StateWalkTests {
 
     @Test func `each state comes back when the later commits are undone`() throws {
         let store = Store(stripeCount: 4)
-        var random = SeededGenerator(seed: 3)
+        var random = SeededGenerator(3)
         var commits: [Commit] = []
         var states: [String] = []
         for number in 0..<200 {

@@ -18,7 +18,7 @@ private struct ComparingWithModel: StrategyVisitor {
     let seed: UInt64
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        var random = SeededGenerator(seed: seed)
+        var random = SeededGenerator(seed)
         let eviction: EvictionPolicy = seed % 3 == 0 ? .refuse : .lru
         var limits = StoreLimits(propertyCountMax: 8, byteCountMax: 90)
         limits.eviction = eviction

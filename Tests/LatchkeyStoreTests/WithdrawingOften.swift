@@ -38,7 +38,7 @@ struct WithdrawingOften: StrategyVisitor {
         )
         let isOver = Atomic<Bool>(false)
         let writer = TestThread {
-            var random = SeededGenerator(seed: seed)
+            var random = SeededGenerator(seed)
             while disk.work(store.base, hook, &random) || !isOver.load(ordering: .acquiring) {
                 Yield.now()
             }
@@ -47,7 +47,7 @@ struct WithdrawingOften: StrategyVisitor {
         let readers = Arrivals()
         let threads = (0...Self.threadCount).map { thread in
             TestThread {
-                var random = SeededGenerator(seed: seed + UInt64(thread) + 1)
+                var random = SeededGenerator(seed + UInt64(thread) + 1)
                 if thread < Self.threadCount {
                     change(store, disk, answers, thread, &random)
                     readers.arrive()

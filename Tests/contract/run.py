@@ -7,6 +7,7 @@ Needs what `scripts/require test` installs. Everything is random with a fixed se
 """
 
 import argparse
+import json
 import os
 import pathlib
 import subprocess
@@ -50,15 +51,18 @@ def main():
                              "--client-share", "1/1", "--data", folder, log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
-                step("the service keeps to it", drive, service, arguments)
                 step("promtool accepts the metrics", check_with_promtool, service)
                 step("promtool accepts the configuration", check_configuration)
                 step("what compose.yaml starts is bounded", check_compose)
+                step("the unit file and the manifests of deploy/ are right", check_deploy,
+                     arguments.binary)
                 step("the alerts fire when they should", test_alerts)
                 step("the dashboard is one by Grafana's schema", check_dashboard)
                 step("a Prometheus has data for each query", check_queries, service)
                 step("OpenMetrics and text parse, and agree", check_formats, service)
                 step("the service is still up", still_up, service)
+            step("the service keeps to it, tokens included", check_rules, arguments, log)
+            step("each route asks for its rights", check_access, arguments.binary, log)
             step("a profile of contention blames the planted holder",
                  profiles.hot, arguments.binary, log, profiles.check_file)
         except Failure as failure:
@@ -108,6 +112,21 @@ def call_generated(service):
             raise Failure("an endpoint that the generator leaves out is overlooked")
 
 
+def check_access(binary, log):
+    script = TOP / "Tests" / "contract" / "access.py"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        lines = folder / "lines"
+        tokens = {}
+        listed = subprocess.run([tool("python"), script, "--list"], capture_output=True, text=True,
+                                timeout=COMMAND_SECONDS_MAX, check=True).stdout.split()
+        for index, rights in enumerate(listed):
+            tokens[rights] = create_token(binary, lines, f"t{index}", rights)
+        (folder / "tokens.json").write_text(json.dumps(tokens), encoding="utf-8")
+        with Latchkey(binary, "--token-file", lines, "--profile", log=log) as service:
+            run(tool("python"), script, service.url, folder / "tokens.json")
+
+
 def take_tour(service):
     mistakes = tour.mistakes(service.url)
     if mistakes:
@@ -134,7 +153,28 @@ def serves_contract(service):
         raise Failure(f"/openapi.yaml has the type {headers.get_content_type()}")
 
 
-def drive(service, arguments):
+def create_token(binary, lines, name, *grants):
+    """Adds a token to a file of them, and returns it."""
+    words = [word for grant in grants for word in ("--grant", grant)]
+    return subprocess.run(
+        [binary, "token", "create", name, *words, "--token-file", lines], capture_output=True,
+        text=True, timeout=COMMAND_SECONDS_MAX, check=True).stdout.strip()
+
+
+def check_rules(arguments, log):
+    with tempfile.TemporaryDirectory() as folder:
+        lines = pathlib.Path(folder) / "lines"
+        rights = ("read,write", "operations,fetch,compare,export,import,admin")
+        token = create_token(arguments.binary, lines, "all", *rights)
+        with Latchkey(arguments.binary, "--token-file", lines, "--client-share", "1/1",
+                      log=log) as service:
+            drive(service, token, arguments)
+            status, _, _ = service.ask("GET", "/healthz")
+            if status != 200:
+                raise Failure(f"/healthz answers {status}")
+
+
+def drive(service, token, arguments):
     here = pathlib.Path(__file__).parent
     with tempfile.TemporaryDirectory() as scratch:
         # The working folder is a scratch one because Hypothesis keeps its examples there.
@@ -144,7 +184,7 @@ def drive(service, arguments):
         left_out = ("watch", "headWatch", "watchOperation", "submitOperations", "importProperties")
         options = [f"--exclude-operation-id={name}" for name in left_out]
         run(tool("schemathesis"), "--config-file", here / "schemathesis.toml", "run", CONTRACT,
-            *options, "--url", service.url, "--seed", arguments.seed,
+            *options, "--url", service.url, "--header", f"Authorization: Bearer {token}", "--seed", arguments.seed,
             "--max-examples", arguments.examples, cwd=scratch,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(here),
                  "PYTHONDONTWRITEBYTECODE": "1"})
@@ -152,6 +192,10 @@ def drive(service, arguments):
 
 def check_configuration():
     run(tool("promtool"), "check", "config", str(TOP / "deploy" / "prometheus.yaml"))
+
+
+def check_deploy(binary):
+    run(tool("python"), TOP / "Tests" / "contract" / "deploy.py", binary)
 
 
 def check_compose():

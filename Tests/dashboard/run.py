@@ -24,6 +24,7 @@ import accessibility  # noqa: E402
 import operations  # noqa: E402
 import properties  # noqa: E402
 import report  # noqa: E402
+import tokens  # noqa: E402
 from browser import WAIT_SECONDS_MAX, Browser  # noqa: E402
 
 
@@ -64,6 +65,10 @@ def main():
             with started as service, Browser(profile) as browser:
                 run(service, browser, arguments.screenshots)
                 if arguments.binary:
+                    with tempfile.TemporaryDirectory() as folder:
+                        step("a service that asks for tokens gets one from the reader",
+                             tokens.check, arguments.binary, pathlib.Path(folder), browser, log,
+                             arguments.screenshots)
                     step("the page of a report fits narrow screens and paper", report.check,
                          arguments.binary, profile, browser, arguments.screenshots)
         except Failure as failure:

@@ -20,9 +20,10 @@ import log
 import names
 import probes
 import slow
+import tokens
 from service import MODES, Failure, Refused
 
-SUBJECTS = (drain, descriptors, heads, slow, log, probes, names)
+SUBJECTS = (drain, descriptors, heads, slow, log, probes, names, tokens)
 
 
 def main():

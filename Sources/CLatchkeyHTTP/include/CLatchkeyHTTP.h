@@ -78,6 +78,7 @@ typedef enum latchkey_http_known {
     LATCHKEY_HTTP_KNOWN_IDEMPOTENCY_KEY = 1 << 10,
     LATCHKEY_HTTP_KNOWN_ORIGIN = 1 << 11,
     LATCHKEY_HTTP_KNOWN_SEC_FETCH_SITE = 1 << 12,
+    LATCHKEY_HTTP_KNOWN_AUTHORIZATION = 1 << 13,
 } latchkey_http_known;
 
 // Whether the pages of an origin may read the answer to a request. The handler decides and adds the

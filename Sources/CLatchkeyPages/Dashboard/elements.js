@@ -43,7 +43,13 @@ function arrange(parent, elements) {
 
 // Requests
 
-async function ask(method, path, {headers, body, signal} = {}) {
+/// Sends a request, and once more if the service asks for a token and the reader has one.
+async function ask(method, path, options = {}) {
+  const answer = await request(method, path, options);
+  return answer.status === 401 && await session.open() ? request(method, path, options) : answer;
+}
+
+async function request(method, path, {headers, body, signal} = {}) {
   try {
     const response = await fetch(path, {method, headers, body, signal, cache: "no-store"});
     const {status, ok} = response;

@@ -50,24 +50,41 @@ package final class AnswerBudget: @unchecked Sendable {
         }
     }
 
-    /// Charges the bytes of an answer to a client, or nothing.
-    package func charge(_ byteCount: Int, to client: ClientKey) -> Charge {
-        Charge(unsafe latchkey_http_account_charge_client(account, client.number, byteCount))
+    /// The part of one client.
+    package func part(of client: ClientKey) -> ClientBudget {
+        ClientBudget(budget: self, client: client)
+    }
+}
+
+/// A budget, and the client whose answers are charged to it: what is charged to one client is given
+/// back to the same.
+@usableFromInline
+package struct ClientBudget: Sendable {
+    let budget: AnswerBudget
+    let client: ClientKey
+
+    var account: OpaquePointer { unsafe budget.account }
+    var number: UInt32 { client.number }
+
+    /// Charges the bytes of an answer, or nothing.
+    package func charge(_ byteCount: Int) -> AnswerBudget.Charge {
+        let charge = unsafe latchkey_http_account_charge_client(account, number, byteCount)
+        return AnswerBudget.Charge(charge)
     }
 
-    /// Charges the bytes of an answer to a client, also beyond the bounds.
-    package func add(_ byteCount: Int, to client: ClientKey) {
-        unsafe latchkey_http_account_add_client(account, client.number, byteCount)
+    /// Charges the bytes of an answer, also beyond the bounds.
+    package func add(_ byteCount: Int) {
+        unsafe latchkey_http_account_add_client(account, number, byteCount)
     }
 
     /// Gives charged bytes back.
-    func giveBack(_ byteCount: Int, of client: ClientKey) {
-        unsafe latchkey_http_account_give_back_client(account, client.number, byteCount)
+    func giveBack(_ byteCount: Int) {
+        unsafe latchkey_http_account_give_back_client(account, number, byteCount)
     }
 
     /// What would become of the charge of one byte.
-    package func ask(_ client: ClientKey) -> Charge {
-        Charge(unsafe latchkey_http_account_ask(account, client.number))
+    package func ask() -> AnswerBudget.Charge {
+        AnswerBudget.Charge(unsafe latchkey_http_account_ask(account, number))
     }
 }
 

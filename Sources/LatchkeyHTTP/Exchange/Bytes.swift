@@ -67,7 +67,7 @@ package struct Bytes: @unchecked Sendable {
     }
 
     /// Whether the other bytes are the same, but for the case of ASCII letters.
-    func equalsIgnoringCase(_ other: Bytes) -> Bool {
+    package func equalsIgnoringCase(_ other: Bytes) -> Bool {
         func lowered(_ byte: UInt8) -> UInt8 {
             byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
         }

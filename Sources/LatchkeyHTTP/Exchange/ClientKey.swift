@@ -1,14 +1,26 @@
 /// Who a client is, for its share of what all clients use.
 ///
-/// Today that is its address: IPv4 in full, and the first 64 bits of IPv6, because a client has all
-/// addresses below those. To those who count, it is opaque.
+/// That is its token, or else its address: IPv4 in full, and the first 64 bits of IPv6, because a
+/// client has all addresses below those. To those who count, it is opaque.
 package struct ClientKey: Hashable, Codable, Sendable {
-    private let isIPv4: Bool
+    private enum Kind: UInt8, Codable {
+        case token
+        case ipv4
+        case ipv6
+    }
+
+    private let kind: Kind
     private let bits: UInt64
+
+    /// The client that has a token.
+    package init(tokenNumber: UInt64) {
+        kind = .token
+        bits = tokenNumber
+    }
 
     package init(_ address: NetworkAddress) {
         let (first, last) = address.halves
-        isIPv4 = first == 0 && last >> 32 == 0xFFFF
-        bits = isIPv4 ? last : first
+        kind = first == 0 && last >> 32 == 0xFFFF ? .ipv4 : .ipv6
+        bits = kind == .ipv4 ? last : first
     }
 }

@@ -13,6 +13,9 @@ extension Exchange {
         unsafe latchkey_http_request_wait(request, milliseconds)
     }
 
+    /// Whether the request has a body and its route was found at its head.
+    package var hasPassedHead: Bool { note != 0 }
+
     /// A number that is kept from the head to the handler; 0 until then.
     var note: UInt64 {
         get { unsafe request.pointee.note }

@@ -25,7 +25,7 @@ extension Exchange {
     package func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
-        budget: AnswerBudget? = nil,
+        budget: ClientBudget? = nil,
         closes: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
@@ -52,7 +52,7 @@ extension Exchange {
 
     /// Begins an answer with this body: a short one in the memory of its connection.
     @usableFromInline
-    func begin(_ body: consuming ResponseBody, _ budget: AnswerBudget?) -> ResponseStart {
+    func begin(_ body: consuming ResponseBody, _ budget: ClientBudget?) -> ResponseStart {
         switch body {
         case .none:
             return unsafe beginShort(nil, 0)
@@ -63,7 +63,7 @@ extension Exchange {
         case .owned(let memory, _) where memory.count <= ResponseBody.copiedBytesMax:
             return unsafe beginShort(memory.baseAddress, memory.count)
         case .text(let text):
-            budget?.giveBack(text.utf8CodeUnitCount, of: client)
+            budget?.giveBack(text.utf8CodeUnitCount)
             return unsafe ResponseStart(
                 latchkey_http_response_create(text.utf8Start, text.utf8CodeUnitCount, nil, nil)
             )
@@ -74,7 +74,7 @@ extension Exchange {
                         memory.baseAddress,
                         memory.count,
                         budget?.account,
-                        budget == nil ? 0 : client.number
+                        budget?.number ?? 0
                     )
                 )
             }
@@ -93,7 +93,7 @@ extension Exchange {
         _ partCount: Int,
         _ byteCount: Int,
         _ owner: AnyObject,
-        _ budget: AnswerBudget?
+        _ budget: ClientBudget?
     ) -> ResponseStart {
         unsafe ResponseStart(
             latchkey_http_response_create_parts(
@@ -102,7 +102,7 @@ extension Exchange {
                 { unsafe Unmanaged<AnyObject>.fromOpaque($0.unsafelyUnwrapped).release() },
                 Unmanaged.passRetained(owner).toOpaque(),
                 budget?.account,
-                budget == nil ? 0 : client.number,
+                budget?.number ?? 0,
                 budget == nil ? 0 : byteCount
             )
         )

@@ -17,6 +17,12 @@ package struct FieldName: Sendable {
         bit = known.rawValue
     }
 
+    @inlinable package static var authorization: FieldName {
+        FieldName("authorization", LATCHKEY_HTTP_KNOWN_AUTHORIZATION)
+    }
+    @inlinable package static var cookie: FieldName {
+        FieldName("cookie", LATCHKEY_HTTP_KNOWN_COOKIE)
+    }
     @inlinable package static var contentEncoding: FieldName {
         FieldName("content-encoding", LATCHKEY_HTTP_KNOWN_CONTENT_ENCODING)
     }

@@ -120,15 +120,14 @@ extension ResponseStream {
     fileprivate static func make(
         _ events: Events,
         bufferBytesMax: Int,
-        budget: AnswerBudget?,
-        client: ClientKey,
+        budget: ClientBudget?,
         isWhole: Bool
     ) -> (ResponseStream, response: OpaquePointer?) {
         let made = ResponseStream(events)
         var options = unsafe latchkey_http_stream_options()
         unsafe options.buffer_bytes_max = max(1, bufferBytesMax)
         unsafe options.account = budget?.account
-        unsafe options.client = client.number
+        unsafe options.client = budget?.number ?? 0
         unsafe options.is_whole = isWhole
         unsafe options.has_room = { context in
             let stream = unsafe ResponseStream.from(context)
@@ -205,7 +204,7 @@ extension Exchange {
         _ status: HTTPStatus,
         streaming events: ResponseStream.Events,
         bufferBytesMax: Int = ResponseStream.bufferBytesMax,
-        budget: AnswerBudget? = nil,
+        budget: ClientBudget? = nil,
         isWhole: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) -> ResponseStream {
@@ -213,7 +212,6 @@ extension Exchange {
             events,
             bufferBytesMax: bufferBytesMax,
             budget: budget,
-            client: client,
             isWhole: isWhole
         )
         guard let response = unsafe response, let stream = unsafe made.stream else {

@@ -68,13 +68,20 @@ struct OperationBoard {
         records[id].map { $0.events.filter { $0.number > number } }
     }
 
-    /// The newest operations, of one state if one is given, that were accepted before a place.
-    func page(state: OperationState?, limit: Int, before: UInt64?) -> OperationPage {
+    /// The newest operations, of one state and one owner if they are given, that were accepted
+    /// before a place.
+    func page(
+        state: OperationState?,
+        owner: String? = nil,
+        limit: Int,
+        before: UInt64?
+    ) -> OperationPage {
         let end = before.map { place(of: $0) } ?? order.count
         var found: [OperationSnapshot] = []
         for index in order[..<end].indices.reversed() {
             guard let record = records[order[index].id],
-                state == nil || record.shown.state == state
+                state == nil || record.shown.state == state,
+                owner == nil || record.shown.owner == owner
             else { continue }
             if found.count == limit {
                 return OperationPage(operations: found, next: order[index].sequence + 1)
@@ -162,6 +169,7 @@ struct OperationBoard {
         }
         let snapshot = OperationSnapshot(
             id: id,
+            owner: plan.owner,
             name: plan.name,
             priority: plan.priority,
             dependencies: plan.dependencies,

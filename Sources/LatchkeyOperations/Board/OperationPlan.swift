@@ -8,6 +8,10 @@ package final class OperationPlan: Sendable {
     package static let stepCountMax = 128
     package static let dependencyCountMax = 128
 
+    /// The name of who submitted it, if that is known.
+    package let owner: String?
+    /// Whether the owner may make a step, asked when it is made: its rights can have changed.
+    let allows: @Sendable (OperationStep) -> Bool
     /// The identifier that the client chose, if it did.
     package let id: OperationID?
     /// A text for people.
@@ -25,6 +29,8 @@ package final class OperationPlan: Sendable {
     var byteCount: Int { source.map { unsafe $0.bytes.count } ?? 0 }
 
     package init(
+        owner: String? = nil,
+        allows: @escaping @Sendable (OperationStep) -> Bool = { _ in true },
         id: OperationID? = nil,
         name: String? = nil,
         priority: OperationPriority = .normal,
@@ -34,6 +40,8 @@ package final class OperationPlan: Sendable {
         recovery: [OperationStep] = [],
         source: OwnedBytes? = nil
     ) {
+        self.owner = owner
+        self.allows = allows
         self.id = id
         self.name = name
         self.priority = priority

@@ -3,6 +3,8 @@ package import LatchkeyStore
 /// An operation as it is shown, at one moment.
 package struct OperationSnapshot: Sendable {
     package let id: OperationID
+    /// The name of who submitted it, if that is known.
+    package let owner: String?
     package let name: String?
     package let priority: OperationPriority
     package let dependencies: [OperationID]

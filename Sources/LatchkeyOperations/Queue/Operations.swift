@@ -55,8 +55,15 @@ package final class Operations: Sendable {
         contents.read { $0.board.operation(id) }
     }
 
-    package func page(state: OperationState?, limit: Int, before: UInt64?) -> OperationPage {
-        contents.read { $0.board.page(state: state, limit: limit, before: before) }
+    package func page(
+        state: OperationState?,
+        owner: String? = nil,
+        limit: Int,
+        before: UInt64?
+    ) -> OperationPage {
+        contents.read { contents in
+            contents.board.page(state: state, owner: owner, limit: limit, before: before)
+        }
     }
 
     package var counts: OperationCounts { contents.read { $0.board.counts } }

@@ -28,7 +28,9 @@ extension StepExecution {
             return completion(.failure(error))
         }
         guard !steps.isEmpty else { return completion(.success(lines.summary)) }
-        environment.commit(.transaction(Transaction(steps))) { decision in
+        let batch = Transaction(steps)
+        guard allows(.transaction(batch)) else { return completion(.failure(.notAllowed)) }
+        environment.commit(.transaction(batch)) { decision in
             switch decision {
             case .success(let commit):
                 resume {

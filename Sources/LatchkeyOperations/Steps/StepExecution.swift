@@ -7,6 +7,8 @@ struct StepExecution: Sendable {
     let previous: OperationValue?
     let environment: OperationEnvironment
     let cancellation: Cancellation
+    /// Whether the owner of the operation may make a step.
+    let allows: @Sendable (OperationStep) -> Bool
     /// Says how much of the step is done, from 0 to 1; not after its completion.
     let report: @Sendable (Double) -> Void
     /// Calls a closure on the operation's own thread.
@@ -14,6 +16,7 @@ struct StepExecution: Sendable {
 
     /// Makes the step and calls `completion` once, at once or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
+        guard allows(step) else { return completion(.failure(.notAllowed)) }
         switch step {
         case .change(let step, let takesPrevious):
             change(step, takesPrevious: takesPrevious, completion)

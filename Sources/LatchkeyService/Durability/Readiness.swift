@@ -20,10 +20,15 @@ final class Readiness: Sendable {
     }
 
     private let state: Guarded<State>
+    private let isInsecure: Bool
 
-    /// - Parameter isRecovering: Whether data is read first.
-    init(isRecovering: Bool) {
+    /// - Parameters:
+    ///   - isRecovering: Whether data is read first.
+    ///   - isInsecure: Whether other machines can reach the service, and everybody may do
+    ///     everything.
+    init(isRecovering: Bool, isInsecure: Bool = false) {
         state = Guarded(State(isRecovering: isRecovering))
+        self.isInsecure = isInsecure
     }
 
     /// Says how much is to be read.
@@ -47,6 +52,10 @@ final class Readiness: Sendable {
     var checks: [Check] {
         let state = state.read { $0 }
         var checks = [Check(name: "accepting", isPassed: true)]
+        if isInsecure {
+            let detail = "Everybody who can connect may do everything (--insecure)."
+            checks.append(Check(name: "access", isPassed: true, detail: detail))
+        }
         if state.isRecovering {
             let detail = "\(state.readCount) of \(state.rowCount) rows of the data are read."
             checks.append(Check(name: "recovered", isPassed: false, detail: detail))

@@ -7,7 +7,7 @@ extension AllowedHosts {
     /// A loopback address is reached only by programs of this machine, such as a browser, so only
     /// local names are expected. The names of other addresses are known only if they are given.
     init?(_ configuration: ServiceConfiguration) {
-        let isLoopback = Self.isLoopback(configuration.http.host)
+        let isLoopback = Self.isLoopback(configuration.http.host) ?? false
         guard let names = configuration.allowedHosts, !names.isEmpty || isLoopback else {
             return nil
         }
@@ -16,17 +16,17 @@ extension AllowedHosts {
 
     /// Whether the name or address to listen on is a loopback address.
     ///
-    /// False for a name without an address: the server cannot listen on it.
-    private static func isLoopback(_ host: String) -> Bool {
+    /// Nil for a name without an address: the server cannot listen on it.
+    static func isLoopback(_ host: String) -> Bool? {
         var hints = unsafe addrinfo()
         unsafe hints.ai_flags = AI_PASSIVE
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var found: UnsafeMutablePointer<addrinfo>?
         guard unsafe getaddrinfo(host, nil, &hints, &found) == 0, let first = unsafe found else {
-            return false
+            return nil
         }
         defer { unsafe freeaddrinfo(found) }
-        guard let address = unsafe first.pointee.ai_addr else { return false }
+        guard let address = unsafe first.pointee.ai_addr else { return nil }
         var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let code = unsafe getnameinfo(
             address,

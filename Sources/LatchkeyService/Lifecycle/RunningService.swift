@@ -22,6 +22,7 @@ package final class RunningService: Sendable {
     private let operations: Operations
     private let profiles: ProfileWindows
     private let persistence: Persistence?
+    private let access: AccessControl?
     private let memory = FreeMemory()
     private let drainTime: Duration
 
@@ -41,11 +42,12 @@ package final class RunningService: Sendable {
         recorder: TraceRecorder? = nil
     ) throws(StartFailure) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
+        let access = try configuration.openAccess(log)
         let registry = MetricRegistry()
         let meters = ContentionMeters()
         let answers = configuration.answerBudget
         let keepsData = !configuration.persistence.path.isEmpty
-        let readiness = Readiness(isRecovering: keepsData)
+        let readiness = Readiness(isRecovering: keepsData, isInsecure: configuration.isInsecure)
         let profile = configuration.isProfiling ? ContentionProfile() : nil
         let operating = OperatingRoutes(
             strategy: configuration.strategy,
@@ -55,7 +57,7 @@ package final class RunningService: Sendable {
             context: Fingerprint.Context(configuration),
             readiness: readiness
         )
-        var table = configuration.table(registry, answers)
+        var table = configuration.table(registry, answers, access)
         operating.addProbes(to: &table)
         let gate = RouterGate(configuration.router(table, isRecovering: true))
         let early = keepsData ? try Self.listen(configuration, gate, log) : nil
@@ -76,12 +78,14 @@ package final class RunningService: Sendable {
             profiles = ProfileWindows()
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
             operating.add(to: &table)
+            SessionRoutes(access: access).add(to: &table)
             gate.open(configuration.router(table))
             operations = output.operations
             watches = maker.watches
             persistence = maker.data?.persistence
             server = if let early { early } else { try Self.listen(configuration, gate, log) }
             drainTime = configuration.drainTime
+            self.access = access
             meters.register(in: registry)
             ServiceMetrics.register(
                 server: server,
@@ -96,6 +100,7 @@ package final class RunningService: Sendable {
             }
             WatchMetrics.register(journal: maker.journal, watches: watches, in: registry)
             OperationMetrics.register(operations, in: registry)
+            AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
             ProcessMetrics.register(in: registry, version: configuration.version)
         } catch {
             early?.stop(within: .zero)
@@ -117,6 +122,21 @@ package final class RunningService: Sendable {
             )
         } catch {
             throw StartFailure(reason: error.description)
+        }
+    }
+
+    /// Reads the file of tokens again: now, or if it has changed.
+    ///
+    /// A file that is not right leaves the tokens as they were; the log says so. Watches whose
+    /// token counts no more end.
+    package func reloadTokens(onlyIfChanged: Bool, _ log: Log) {
+        guard let access else { return }
+        do throws(TokenFileError) {
+            guard let count = try access.reload(onlyIfChanged: onlyIfChanged) else { return }
+            log.write(.info, "tokens read", ["before": "\(count.former)", "now": "\(count.now)"])
+            watches.tokensChanged()
+        } catch {
+            log.write(.error, "tokens not read", ["reason": error.message])
         }
     }
 
@@ -195,13 +215,36 @@ extension ServiceConfiguration {
         }
     }
 
-    func table(_ registry: MetricRegistry, _ answers: AnswerBudget) -> RouteTable {
+    /// Whether other machines can reach the service, and everybody may do everything.
+    package var isInsecure: Bool {
+        access.tokenFile.isEmpty && AllowedHosts.isLoopback(http.host) == false
+    }
+
+    /// Reads the tokens; nil if there is no file of them.
+    func openAccess(_ log: Log) throws(StartFailure) -> AccessControl? {
+        guard !access.tokenFile.isEmpty else { return nil }
+        do throws(TokenFileError) {
+            if try access.makeFirstToken() {
+                log.write(.info, "first token made", ["file": access.firstToken])
+            }
+            return try AccessControl(access)
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
+    func table(
+        _ registry: MetricRegistry,
+        _ answers: AnswerBudget,
+        _ access: AccessControl?
+    ) -> RouteTable {
         RouteTable(
             metrics: RequestMetrics(
                 registry,
                 sendsServerTiming: sendsServerTiming,
                 answers: answers
             ),
+            admission: Admission(access: access, rate: RateLimit(rate, registry)),
             repetition: Repetition(idempotency, clientShare: http.clientShare, registry)
         )
     }

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import Glibc
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
@@ -14,7 +15,12 @@ package enum Service {
     /// How long the process waits at its end for the last lines to be written.
     private static let flushMilliseconds = 200
 
-    /// Serves until SIGTERM, SIGINT or SIGHUP, then drains.
+    /// How often the file of tokens is looked at.
+    private static let tokenFileInterval = DispatchTimeInterval.seconds(1)
+
+    /// Serves until SIGTERM or SIGINT, then drains.
+    ///
+    /// SIGHUP has the file of tokens read again.
     ///
     /// Call it on the main thread before there are other threads, so that they inherit its signal
     /// mask. Prints one line on standard output when the service is ready.
@@ -22,7 +28,7 @@ package enum Service {
     /// - Returns: The exit status: 0 after a complete drain; 1 if requests or answers were cut off,
     ///   or if the service could not start.
     package static func run(_ configuration: ServiceConfiguration) -> Int32 {
-        var signals = EndingSignals.set
+        var signals = EndingSignals.set(of: EndingSignals.ofServices + [SIGHUP])
         // Blocked, and waited for below, so that no handler runs.
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
@@ -58,11 +64,11 @@ package enum Service {
             return 0
         }
         announce(configuration, port: instance.port, output, log)
-        var signal: Int32 = 0
-        unsafe sigwait(&signals, &signal)
+        serve(instance, until: signals, log)
         log.write(.info, "draining", ["seconds": "\(configuration.drainTime.components.seconds)"])
         // The next signal has its default action: it ends the process at once.
-        unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        var endingSignals = EndingSignals.set(of: EndingSignals.ofServices)
+        unsafe pthread_sigmask(SIG_UNBLOCK, &endingSignals, nil)
         let cutOff = instance.drain()
         if let found = recorder?.finish() {
             log.write(
@@ -90,6 +96,25 @@ package enum Service {
         return 0
     }
 
+    /// Waits for the signal that ends the service, and reads files again that have changed.
+    private static func serve(
+        _ instance: RunningService,
+        until signals: sigset_t,
+        _ log: Log
+    ) {
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "latchkey.files"))
+        timer.schedule(deadline: .now() + tokenFileInterval, repeating: tokenFileInterval)
+        timer.setEventHandler { instance.reloadTokens(onlyIfChanged: true, log) }
+        timer.activate()
+        defer { timer.cancel() }
+        var signals = signals
+        var signal: Int32 = 0
+        repeat {
+            unsafe sigwait(&signals, &signal)
+            if signal == SIGHUP { instance.reloadTokens(onlyIfChanged: false, log) }
+        } while signal == SIGHUP
+    }
+
     /// Says that the service is ready, and where, and whether its state is kept.
     private static func announce(
         _ configuration: ServiceConfiguration,
@@ -104,6 +129,13 @@ package enum Service {
             + "(strategy \(configuration.strategy.rawValue))\n"
         output.append(Array(announcement.utf8))
         log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])
+        if configuration.isInsecure {
+            log.write(
+                .warning,
+                "everybody who can connect may do everything",
+                ["advice": "--token-file FILE asks for tokens"]
+            )
+        }
         if configuration.persistence.path.isEmpty {
             log.write(
                 .info,

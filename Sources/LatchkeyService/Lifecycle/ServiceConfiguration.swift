@@ -38,6 +38,8 @@ package struct ServiceConfiguration: Sendable {
     package var exportCountMax = 8
     /// How many bytes the bodies of all unsent answers hold.
     package var answerByteCountMax = 256 * 1024 * 1024
+    package var access = AccessSettings()
+    package var rate = RateSettings()
     package var http = HTTPServerConfiguration()
     /// Names of hosts that are served besides local ones.
     ///
@@ -70,6 +72,8 @@ extension ServiceConfiguration: Configurable {
         + FetchLimits.settings.map { $0.contained(in: \.fetching) }
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
+        + AccessSettings.settings.map { $0.contained(in: \.access) }
+        + RateSettings.settings.map { $0.contained(in: \.rate) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + RecordingSettings.settings.map { $0.contained(in: \.recording) }
         + ownSettings
@@ -209,7 +213,7 @@ extension ServiceConfiguration: Configurable {
             "drain-seconds",
             \.drainTime,
             0...86_400,
-            "The maximum time for requests in flight to finish after SIGTERM, SIGINT or SIGHUP."
+            "The maximum time for requests in flight to finish after SIGTERM or SIGINT."
         ),
         .toggle(
             "server-timing",

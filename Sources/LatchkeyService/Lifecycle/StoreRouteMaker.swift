@@ -180,6 +180,7 @@ struct StoreRouteMaker: StrategyVisitor {
         let operations = Operations(configuration, store: serving)
         OperationRoutes(
             operations: operations,
+            access: table.admission.access,
             fetching: configuration.fetching,
             canCompare: configuration.compare != nil,
             depthMax: depthMax

@@ -32,7 +32,7 @@ struct Dashboard: Sendable {
     }
 
     private static func hash(_ text: String) -> String {
-        "'sha256-\(Data(SHA256.digest(Array(text.utf8))).base64EncodedString())'"
+        "'sha256-\(Data(SHA256.digest(Array(text.utf8)).bytes).base64EncodedString())'"
     }
 }
 

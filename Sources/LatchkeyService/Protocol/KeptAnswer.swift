@@ -41,7 +41,7 @@ extension KeptAnswer {
 
     /// Whether answers with this status are kept.
     static func keeps(_ status: HTTPStatus) -> Bool {
-        status.rawValue != 429 && status.rawValue < 501
+        ![401, 403, 429].contains(status.rawValue) && status.rawValue < 501
     }
 
     private static let outcomeUnknown = KeptAnswer(.outcomeUnknown)

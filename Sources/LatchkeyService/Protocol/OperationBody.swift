@@ -13,6 +13,9 @@ struct OperationBody {
 
     let fetching: FetchLimits
     let canCompare: Bool
+    /// The name of who submits, if that is known.
+    let owner: String?
+    let allows: @Sendable (OperationStep) -> Bool
 
     /// The plans of one operation, or of several: `{"operations":[…]}`.
     func plans(_ json: JSONView) throws(RequestFailure) -> (plans: [OperationPlan], isList: Bool) {
@@ -45,6 +48,8 @@ struct OperationBody {
         let found = try unsafe members(JSONView(source.bytes), names, "An operation")
         guard let steps = found[5] else { throw invalid("An operation needs steps.") }
         let plan = OperationPlan(
+            owner: owner,
+            allows: allows,
             id: try found[0].map { (json) throws(RequestFailure) in try id(json) },
             name: try found[1].map { (json) throws(RequestFailure) in try name(json) },
             priority: try found[2].map { (json) throws(RequestFailure) in try priority(json) }

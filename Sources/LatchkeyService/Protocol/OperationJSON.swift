@@ -8,6 +8,7 @@ extension JSONWriter {
     mutating func operation(_ operation: OperationSnapshot, includesValue: Bool) {
         object { json in
             json.member("id", operation.id.text)
+            if let owner = operation.owner { json.member("owner", owner) }
             if let name = operation.name { json.member("name", name) }
             json.member("state", operation.state.rawValue)
             json.member("priority", operation.priority.rawValue)
@@ -54,6 +55,8 @@ extension OperationFailure {
             RequestFailure(.invalidBody, "What is to be imported is neither a text nor an array.")
         case .line(let line, let imported, let reason):
             RequestFailure(.invalidLine, "Line \(line): \(reason) \(imported) lines are imported.")
+        case .notAllowed:
+            RequestFailure(.forbidden, "The operation's owner may not make this step any more.")
         case .fetch(let failure):
             failure.requestFailure
         case .comparison(let reason):

@@ -15,6 +15,8 @@ package enum Problem: String, CaseIterable, Sendable {
     case partialPut = "partial-put"
     case invalidIdempotencyKey = "invalid-idempotency-key"
     case malformedRequest = "malformed-request"
+    case unauthorized = "unauthorized"
+    case forbidden = "forbidden"
     case notFound = "not-found"
     case noRoute = "no-route"
     case methodNotAllowed = "method-not-allowed"
@@ -34,6 +36,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case headersTooLarge = "headers-too-large"
     case tooManyConnectionsPerAddress = "too-many-connections-per-address"
     case clientShareTaken = "client-share-taken"
+    case rateExceeded = "rate-exceeded"
     case outcomeUnknown = "outcome-unknown"
     case answerNotKept = "answer-not-kept"
     case unsupportedTransferCoding = "unsupported-transfer-coding"
@@ -71,7 +74,8 @@ package enum Problem: String, CaseIterable, Sendable {
             .invalidCondition, .invalidTarget, .partialPut, .malformedRequest,
             .invalidIdempotencyKey:
             400
-        case .crossSiteRequest: 403
+        case .unauthorized: 401
+        case .crossSiteRequest, .forbidden: 403
         case .notFound, .noRoute: 404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
@@ -83,7 +87,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .unsupportedMediaType: 415
         case .misdirectedRequest: 421
         case .valueTooLarge, .transactionTooLarge, .idempotencyKeyReused: 422
-        case .tooManyConnectionsPerAddress, .clientShareTaken: 429
+        case .tooManyConnectionsPerAddress, .clientShareTaken, .rateExceeded: 429
         case .headersTooLarge: 431
         case .outcomeUnknown, .answerNotKept: 500
         case .unsupportedTransferCoding: 501
@@ -114,6 +118,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .invalidTarget: "The request target is malformed."
         case .partialPut: "PUT cannot replace a part of a value."
         case .invalidIdempotencyKey: "The Idempotency-Key is not valid."
+        case .unauthorized: "The request has no token that counts."
+        case .forbidden: "The token does not allow this."
         case .notFound: "There is no such property."
         case .noRoute: "There is nothing at this path."
         case .methodNotAllowed: "This path does not support this method."
@@ -134,6 +140,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .malformedRequest: "The request is not valid HTTP."
         case .tooManyConnectionsPerAddress: "There are too many connections from this address."
         case .clientShareTaken: "This client has its share."
+        case .rateExceeded: "This client sends too many requests."
         case .outcomeUnknown: "The outcome of the request is not known."
         case .answerNotKept: "The answer to the first request was too long to be kept."
         case .unsupportedTransferCoding: "The body's transfer coding is not supported."
@@ -193,6 +200,13 @@ package enum Problem: String, CaseIterable, Sendable {
             "Send the whole value, without Content-Range (RFC 9110 section 14.4)."
         case .invalidIdempotencyKey:
             "Send one Idempotency-Key of 1 to 255 visible ASCII characters, such as a UUID."
+        case .unauthorized:
+            "Send Authorization: Bearer and a token of --token-file, which 'latchkey token create' "
+                + "makes."
+        case .forbidden:
+            "The detail names the right that is missing. Add it to the token's line in "
+                + "--token-file, or use another token. Rights for prefixes of names must hold for "
+                + "all names that the request can reach."
         case .notFound:
             "Create the property with PUT, or list the names with GET /v1/properties."
         case .noRoute:
@@ -246,6 +260,9 @@ package enum Problem: String, CaseIterable, Sendable {
             "Nothing was changed. The detail names what there is a share of. Give back what you "
                 + "have, or raise --client-share. If the address is a proxy's, name it with "
                 + "--trusted-proxy."
+        case .rateExceeded:
+            "Nothing was changed. Try again after the time in Retry-After, and send fewer "
+                + "requests. The bounds are --rate and --rate-burst."
         case .outcomeUnknown:
             "The request was accepted and may take effect, but it was not finished in time. Repeat "
                 + "it if it had an Idempotency-Key. Otherwise read the property before you send "

@@ -15,7 +15,7 @@ struct RequestFingerprint: Sendable, Hashable {
     }
 
     init(method: Bytes, path: Bytes, query: Bytes, body: Bytes) {
-        var hasher = SHA256()
+        let hasher = SHA256()
         for part in [method, path, query, body] {
             // The length keeps apart what is at the end of one part and at the start of the next.
             unsafe withUnsafeBytes(of: UInt64(part.count).littleEndian) {
@@ -23,7 +23,7 @@ struct RequestFingerprint: Sendable, Hashable {
             }
             unsafe part.withUnsafeBytes { unsafe hasher.update($0) }
         }
-        bytes = hasher.finish()
+        bytes = hasher.digest().bytes
     }
 
     init(_ exchange: Exchange) {

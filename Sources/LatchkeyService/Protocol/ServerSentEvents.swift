@@ -63,7 +63,7 @@ extension ServiceRequest {
             .ok,
             streaming: events,
             bufferBytesMax: bufferBytesMax,
-            budget: series.answers
+            budget: answers
         ) { answer in
             answer.add("Content-Type", "text/event-stream")
             answer.mustBeRevalidated()

@@ -15,7 +15,7 @@ struct ExportRoutes: Sendable {
     }
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/export", statuses: [200, 400, 410, 429, 503]) {
+        table.add(.get, "/v1/export", needs: .right(.export), statuses: [200, 400, 410, 429, 503]) {
             request,
             _ throws(RequestFailure) in
             try export(request)
@@ -25,11 +25,11 @@ struct ExportRoutes: Sendable {
     private func export(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix", "revision"])
         try request.checkAnswerRoom()
-        let prefix = OwnedBytes(try ServiceRequest.prefix(query["prefix"]))
+        let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let revision = try query["revision"].map { (text) throws(RequestFailure) in
             journal.named(try Self.revision(text))
         }
-        let permit = try exports.enter(request.exchange.client)
+        let permit = try exports.enter(request.client)
         store.snapshot { snapshot in
             guard let revision else {
                 exports.start(permit, StateWalk(snapshot, prefix: prefix), for: request)
@@ -122,7 +122,7 @@ final class ExportQueue: Sendable {
         let stream = request.exchange.respond(
             .ok,
             streaming: export.events,
-            budget: series.answers,
+            budget: request.answers,
             isWhole: true
         ) { answer in
             answer.add("Content-Type", "application/x-ndjson")

@@ -63,7 +63,7 @@ final class Import: BodyReader, @unchecked Sendable {
         self.isPartial = isPartial
         self.limits = limits
         steps = ImportSteps(isPartial: isPartial)
-        inbox = ImportInbox(places, request.exchange.client)
+        inbox = ImportInbox(places, request.client)
     }
 
     func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {
@@ -188,6 +188,9 @@ final class Import: BodyReader, @unchecked Sendable {
                 }
             throw ImportFailure(reason, line: lineNumber)
         }
+        if let right = steps.steps.last?.lackedRight(of: request.caller) {
+            throw ImportFailure(.forbidden(right, request.caller), line: lineNumber)
+        }
     }
 
     /// Puts what is left behind the last piece, and answers when nothing is.
@@ -244,6 +247,10 @@ final class Import: BodyReader, @unchecked Sendable {
 
     private func commit() {
         guard !inbox.isLost else {
+            return
+        }
+        guard !request.caller.isRevoked else {
+            fail(ImportFailure(RequestFailure(.unauthorized), line: lineNumber + 1))
             return
         }
         guard !isAtEnd || steps.isWhole || isPartial else {

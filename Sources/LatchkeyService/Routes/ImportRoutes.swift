@@ -16,6 +16,7 @@ struct ImportRoutes: Sendable {
         table.add(
             .post,
             "/v1/import",
+            needs: .right(.import),
             statuses: [200, 400, 415, 503, 507],
             checkHead: { request, _ throws(RequestFailure) in
                 request.exchange.readBody(with: try makeImport(request))

@@ -11,7 +11,7 @@ struct ListRoutes: Sendable {
     let store: ServedStore
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/properties", statuses: [200, 400, 503]) {
+        table.add(.get, "/v1/properties", needs: .token, statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in
             try list(request)
@@ -20,7 +20,7 @@ struct ListRoutes: Sendable {
 
     private func list(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix", "limit", "after", "values"])
-        let prefix = OwnedBytes(try ServiceRequest.prefix(query["prefix"]))
+        let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let after = try query["after"].map { (text) throws(RequestFailure) in
             OwnedBytes(try Cursor.name(text))
         }

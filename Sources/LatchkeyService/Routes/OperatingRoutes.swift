@@ -21,7 +21,9 @@ struct OperatingRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let strategies = StrategyTable.json(serving: strategy)
         let dashboard = Dashboard(version: context.version, strategy: strategy)
-        table.add(.get, "/", statuses: [200, 400]) { request, _ throws(RequestFailure) in
+        table.add(.get, "/", needs: .nothing, statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
             try request.noQuery()
             request.respond(.ok, body: .bytes(dashboard.html)) {
                 $0.add("Content-Type", "text/html; charset=utf-8")
@@ -30,18 +32,18 @@ struct OperatingRoutes: Sendable {
                 $0.add("Referrer-Policy", "no-referrer")
             }
         }
-        table.add(.get, "/v1/strategies", statuses: [200, 400]) {
+        table.add(.get, "/v1/strategies", needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
             request.respond(json: strategies)
         }
-        table.add(.get, "/v1/contention", statuses: [200, 400]) {
+        table.add(.get, "/v1/contention", needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try contention(request)
         }
-        table.add(.post, "/v1/contention/reset", statuses: [204, 400]) {
+        table.add(.post, "/v1/contention/reset", needs: .right(.admin), statuses: [204, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -49,7 +51,7 @@ struct OperatingRoutes: Sendable {
             request.respond(.noContent)
         }
         let contract = unsafe latchkey_pages_contract().bytes
-        table.add(.get, "/openapi.yaml", statuses: [200, 400]) {
+        table.add(.get, "/openapi.yaml", needs: .nothing, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -58,7 +60,7 @@ struct OperatingRoutes: Sendable {
                 $0.mustBeRevalidated()
             }
         }
-        table.add(.get, "/problems/{problem}", statuses: [200, 400, 404]) {
+        table.add(.get, "/problems/{problem}", needs: .nothing, statuses: [200, 400, 404]) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
@@ -74,12 +76,18 @@ struct OperatingRoutes: Sendable {
     ///
     /// A probe that fails can restart the service, and the metrics say why there is no place.
     func addProbes(to table: inout RouteTable) {
-        table.add(.get, "/metrics", statuses: [200, 400], servesRefused: true) {
+        table.add(
+            .get,
+            "/metrics",
+            needs: .tokenUnless(.metrics),
+            statuses: [200, 400],
+            servesRefused: true
+        ) {
             request,
             _ throws(RequestFailure) in
             try metrics(request)
         }
-        table.add(.get, "/healthz", statuses: [200, 400], servesRefused: true) {
+        table.add(.get, "/healthz", needs: .nothing, statuses: [200, 400], servesRefused: true) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -88,7 +96,13 @@ struct OperatingRoutes: Sendable {
                 $0.mustBeRevalidated()
             }
         }
-        table.add(.get, "/readyz", statuses: [200, 400, 503], servesRefused: true) {
+        table.add(
+            .get,
+            "/readyz",
+            needs: .tokenUnless(.readyz),
+            statuses: [200, 400, 503],
+            servesRefused: true
+        ) {
             request,
             _ throws(RequestFailure) in
             try readiness(request)

@@ -8,6 +8,8 @@ struct OperationRoutes: Sendable {
     private static let limitDefault = 100
 
     let operations: Operations
+    /// Nil if everybody may do everything.
+    let access: AccessControl?
     let fetching: FetchLimits
     let canCompare: Bool
     let depthMax: Int
@@ -18,41 +20,44 @@ struct OperationRoutes: Sendable {
         table.add(
             .post,
             all,
+            needs: .right(.operations),
             statuses: [202, 400, 409, 415, 422, 503],
             isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try submit(request)
         }
-        table.add(.get, all, statuses: [200, 400, 503]) { request, _ throws(RequestFailure) in
+        table.add(.get, all, needs: .right(.operations), statuses: [200, 400, 503]) {
+            request,
+            _ throws(RequestFailure) in
             try list(request)
         }
-        table.add(.get, one, statuses: [200, 400, 404, 503]) {
+        table.add(.get, one, needs: .right(.operations), statuses: [200, 400, 404, 503]) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
-            guard let operation = operations.operation(try id(match)) else {
-                throw RequestFailure(.operationNotFound)
-            }
-            request.respond(operation, .ok)
+            request.respond(try operation(match, request), .ok)
         }
-        table.add(.delete, one, statuses: [202, 400, 404]) {
+        table.add(.delete, one, needs: .right(.operations), statuses: [202, 400, 404]) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
-            guard let operation = operations.cancel(try id(match)) else {
+            let id = try operation(match, request).id
+            guard let operation = operations.cancel(id) else {
                 throw RequestFailure(.operationNotFound)
             }
             request.respond(operation, .accepted)
         }
-        table.add(.get, "\(one)/events", statuses: [200, 400, 404, 503]) {
+        table.add(
+            .get,
+            "\(one)/events",
+            needs: .right(.operations),
+            statuses: [200, 400, 404, 503]
+        ) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
             try request.checkAnswerRoom()
-            let id = try id(match)
-            guard operations.operation(id) != nil else {
-                throw RequestFailure(.operationNotFound)
-            }
+            let id = try operation(match, request).id
             OperationStream.start(request, operations, id, after: request.lastEventNumber)
         }
     }
@@ -61,10 +66,13 @@ struct OperationRoutes: Sendable {
         try request.noQuery()
         try request.checkAnswerRoom()
         try request.jsonBody(depthMax: depthMax)
-        let body = OperationBody(fetching: fetching, canCompare: canCompare)
+        let body = body(of: request.caller)
         let (plans, isList) = try unsafe request.exchange.body.withUnsafeBytes {
             (bytes) throws(RequestFailure) in
             try body.plans(unsafe JSONView(bytes))
+        }
+        for plan in plans {
+            try check(plan, request.caller)
         }
         let accepted: [OperationSnapshot]
         do {
@@ -78,6 +86,46 @@ struct OperationRoutes: Sendable {
             }
         }
         request.respond(.accepted, OperationPage(operations: accepted, next: nil))
+    }
+
+    /// The reader of the operations of a caller, who may lose rights before they are executed.
+    private func body(of caller: Caller) -> OperationBody {
+        let name = caller.name
+        return OperationBody(
+            fetching: fetching,
+            canCompare: canCompare,
+            owner: name,
+            allows: { [access] step in
+                guard let access else { return true }
+                guard let name, let owner = access.caller(named: name) else { return false }
+                return owner.allows(.operations) && step.lackedRight(of: owner) == nil
+            }
+        )
+    }
+
+    /// Checks that the caller may have all steps made, and see what they wait for.
+    private func check(_ plan: OperationPlan, _ caller: Caller) throws(RequestFailure) {
+        for step in plan.steps + plan.recovery {
+            if let right = step.lackedRight(of: caller) { throw .forbidden(right, caller) }
+        }
+        for id in plan.dependencies {
+            if let other = operations.operation(id), !other.isVisible(to: caller) {
+                throw RequestFailure(.unknownDependency)
+            }
+        }
+    }
+
+    /// The operation of a path, if the caller may see it.
+    private func operation(
+        _ match: RouteMatch,
+        _ request: ServiceRequest
+    ) throws(RequestFailure) -> OperationSnapshot {
+        guard let operation = operations.operation(try id(match)),
+            operation.isVisible(to: request.caller)
+        else {
+            throw RequestFailure(.operationNotFound)
+        }
+        return operation
     }
 
     private func list(_ request: ServiceRequest) throws(RequestFailure) {
@@ -107,7 +155,10 @@ struct OperationRoutes: Sendable {
             }
             before = number
         }
-        request.respond(.ok, operations.page(state: state, limit: limit, before: before))
+        let caller = request.caller
+        let owner = caller.allows(.admin) ? nil : caller.name
+        let page = operations.page(state: state, owner: owner, limit: limit, before: before)
+        request.respond(.ok, page)
     }
 
     private func id(_ match: RouteMatch) throws(RequestFailure) -> OperationID {
@@ -115,6 +166,31 @@ struct OperationRoutes: Sendable {
             throw RequestFailure(.operationNotFound)
         }
         return id
+    }
+}
+
+extension OperationSnapshot {
+    /// Whether the caller may see and cancel the operation: its owner, and an admin.
+    fileprivate func isVisible(to caller: Caller) -> Bool {
+        caller.name == owner || caller.allows(.admin)
+    }
+}
+
+extension OperationStep {
+    /// A right that the step needs and the caller lacks; nil if there is none.
+    ///
+    /// Those to the properties of an import are asked when its lines are known.
+    fileprivate func lackedRight(of caller: Caller) -> Right? {
+        let needed: Right
+        switch self {
+        case .change(let step, _): return step.lackedRight(of: caller)
+        case .transaction(let transaction): return transaction.lackedRight(of: caller)
+        case .wait: return nil
+        case .importing: needed = .import
+        case .compare: needed = .compare
+        case .fetch: needed = .fetch
+        }
+        return caller.allows(needed) ? nil : needed
     }
 }
 

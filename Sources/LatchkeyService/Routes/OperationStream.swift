@@ -20,11 +20,18 @@ final class OperationStream: Sendable {
 
     private let operations: Operations
     private let id: OperationID
+    private let caller: Caller
     private let place: Guarded<Place>
 
-    private init(_ operations: Operations, _ id: OperationID, after number: UInt64) {
+    private init(
+        _ operations: Operations,
+        _ id: OperationID,
+        _ caller: Caller,
+        after number: UInt64
+    ) {
         self.operations = operations
         self.id = id
+        self.caller = caller
         place = Synchronized(Place(number: number))
     }
 
@@ -35,7 +42,7 @@ final class OperationStream: Sendable {
         _ id: OperationID,
         after number: UInt64
     ) {
-        let events = OperationStream(operations, id, after: number)
+        let events = OperationStream(operations, id, request.caller, after: number)
         let stream = request.respond(
             events: ResponseStream.Events(
                 hasRoom: { events.write(to: $0) },
@@ -99,6 +106,10 @@ final class OperationStream: Sendable {
     /// Writes events as long as there is room, and ends the stream behind the last one.
     private func writeEvents(after number: UInt64, to stream: ResponseStream) -> UInt64 {
         var written = number
+        guard !caller.isRevoked else {
+            stream.end(with: ServerSentEvents.close)
+            return written
+        }
         guard let found = operations.events(of: id, after: number) else {
             // The operation is forgotten.
             stream.end()

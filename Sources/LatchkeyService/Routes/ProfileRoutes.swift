@@ -11,7 +11,12 @@ struct ProfileRoutes: Sendable {
     let windows: ProfileWindows
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/debug/pprof/mutex", statuses: [200, 400, 404, 503]) {
+        table.add(
+            .get,
+            "/debug/pprof/mutex",
+            needs: .right(.admin),
+            statuses: [200, 400, 404, 503]
+        ) {
             request,
             _ throws(RequestFailure) in
             try answer(request)

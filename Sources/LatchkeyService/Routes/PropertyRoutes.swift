@@ -10,13 +10,19 @@ struct PropertyRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         let property = "/v1/properties/{name}"
-        table.add(.get, property, statuses: [200, 304, 400, 404, 410, 412, 429, 503]) {
+        table.add(
+            .get,
+            property,
+            needs: .token,
+            statuses: [200, 304, 400, 404, 410, 412, 429, 503]
+        ) {
             request,
             match throws(RequestFailure) in try get(request, match)
         }
         table.add(
             .put,
             property,
+            needs: .token,
             statuses: [201, 204, 400, 412, 415, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
@@ -25,12 +31,19 @@ struct PropertyRoutes: Sendable {
         table.add(
             .patch,
             property,
+            needs: .token,
             statuses: [200, 400, 412, 415, 422, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try patch(request, match)
         }
-        table.add(.delete, property, statuses: [204, 400, 404, 412, 503], isRepeatable: true) {
+        table.add(
+            .delete,
+            property,
+            needs: .token,
+            statuses: [204, 400, 404, 412, 503],
+            isRepeatable: true
+        ) {
             request,
             match throws(RequestFailure) in
             try delete(request, match)
@@ -38,6 +51,7 @@ struct PropertyRoutes: Sendable {
         table.add(
             .post,
             "\(property)/increment",
+            needs: .token,
             statuses: [200, 400, 409, 412, 415, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
@@ -49,7 +63,7 @@ struct PropertyRoutes: Sendable {
         guard request.exchange.query.isEmpty else {
             return try history.read(request, match)
         }
-        let name = try request.name(match.capture)
+        let name = try request.name(match.capture, .read)
         let conditions = try request.conditions()
         do throws(BacklogFull) {
             try store.read(name, request, conditions, CallSite())
@@ -60,7 +74,7 @@ struct PropertyRoutes: Sendable {
 
     private func put(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         let ttl = try request.ttl()
-        let name = try request.name(match.capture)
+        let name = try request.name(match.capture, .write)
         let conditions = try request.conditions()
         guard !request.exchange.hasHeader(named: .contentRange) else {
             throw RequestFailure(.partialPut)
@@ -76,7 +90,9 @@ struct PropertyRoutes: Sendable {
     private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         try request.checkAnswerRoom()
         let ttl = try request.ttl()
-        let name = try request.name(match.capture)
+        let name = try request.name(match.capture, .write)
+        // The answer has the value.
+        try request.require(.read, name)
         let conditions = try request.conditions()
         try request.mergePatchBody(depthMax: depthMax)
         let change = unsafe request.exchange.body.withUnsafeBytes { patch in
@@ -87,14 +103,16 @@ struct PropertyRoutes: Sendable {
 
     private func delete(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         try request.noQuery()
-        let name = try request.name(match.capture)
+        let name = try request.name(match.capture, .write)
         let change = Change.delete(name, conditions: try request.conditions())
         try request.commit(change, to: store, .deletion)
     }
 
     private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         let ttl = try request.ttl()
-        let name = try request.name(match.capture)
+        let name = try request.name(match.capture, .write)
+        // The answer has the value.
+        try request.require(.read, name)
         let conditions = try request.conditions()
         let step = try request.incrementStep(depthMax: depthMax)
         let change = Change.increment(name, by: step, ttl: ttl, conditions: conditions)

@@ -95,14 +95,14 @@ final class Repetition: Sendable {
             request.fail(.invalidIdempotencyKey)
             return
         }
-        let key = Array(field)
+        let key = request.caller.scoped(Array(field))
         let waiting = Waiting(
             request: request,
             match: match,
             handle: handle,
             fingerprint: RequestFingerprint(request.exchange)
         )
-        let turn = keys.take(key, request.exchange.client, waiting.fingerprint)
+        let turn = keys.take(key, request.client, waiting.fingerprint)
         if case .wait = turn {
             wait(waiting, key)
         } else {
@@ -124,7 +124,7 @@ final class Repetition: Sendable {
         }
         let turn = keys.wait(
             key,
-            exchange.client,
+            waiting.request.client,
             waiting.fingerprint,
             waiting,
             number: number,
@@ -171,6 +171,10 @@ final class Repetition: Sendable {
             fingerprint: waiting.fingerprint,
             repetition: self
         )
+        guard !request.caller.isRevoked else {
+            // It has waited for another one meanwhile.
+            return request.failUnauthorized("The token was revoked.")
+        }
         RouteTable.run(waiting.handle, request, waiting.match)
     }
 
@@ -245,7 +249,7 @@ final class AnswerKeeper: Sendable {
         request.keeper = preview
         respond(request)
         return preview.seen.read { $0 }.map {
-            RepetitionNote(key, request.exchange.client, fingerprint, $0).encoded
+            RepetitionNote(key, request.client, fingerprint, $0).encoded
         }
     }
 

@@ -11,16 +11,21 @@ struct RouteTable {
 
     /// Statuses that a repeatable route sends by itself.
     private static let repeatableStatuses: [UInt16] = [400, 422, 429, 503]
-
     let metrics: RequestMetrics
+    let admission: Admission
     /// Nil if `Idempotency-Key` is switched off.
     let repetition: Repetition?
     private(set) var routes: [Route] = []
     /// For requests that match no route, by method.
     private let unmatched: [RequestSeries]
 
-    init(metrics: RequestMetrics, repetition: Repetition? = nil) {
+    init(
+        metrics: RequestMetrics,
+        admission: Admission = Admission(),
+        repetition: Repetition? = nil
+    ) {
         self.metrics = metrics
+        self.admission = admission
         self.repetition = repetition
         unmatched = HTTPMethod.allCases.map { method in
             metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
@@ -32,6 +37,7 @@ struct RouteTable {
     /// - Parameters:
     ///   - method: Of the requests.
     ///   - pattern: Of their paths.
+    ///   - need: What is asked of those who use it, at the head of a request with a body, too.
     ///   - statuses: The statuses that have a counter of their own.
     ///   - servesRefused: Whether it also answers on connections over a bound.
     ///   - isRepeatable: Whether clients can repeat a request with an `Idempotency-Key`. For all
@@ -43,6 +49,7 @@ struct RouteTable {
     mutating func add(
         _ method: HTTPMethod,
         _ pattern: String,
+        needs need: RouteNeed,
         statuses: [UInt16],
         servesRefused: Bool = false,
         isRepeatable: Bool = false,
@@ -50,15 +57,20 @@ struct RouteTable {
         handle: @escaping Handler
     ) {
         let repetition = isRepeatable ? repetition : nil
-        let added = isRepeatable ? Self.repeatableStatuses : []
-        let statuses = statuses + added.filter { !statuses.contains($0) }
+        let admission = admission
+        let added = (isRepeatable ? Self.repeatableStatuses : []) + admission.statuses
+        let statuses = Set(statuses).union(added).sorted()
         let series = metrics.series(method: method, route: pattern, statuses: statuses)
         let headSeries =
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
-        let check = checkHead.map { check in
-            { @Sendable (exchange: Exchange, match: RouteMatch) in
-                Self.run(check, ServiceRequest(exchange, series), match)
+        var check: Route.Handler?
+        if checkHead != nil || !admission.isOpen {
+            check = { exchange, match in
+                var request = ServiceRequest(exchange, series, admission.unknown)
+                guard admission.admits(&request, need, isCounted: !servesRefused), let checkHead
+                else { return }
+                Self.run(checkHead, request, match)
             }
         }
         let route = Route(
@@ -67,7 +79,18 @@ struct RouteTable {
             servesRefused: servesRefused,
             checkHead: check
         ) { exchange, match in
-            let request = ServiceRequest(exchange, match.method == .head ? headSeries : series)
+            var request = ServiceRequest(
+                exchange,
+                match.method == .head ? headSeries : series,
+                admission.unknown
+            )
+            // One with a body was counted at its head.
+            let isCounted = !servesRefused && !exchange.hasPassedHead
+            // Who reads a body piece by piece was admitted with its head, and says what it did.
+            guard
+                exchange.bodyReader != nil
+                    || admission.admits(&request, need, isCounted: isCounted)
+            else { return }
             if let repetition, repetition.handles(request, match, handle) {
                 return
             }
@@ -97,9 +120,14 @@ struct RouteTable {
         origins: AllowedOrigins = AllowedOrigins(),
         isRecovering: Bool = false
     ) -> Router {
-        let series = unmatched
+        let (series, admission) = (unmatched, admission)
         let router = try? Router(routes, hosts: hosts, origins: origins) { exchange, unmatched in
-            let request = ServiceRequest(exchange, series[Int(exchange.method.rawValue)])
+            let request = ServiceRequest(
+                exchange,
+                series[Int(exchange.method.rawValue)],
+                admission.unknown
+            )
+            guard !admission.refusesRate(of: request, unmatched) else { return }
             switch unmatched {
             case .notFound where isRecovering, .methodNotAllowed where isRecovering:
                 request.fail(.recovering)
@@ -138,7 +166,10 @@ extension ResponseFields {
         add("Access-Control-Allow-Methods", text: methods)
         add(
             "Access-Control-Allow-Headers",
-            "Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, Cache-Control"
+            """
+            Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, \
+            Cache-Control
+            """
         )
         add("Access-Control-Max-Age", "600")
     }

@@ -6,8 +6,14 @@ extension ServiceRequest {
     /// A property's name from a segment of the path.
     ///
     /// A segment without escapes, the usual case, is not copied: the name borrows the bytes of the
-    /// request, which are valid until the answer.
-    func name(_ segment: Bytes) throws(RequestFailure) -> PropertyName {
+    /// request, which are valid until the answer. The caller must have the right for the name.
+    func name(_ segment: Bytes, _ right: Right) throws(RequestFailure) -> PropertyName {
+        let name = try name(segment)
+        try require(right, name)
+        return name
+    }
+
+    private func name(_ segment: Bytes) throws(RequestFailure) -> PropertyName {
         let owner = PercentDecoding.isPlain(segment) ? nil : OwnedBytes(try decoded(segment))
         do {
             return try unsafe segment.withUnsafeBytes { (bytes) throws(InvalidName) in
@@ -55,7 +61,9 @@ extension ServiceRequest {
     }
 
     /// A prefix of names from a query; without one, that of all names.
-    static func prefix(_ text: String?) throws(RequestFailure) -> [UInt8] {
+    ///
+    /// The caller must have the right for all names that begin with it.
+    func prefix(_ text: String?, _ right: Right) throws(RequestFailure) -> [UInt8] {
         let prefix = Array((text ?? "").utf8)
         guard prefix.count <= PropertyName.byteCountMax else {
             throw RequestFailure(
@@ -63,6 +71,7 @@ extension ServiceRequest {
                 "prefix must have at most \(PropertyName.byteCountMax) bytes."
             )
         }
+        try require(right, prefix: prefix)
         return prefix
     }
 

@@ -9,14 +9,20 @@ struct ServiceRequest: Sendable {
     let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
     let timing: RequestTiming?
+    /// Who has sent it, once ``Admission`` has found out.
+    var caller: Caller
     /// Nil unless repeats of the request get its answer.
     var keeper: AnswerKeeper?
 
-    init(_ exchange: Exchange, _ series: RequestSeries) {
+    init(_ exchange: Exchange, _ series: RequestSeries, _ caller: Caller) {
         self.exchange = exchange
+        self.caller = caller
         self.series = series
         timing = series.sendsServerTiming ? RequestTiming() : nil
     }
+
+    /// The client's part in the budget of unsent answers.
+    var answers: ClientBudget { series.answers.part(of: client) }
 
     /// Answers the request, whose bytes are gone afterwards.
     ///
@@ -37,7 +43,7 @@ struct ServiceRequest: Sendable {
             keeper.keep(status, fields: exchange.preview(fields), body: keptBody)
             return
         }
-        let budget = body.count > ResponseBody.copiedBytesMax ? series.answers : nil
+        let budget = body.count > ResponseBody.copiedBytesMax ? answers : nil
         if let budget, let failure = charge(body.heldByteCount, to: budget, status, bound) {
             fail(failure)
             return
@@ -77,7 +83,7 @@ struct ServiceRequest: Sendable {
 
     private func charge(
         _ count: Int,
-        to budget: AnswerBudget,
+        to budget: ClientBudget,
         _ status: HTTPStatus,
         _ bound: AnswerBound
     ) -> RequestFailure? {
@@ -88,10 +94,10 @@ struct ServiceRequest: Sendable {
             case .none: false
             }
         guard isRefusable else {
-            budget.add(count, to: exchange.client)
+            budget.add(count)
             return nil
         }
-        return failure(budget.charge(count, to: exchange.client))
+        return failure(budget.charge(count))
     }
 
     private func failure(_ charge: AnswerBudget.Charge) -> RequestFailure? {
@@ -112,7 +118,7 @@ struct ServiceRequest: Sendable {
     /// Refuses a request, before it changes anything, if its answer could be long and there is no
     /// room for one.
     func checkAnswerRoom() throws(RequestFailure) {
-        if let failure = failure(series.answers.ask(exchange.client)) {
+        if let failure = failure(answers.ask()) {
             throw failure
         }
     }
@@ -144,6 +150,7 @@ struct ServiceRequest: Sendable {
         _ problem: Problem,
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
+        retryAfterSeconds: Int? = nil,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) {
         respond(
@@ -151,7 +158,7 @@ struct ServiceRequest: Sendable {
             body: .bytes(problem.json(detail: detail, extensions: extensions))
         ) { answer in
             answer.add("Content-Type", "application/problem+json")
-            if let seconds = problem.retryAfterSeconds {
+            if let seconds = retryAfterSeconds ?? problem.retryAfterSeconds {
                 answer.add("Retry-After", UInt64(seconds))
             }
             fields(&answer)
@@ -159,7 +166,11 @@ struct ServiceRequest: Sendable {
     }
 
     func fail(_ failure: RequestFailure) {
-        fail(failure.problem, detail: failure.detail)
+        fail(
+            failure.problem,
+            detail: failure.detail,
+            retryAfterSeconds: failure.retryAfterSeconds
+        )
     }
 }
 
@@ -178,6 +189,8 @@ struct RequestFailure: Error {
     let problem: Problem
     /// A sentence about this occurrence, without text from the client.
     var detail: String?
+    /// After how long the client may try again; nil for what the problem says.
+    var retryAfterSeconds: Int?
 
     init(_ problem: Problem, _ detail: String? = nil) {
         self.problem = problem

@@ -11,6 +11,7 @@ struct TransactionRoutes: Sendable {
         table.add(
             .post,
             "/v1/transactions",
+            needs: .token,
             statuses: [200, 400, 409, 415, 422, 503, 507],
             isRepeatable: true
         ) { request, _ throws(RequestFailure) in
@@ -22,6 +23,7 @@ struct TransactionRoutes: Sendable {
         try request.noQuery()
         try request.checkAnswerRoom()
         let transaction = try transaction(of: request)
+        try request.require(transaction)
         let answer = TransactionAnswer(request, transaction)
         let observer = TimingObserver(timing: request.timing, site: CallSite())
         do throws(BacklogFull) {

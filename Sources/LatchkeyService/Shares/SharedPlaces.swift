@@ -95,8 +95,9 @@ extension RequestFailure {
     static func shareTaken(_ share: String) -> RequestFailure {
         RequestFailure(
             .clientShareTaken,
-            "This address has its share: \(share). Raise --client-share or that bound. If the "
-                + "address is a proxy's, name it with --trusted-proxy."
+            "This client, a token or else an address, has its share: \(share). Raise "
+                + "--client-share or that bound. If the address is a proxy's, name it with "
+                + "--trusted-proxy."
         )
     }
 }

@@ -12,7 +12,7 @@ struct HistoryRoutes: Sendable {
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/changes", statuses: [200, 400, 410, 503]) {
+        table.add(.get, "/v1/changes", needs: .token, statuses: [200, 400, 410, 503]) {
             request,
             _ throws(RequestFailure) in
             try changes(request)
@@ -22,7 +22,7 @@ struct HistoryRoutes: Sendable {
     /// Answers a `GET` of a property with a query: `?revision=` or `?after=`.
     func read(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         let query = try request.query(["revision", "after", "wait"])
-        let name = try request.name(match.capture)
+        let name = try request.name(match.capture, .read)
         let conditions = try request.conditions()
         if query["revision"] != nil {
             guard query.count == 1 else {
@@ -45,7 +45,7 @@ struct HistoryRoutes: Sendable {
         let nanoseconds = UInt64(wait - .random(in: 0...wait / 16)) * 1_000_000
         LongPoll(
             request: request,
-            client: request.exchange.client,
+            client: request.client,
             name: name,
             conditions: conditions,
             after: after,
@@ -105,7 +105,7 @@ struct HistoryRoutes: Sendable {
         let query = try request.query(["after", "limit", "prefix"])
         let after = query["after"] == nil ? nil : try Self.revision(query["after"], "after")
         let limit = try ServiceRequest.limit(query["limit"], default: 100, max: Self.changesMax)
-        let filter = WatchFilter.prefix(try ServiceRequest.prefix(query["prefix"]))
+        let filter = WatchFilter.prefix(try request.prefix(query["prefix"], .read))
         store.whenCaughtUp { latest in
             let journal = store.journal
             let place = after.map(journal.named) ?? journal.oldest

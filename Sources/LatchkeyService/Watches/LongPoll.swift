@@ -76,8 +76,13 @@ struct LongPoll: Sendable {
             WatchWait(
                 name: unsafe Array(name.bytes),
                 since: since,
-                deadlineNanoseconds: deadlineNanoseconds
+                deadlineNanoseconds: deadlineNanoseconds,
+                caller: request.caller
             ) { end in
+                guard end != .revoked else {
+                    hub.leave(client)
+                    return request.failUnauthorized("The token was revoked.")
+                }
                 look(isLast: end != .changed, isWaiting: true)
             },
             id

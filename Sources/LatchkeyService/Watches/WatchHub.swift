@@ -25,6 +25,7 @@ final class WatchHub: Sendable {
         case hasRoom(UInt64)
         case gone(UInt64)
         case journalMoved
+        case tokensChanged
         case drain
         case stop
     }
@@ -124,6 +125,11 @@ final class WatchHub: Sendable {
         post(.giveUp(id))
     }
 
+    /// Ends the watches and waits of those whose token counts no more.
+    func tokensChanged() {
+        post(.tokensChanged)
+    }
+
     /// Ends all watches behind what there is, and all waits, also those that come later.
     func drain() {
         post(.drain)
@@ -180,6 +186,7 @@ final class WatchHub: Sendable {
         case .hasRoom(let id): pump.hasRoom(id)
         case .gone(let id): pump.gone(id)
         case .journalMoved: pump.journalMoved()
+        case .tokensChanged: pump.tokensChanged()
         case .drain: pump.drain(now)
         case .stop: return false
         }

@@ -34,7 +34,7 @@ final class WatchPump {
     private var waits: [UInt64: WatchWait] = [:]
     var audience = WatchAudience()
     private var timers = WatchTimers()
-    private var observers: [String: Watcher] = [:]
+    private var observers: [[UInt8]: Watcher] = [:]
     /// Streams that were over before the pump knew of them.
     private var goneEarly: Set<UInt64> = []
     /// Watchers that can be served.
@@ -92,7 +92,7 @@ final class WatchPump {
             close(former, with: EventText.replaced)
         }
         _ = output.write(ServerSentEvents.start + greeting(request.start))
-        guard !isDraining else {
+        guard !isDraining, !request.caller.isRevoked else {
             close(watcher, with: ServerSentEvents.close)
             return
         }
@@ -114,8 +114,8 @@ final class WatchPump {
 
     /// Takes a new wait, which may be over at once.
     func wait(_ id: UInt64, _ wait: WatchWait) {
-        guard !isDraining else {
-            wait.resume(.draining)
+        guard !isDraining, !wait.caller.isRevoked else {
+            wait.resume(isDraining ? .draining : .revoked)
             return
         }
         wakeUp()
@@ -161,6 +161,16 @@ final class WatchPump {
     /// The journal has reached the revision that it was asked for.
     func journalMoved() {
         isArmed = false
+    }
+
+    /// Ends the watchers and waits of those whose token counts no more.
+    func tokensChanged() {
+        for watcher in watchers.values where !watcher.isOver && watcher.caller.isRevoked {
+            close(watcher, with: ServerSentEvents.close)
+        }
+        for (id, wait) in waits where wait.caller.isRevoked {
+            end(wait: id, .revoked)
+        }
     }
 
     /// Sends what there is, and ends all watchers and waits, now and later.

@@ -9,7 +9,7 @@ struct WatchRoutes: Sendable {
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/watch", statuses: [200, 400, 429, 503]) {
+        table.add(.get, "/v1/watch", needs: .token, statuses: [200, 400, 429, 503]) {
             request,
             _ throws(RequestFailure) in
             try watch(request)
@@ -18,18 +18,24 @@ struct WatchRoutes: Sendable {
 
     private func watch(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix", "name", "after", "initial", "observer"])
-        let filter = try Self.filter(query)
+        let filter = try Self.filter(request, query)
         let observer = try Self.observer(query["observer"])
+            .map { request.caller.scoped(Array($0.utf8)) }
         let cursor = try Self.cursor(request, query)
         guard request.exchange.method != .head else {
             request.respond(events: ResponseStream.Events(draining: { _ in }), bufferBytesMax: 1)
             return
         }
         try request.checkAnswerRoom()
-        let client = request.exchange.client
+        let client = request.client
         try hub.enter(client)
         let open = { @Sendable [hub] (start: WatchRequest.Start) in
-            let watch = WatchRequest(filter: filter, start: start, observer: observer)
+            let watch = WatchRequest(
+                filter: filter,
+                start: start,
+                observer: observer,
+                caller: request.caller
+            )
             hub.open(watch, of: client) { events, bufferBytesMax in
                 request.respond(events: events, bufferBytesMax: bufferBytesMax)
             }
@@ -79,9 +85,12 @@ struct WatchRoutes: Sendable {
         return after.map { .place($0) } ?? (isInitial ? .initial : .now)
     }
 
-    private static func filter(_ query: [String: String]) throws(RequestFailure) -> WatchFilter {
+    private static func filter(
+        _ request: ServiceRequest,
+        _ query: [String: String]
+    ) throws(RequestFailure) -> WatchFilter {
         guard let name = query["name"] else {
-            return .prefix(try ServiceRequest.prefix(query["prefix"]))
+            return .prefix(try request.prefix(query["prefix"], .read))
         }
         guard query["prefix"] == nil else {
             throw RequestFailure(.invalidQuery, "Give prefix or name, not both.")
@@ -92,7 +101,9 @@ struct WatchRoutes: Sendable {
         } catch {
             throw RequestFailure(.invalidName, error.detail)
         }
-        return .name(Array(name.utf8))
+        let bytes = Array(name.utf8)
+        try request.require(.read, prefix: bytes)
+        return .name(bytes)
     }
 
     private static func observer(_ text: String?) throws(RequestFailure) -> String? {

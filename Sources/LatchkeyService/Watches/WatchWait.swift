@@ -7,6 +7,8 @@ struct WatchWait: Sendable {
         case changed
         case timeUp
         case draining
+        /// The token of the client counts no more.
+        case revoked
         /// The client wants no answer any more.
         case gone
     }
@@ -16,6 +18,7 @@ struct WatchWait: Sendable {
     let since: Revision
     /// When the time is up, in nanoseconds of the monotonic clock.
     let deadlineNanoseconds: UInt64
+    var caller = Caller.anybody
     /// Called once, on the pump's thread: it must not block.
     let resume: @Sendable (End) -> Void
 

@@ -30,7 +30,9 @@ struct WatchRequest: Sendable {
 
     let filter: WatchFilter
     let start: Start
-    var observer: String?
+    /// Another one for each token.
+    var observer: [UInt8]?
+    var caller = Caller.anybody
 }
 
 /// One watcher: its stream, and how far it has got.
@@ -40,7 +42,8 @@ struct WatchRequest: Sendable {
 final class Watcher {
     let id: UInt64
     let filter: WatchFilter
-    let observer: String?
+    let observer: [UInt8]?
+    let caller: Caller
     let output: any WatchOutput
     /// The place behind the last event that was sent, or behind what was looked at without a match.
     var place: WatchPlace
@@ -64,6 +67,7 @@ final class Watcher {
         self.output = output
         filter = request.filter
         observer = request.observer
+        caller = request.caller
         switch request.start {
         case .place(let start):
             place = start

@@ -217,6 +217,8 @@ extension Rule {
 
     private static let libraries = [
         "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "sqlite3.h": "CSQLite",
+        "gnutls/crypto.h": "CGnuTLS",
+        "gnutls/gnutls.h": "CGnuTLS",
         "zlib.h": "CZlib",
     ]
 

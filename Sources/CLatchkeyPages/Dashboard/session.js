@@ -1,0 +1,29 @@
+// A service that asks for tokens answers 401. Then the page asks for one, and gets a cookie for it,
+// which no script can read. The token itself is kept nowhere.
+
+const session = {
+  opening: undefined,
+
+  /// Asks for a token, once for all requests that need it. False if there is none.
+  open() {
+    this.opening ??= this.askForToken().finally(() => this.opening = undefined);
+    return this.opening;
+  },
+
+  async askForToken() {
+    const [dialog, text] = [$("token"), $("token-text")];
+    note("token-note", "");
+    for (;;) {
+      dialog.returnValue = "";
+      dialog.showModal();
+      await new Promise(done => dialog.addEventListener("close", done, {once: true}));
+      const token = text.value.trim();
+      text.value = "";
+      if (dialog.returnValue !== "use" || token === "") return false;
+      const answer =
+        await request("POST", "/v1/session", {headers: {Authorization: `Bearer ${token}`}});
+      if (answer.ok) return true;
+      note("token-note", reason(answer), "bad");
+    }
+  },
+};

@@ -1,0 +1,129 @@
+internal import LatchkeyHTTP
+internal import LatchkeySettings
+internal import LatchkeyStrategies
+
+/// Who may do what: the tokens of the file, which can change while the service runs.
+///
+/// **Design.** Each request looks its token up in a table that is replaced as a whole under the
+/// strategy `snapshot`, so that it does not wait for a change of the file. A request and a watch
+/// refer to their token without counting, so a token is kept until the process ends, also when its
+/// line is gone. Then it is revoked, which everything that lasts looks at. A token takes some
+/// hundred bytes.
+///
+/// A token is found by its hash. What an attacker could learn from the time of a look-up is about
+/// the hash of what was sent, which tells nothing about another hash or about a token.
+final class AccessControl: Sendable {
+    /// The tokens that count.
+    private struct Table: Sendable {
+        var byDigest: [SHA256Digest: Caller] = [:]
+        var byName: [String: Caller] = [:]
+    }
+
+    /// One reader at a time: an older text must not take the place of a newer one.
+    private let file: Guarded<TokenFile>
+    private let table = Synchronized<Table, SnapshotStrategy>(Table())
+    /// All tokens there ever were, and the lines of those that count.
+    private let known = Guarded<(tokens: [Token], lines: [TokenLine: Token])>(([], [:]))
+    private let sessions: Sessions
+    private let opened: Set<OpenedPage>
+
+    /// Reads the file.
+    init(_ settings: AccessSettings) throws(TokenFileError) {
+        file = Guarded(TokenFile(path: settings.tokenFile))
+        sessions = Sessions(lifetime: settings.sessionTime)
+        opened = Set(settings.opened)
+        _ = try reload(onlyIfChanged: false)
+    }
+
+    /// How many tokens count.
+    var tokenCount: Int { table.read { $0.byDigest.count } }
+
+    // MARK: Requests
+
+    /// Who has sent a request, or why that is not known.
+    func caller(of exchange: Exchange) -> Identification {
+        let found = caller(ofHeader: exchange)
+        guard case .unnamed = found, exchange.hasHeader(named: .cookie) else { return found }
+        return sessions.digest(of: exchange).map { find($0) } ?? .unnamed
+    }
+
+    /// The same of a request whose cookie does not count.
+    func caller(ofHeader exchange: Exchange) -> Identification {
+        guard let field = exchange.header(named: .authorization) else { return .unnamed }
+        guard !exchange.repeatsHeader(named: .authorization), let secret = field.bearerToken else {
+            return .malformed
+        }
+        return find(unsafe secret.withUnsafeBytes { unsafe SHA256.digest($0) })
+    }
+
+    private func find(_ digest: SHA256Digest) -> Identification {
+        table.read { $0.byDigest[digest] }.map { .caller($0, digest) } ?? .unknown
+    }
+
+    /// The holder of the tokens of a name; nil if no line has it.
+    func caller(named name: String) -> Caller? {
+        table.read { $0.byName[name] }
+    }
+
+    /// Whether everybody may use a page.
+    func isOpen(_ page: OpenedPage) -> Bool { opened.contains(page) }
+
+    /// The cookie of a session for the holder of a token.
+    func cookie(for digest: SHA256Digest) -> String { sessions.cookie(for: digest) }
+
+    // MARK: Changes of the file
+
+    /// Reads the file again if it has changed since, or in any case.
+    ///
+    /// - Returns: How many tokens there were and are; nil if the file is as it was.
+    /// - Throws: What is wrong with the file. The tokens stay as they were.
+    func reload(onlyIfChanged: Bool) throws(TokenFileError) -> (former: Int, now: Int)? {
+        try file.write { file throws(TokenFileError) in
+            guard !onlyIfChanged || file.hasChanged else { return nil }
+            let former = tokenCount
+            take(try file.read())
+            return (former, tokenCount)
+        }
+    }
+
+    private func take(_ lines: [TokenLine]) {
+        known.write { known in
+            var current: [TokenLine: Token] = [:]
+            var table = Table()
+            for line in lines {
+                let token = known.lines[line] ?? Token(line)
+                if known.lines[line] == nil { known.tokens.append(token) }
+                current[line] = token
+                table.byDigest[line.digest] = Caller(token)
+                table.byName[line.name] = Caller(token)
+            }
+            self.table.exchange(table)
+            // Behind the table: who finds a revoked token looks it up in vain from now on.
+            for (line, token) in known.lines where current[line] == nil { token.revoke() }
+            known.lines = current
+        }
+    }
+}
+
+/// What a request says about who has sent it.
+enum Identification: Sendable {
+    case caller(Caller, SHA256Digest)
+    /// Nothing.
+    case unnamed
+    /// What it says is no token.
+    case malformed
+    /// A token that does not count.
+    case unknown
+}
+
+extension Bytes {
+    /// The token of an `Authorization` field (RFC 6750, section 2.1); nil if it has none.
+    fileprivate var bearerToken: Bytes? {
+        let scheme = Bytes("bearer ")
+        guard count > scheme.count, range(0, scheme.count).equalsIgnoringCase(scheme) else {
+            return nil
+        }
+        let secret = range(scheme.count, count)
+        return secret.contains(UInt8(ascii: " ")) ? nil : secret
+    }
+}

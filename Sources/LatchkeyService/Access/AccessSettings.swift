@@ -1,0 +1,73 @@
+package import LatchkeySettings
+
+/// The choices about who may use the service.
+package struct AccessSettings: Sendable {
+    /// The file of tokens; empty for none: then everybody may do everything.
+    package var tokenFile = ""
+    /// Where a token is written if the file of tokens is not there yet; empty for nowhere.
+    package var firstToken = ""
+    /// Whether the service may listen beyond this machine without tokens.
+    package var isInsecure = false
+    /// What everybody may see although there are tokens.
+    package var opened = [OpenedPage.readyz]
+    /// How long a browser's session lasts.
+    package var sessionTime = Duration.seconds(3600)
+
+    package init() {}
+}
+
+/// A page that everybody may see, if the operator wants that.
+package enum OpenedPage: String, CaseIterable, Sendable {
+    case metrics
+    case readyz
+}
+
+extension AccessSettings: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        Setting(
+            "token-file",
+            .text(placeholder: "FILE"),
+            \.tokenFile,
+            "A file of tokens: who may do what, or none. 'latchkey token create' makes its lines. "
+                + "It is read again when it changes and at SIGHUP. Without it, everybody who can "
+                + "connect may do everything.",
+            text: { $0.isEmpty ? "none" : $0 },
+            value: { $0 == "none" ? "" : $0 }
+        ),
+        .text(
+            "first-token",
+            \.firstToken,
+            placeholder: "FILE",
+            "If --token-file is not there yet, makes it, with one token that has all rights, and "
+                + "writes the token to this file, which only its owner can read."
+        ),
+        .toggle(
+            "insecure",
+            \.isInsecure,
+            "Lets everybody who can connect do everything, on an address that other machines can "
+                + "reach. Without it, such an address needs --token-file."
+        ),
+        Setting(
+            "open",
+            .list(
+                .spelling(
+                    placeholder: "PAGE",
+                    help: "metrics, readyz, or none",
+                    isRight: { $0 == "none" || OpenedPage(rawValue: $0) != nil }
+                )
+            ),
+            \.opened,
+            "The pages that need no token. /, /healthz, /openapi.yaml and /problems need none.",
+            text: { $0.isEmpty ? "none" : $0.map(\.rawValue).joined(separator: ",") },
+            value: { $0.split(separator: ",").compactMap { OpenedPage(rawValue: String($0)) } }
+        ),
+        .seconds(
+            "session-seconds",
+            \.sessionTime,
+            60...2_592_000,
+            "How long the session of a browser lasts, for which POST /v1/session gives a cookie."
+        ),
+    ]
+}

@@ -1,0 +1,103 @@
+internal import LatchkeyHTTP
+
+/// What a route asks of those who use it.
+enum RouteNeed: Sendable {
+    /// Nothing.
+    case nothing
+    /// Nothing, if the operator wants that; else a token.
+    case tokenUnless(OpenedPage)
+    /// A token. What it must allow depends on the names of the request, and is asked where they are
+    /// read.
+    case token
+    /// A token with this right.
+    case right(Right)
+}
+
+/// Decides whether a request is served: who has sent it, how often, and what its route needs.
+struct Admission: Sendable {
+    /// Nil if everybody may do everything.
+    var access: AccessControl?
+    /// Nil if everybody may do it as often as they want.
+    var rate: RateLimit?
+
+    /// Whether every request is served.
+    var isOpen: Bool { access == nil && rate == nil }
+
+    /// Who a request's sender is before that is known.
+    var unknown: Caller { access == nil ? .anybody : .unknown }
+
+    /// The statuses of requests that are not.
+    var statuses: [UInt16] {
+        (access == nil ? [] : [401, 403]) + (rate == nil ? [] : [429])
+    }
+
+    /// Whether the request may use a route; else it is answered.
+    ///
+    /// - Parameters:
+    ///   - request: Is told who has sent it.
+    ///   - need: What the route asks for.
+    ///   - isCounted: Whether the request counts for its client's rate.
+    /// - Returns: Whether the route's handler answers it.
+    @inline(__always)
+    func admits(_ request: inout ServiceRequest, _ need: RouteNeed, isCounted: Bool) -> Bool {
+        isOpen || decides(&request, need, isCounted: isCounted)
+    }
+
+    /// Whether a request that no route answers is beyond its client's rate; then it is answered.
+    func refusesRate(of request: ServiceRequest, _ unmatched: Unmatched) -> Bool {
+        // What the server refuses is answered with its own problem.
+        if case .rejected = unmatched { return false }
+        return refusesRate(of: request)
+    }
+
+    private func refusesRate(of request: ServiceRequest) -> Bool {
+        guard let rate, let nanoseconds = rate.take(request.client) else { return false }
+        request.fail(.rateExceeded(nanoseconds))
+        return true
+    }
+
+    private func decides(
+        _ request: inout ServiceRequest,
+        _ need: RouteNeed,
+        isCounted: Bool
+    ) -> Bool {
+        let asker = access.flatMap { $0.isAsked(need) ? $0 : nil }
+        let identification = asker?.caller(of: request.exchange)
+        if case .caller(let caller, _)? = identification {
+            request.caller = caller
+        }
+        if isCounted, refusesRate(of: request) { return false }
+        guard let asker, let identification else { return true }
+        guard case .caller(let caller, _) = identification else {
+            asker.refuse(request, identification)
+            return false
+        }
+        if case .right(let right) = need, !caller.allows(right) {
+            request.fail(.forbidden(right, caller))
+            return false
+        }
+        return true
+    }
+}
+
+extension AccessControl {
+    /// Whether a route with this need asks for a token.
+    fileprivate func isAsked(_ need: RouteNeed) -> Bool {
+        switch need {
+        case .nothing: false
+        case .tokenUnless(let page): !isOpen(page)
+        case .token, .right: true
+        }
+    }
+
+    /// Answers a request of which it is not known who has sent it (RFC 6750, section 3).
+    func refuse(_ request: ServiceRequest, _ identification: Identification) {
+        let detail: String? =
+            switch identification {
+            case .caller, .unnamed: nil
+            case .malformed: "Authorization must be Bearer and one token."
+            case .unknown: "The token is none of --token-file, or no whole one."
+            }
+        request.failUnauthorized(detail)
+    }
+}

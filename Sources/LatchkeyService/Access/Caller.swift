@@ -1,0 +1,57 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// Who has sent a request: the holder of a token, or anybody where the service asks for none.
+///
+/// **Design.** A reference that is not counted: all threads that serve would write to one count.
+///
+/// SAFETY: `@safe` because ``AccessControl`` keeps every token until the process ends.
+@safe
+struct Caller: @unchecked Sendable {
+    private let token: Unmanaged<Token>?
+
+    /// Who may do everything, because the service asks for no tokens.
+    static let anybody = unsafe Caller(nil)
+
+    /// Who may do nothing: a request whose sender is not known yet.
+    static let unknown = Caller(Token.none)
+
+    private init(_ token: Unmanaged<Token>?) {
+        unsafe self.token = token
+    }
+
+    init(_ token: Token) {
+        unsafe self.init(Unmanaged.passUnretained(token))
+    }
+
+    /// The result of `body` with the token; nil without one.
+    @inline(__always)
+    private func with<Result>(_ body: (Token) -> Result) -> Result? {
+        unsafe token?._withUnsafeGuaranteedRef(body)
+    }
+
+    /// The name of the token; nil without one.
+    var name: String? { with { $0.client == nil ? nil : $0.line.name } ?? nil }
+
+    /// What shares are counted for; nil without a token.
+    var client: ClientKey? { with { $0.client } ?? nil }
+
+    var isRevoked: Bool { with { $0.isRevoked } ?? false }
+
+    func allows(_ right: Right) -> Bool {
+        with { $0.allows(right) } ?? true
+    }
+
+    func allows(_ right: Right, _ name: PropertyName) -> Bool {
+        with { unsafe $0.allows(right, name.bytes) } ?? true
+    }
+
+    func allows(_ right: Right, prefix: [UInt8]) -> Bool {
+        with { token in unsafe prefix.withUnsafeBytes { unsafe token.allows(right, $0) } } ?? true
+    }
+
+    /// A text that a client chose for itself, which is another one for each token.
+    func scoped(_ text: [UInt8]) -> [UInt8] {
+        name.map { Array($0.utf8) + [0] + text } ?? text
+    }
+}

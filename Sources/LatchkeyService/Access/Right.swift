@@ -1,0 +1,24 @@
+/// What the holder of a token may do.
+package enum Right: String, CaseIterable, Sendable {
+    /// See properties: read, list, watch and long-poll them, and have conditions on them.
+    case read
+    /// Change properties.
+    case write
+    /// Submit operations, and see, cancel and follow one's own.
+    case operations
+    /// Have operations fetch from other hosts.
+    case fetch
+    /// Have operations compare strategies.
+    case compare
+    /// Export. What is exported must be readable, too.
+    case export
+    /// Import. What is imported must be writable, too.
+    case `import`
+    /// Reset figures, take profiles, and see and cancel everybody's operations.
+    case admin
+
+    /// Whether the right is one to properties, whose names can be required to have a prefix.
+    package var takesPrefix: Bool { self == .read || self == .write }
+
+    var bit: UInt8 { 1 << UInt8(Self.allCases.firstIndex(of: self) ?? 0) }
+}

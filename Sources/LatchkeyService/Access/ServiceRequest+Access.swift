@@ -1,0 +1,83 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+extension RequestFailure {
+    /// The failure of a client that may send its request after so long.
+    static func rateExceeded(_ nanoseconds: UInt64) -> RequestFailure {
+        var failure = RequestFailure(.rateExceeded)
+        failure.retryAfterSeconds = Int(1 + (nanoseconds - 1) / 1_000_000_000)
+        return failure
+    }
+
+    /// The failure of a caller who lacks a right.
+    static func forbidden(_ right: Right, _ caller: Caller) -> RequestFailure {
+        let name = caller.name ?? ""
+        let scope = right.takesPrefix ? " for this name or prefix" : ""
+        return RequestFailure(
+            .forbidden,
+            "The token of '\(name)' does not have the right \(right.rawValue)\(scope)."
+        )
+    }
+}
+
+extension ServiceRequest {
+    /// Who has sent the request, for its share of what all use: the holder of a token, or else an
+    /// address.
+    var client: ClientKey { caller.client ?? exchange.client }
+
+    /// Answers a request without a token that counts.
+    ///
+    /// - Parameter detail: What is wrong with the one that was sent; nil if none was.
+    func failUnauthorized(_ detail: String?) {
+        fail(.unauthorized, detail: detail) { answer in
+            answer.add(
+                "WWW-Authenticate",
+                text: #"Bearer realm="latchkey""#
+                    + (detail == nil ? "" : #", error="invalid_token""#)
+            )
+        }
+    }
+
+    func require(_ right: Right, _ name: PropertyName) throws(RequestFailure) {
+        guard caller.allows(right, name) else { throw .forbidden(right, caller) }
+    }
+
+    func require(_ right: Right, prefix: [UInt8]) throws(RequestFailure) {
+        guard caller.allows(right, prefix: prefix) else { throw .forbidden(right, caller) }
+    }
+
+    func require(_ transaction: Transaction) throws(RequestFailure) {
+        if let right = transaction.lackedRight(of: caller) {
+            throw .forbidden(right, caller)
+        }
+    }
+}
+
+extension Transaction {
+    /// A right that the transaction needs and the caller lacks; nil if there is none.
+    func lackedRight(of caller: Caller) -> Right? {
+        for condition in conditions where !caller.allows(.read, condition.name) {
+            return .read
+        }
+        for step in steps + otherwise {
+            if let right = step.lackedRight(of: caller) { return right }
+        }
+        return nil
+    }
+}
+
+extension Change.Step {
+    /// The same of one step.
+    ///
+    /// One whose answer has the value needs the right to read it.
+    func lackedRight(of caller: Caller) -> Right? {
+        let (reads, writes) =
+            switch action {
+            case .get: (true, false)
+            case .put, .delete, .expire, .evict: (false, true)
+            case .increment, .merge: (true, true)
+            }
+        if writes, !caller.allows(.write, name) { return .write }
+        return reads && !caller.allows(.read, name) ? .read : nil
+    }
+}

@@ -1,0 +1,33 @@
+internal import LatchkeyHTTP
+
+/// The route that turns a token into a cookie, for pages in a browser.
+struct SessionRoutes: Sendable {
+    /// Nil if the service asks for no tokens.
+    let access: AccessControl?
+
+    func add(to table: inout RouteTable) {
+        table.add(.post, "/v1/session", needs: .nothing, statuses: [204, 400, 401]) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            guard let access else {
+                return request.respond(.noContent)
+            }
+            // Not for a cookie: one that was stolen could be renewed without end.
+            let identification = access.caller(ofHeader: request.exchange)
+            guard case .caller(_, let digest) = identification else {
+                return access.refuse(request, identification)
+            }
+            request.respond(.noContent) {
+                $0.add("Set-Cookie", text: access.cookie(for: digest))
+                $0.add("Cache-Control", "no-store")
+            }
+        }
+        table.add(.delete, "/v1/session", needs: .nothing, statuses: [204, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            request.respond(.noContent) { $0.add("Set-Cookie", text: Sessions.removal) }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+internal import LatchkeyHTTP
+internal import LatchkeySettings
+internal import LatchkeyStore
+
+/// Cookies that stand for a token in a browser, whose `EventSource` sends no header.
+///
+/// **Design.** A cookie is the hash of the token, the time of its end, and an authentication code
+/// with a key that the process makes at its start. So the service keeps nothing for a session, and
+/// a token that is revoked ends its sessions. A restart ends all.
+struct Sessions: Sendable {
+    /// The name of the cookie.
+    private static let name = "latchkey-session"
+    private static let keyByteCount = 32
+
+    private let seconds: Int
+    private let key: [UInt8]
+    private let now: @Sendable () -> Timestamp
+
+    init(lifetime: Duration, now: @escaping @Sendable () -> Timestamp = { StoreClock.system.now() })
+    {
+        seconds = Int(lifetime.components.seconds)
+        self.now = now
+        var random = SystemRandomNumberGenerator()
+        key = (0..<Self.keyByteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    }
+
+    /// The `Set-Cookie` field for the holder of a token.
+    ///
+    /// Scripts cannot read it, and pages of other sites cannot have it sent.
+    func cookie(for digest: SHA256Digest) -> String {
+        let end = now().milliseconds / 1000 + Int64(seconds)
+        let body = "\(Hexadecimal.text(digest.bytes)).\(end)"
+        return "\(Self.name)=\(body).\(code(body)); Max-Age=\(seconds); " + Self.attributes
+    }
+
+    /// The `Set-Cookie` field that removes the cookie.
+    static let removal = "\(name)=; Max-Age=0; " + attributes
+
+    private static let attributes = "Path=/; HttpOnly; SameSite=Strict"
+
+    /// The hash of the token that a request's cookie stands for; nil without a cookie that counts.
+    func digest(of exchange: Exchange) -> SHA256Digest? {
+        guard let field = exchange.header(named: .cookie) else { return nil }
+        for pair in String(decoding: field, as: UTF8.self).split(separator: ";") {
+            let pair = pair.drop { $0 == " " }
+            guard pair.hasPrefix("\(Self.name)=") else { continue }
+            return digest(of: pair.dropFirst(Self.name.utf8.count + 1))
+        }
+        return nil
+    }
+
+    private func digest(of value: Substring) -> SHA256Digest? {
+        let parts = value.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let end = Int64(parts[1]),
+            let sent = Hexadecimal.bytes(parts[2]).flatMap({ SHA256Digest($0) }),
+            authenticationCode("\(parts[0]).\(parts[1])").isEqual(to: sent),
+            now().milliseconds / 1000 < end
+        else { return nil }
+        return Hexadecimal.bytes(parts[0]).flatMap { SHA256Digest($0) }
+    }
+
+    private func code(_ body: String) -> String {
+        Hexadecimal.text(authenticationCode(body).bytes)
+    }
+
+    private func authenticationCode(_ body: String) -> SHA256Digest {
+        SHA256.authenticationCode(of: Array(body.utf8), key: key)
+    }
+}

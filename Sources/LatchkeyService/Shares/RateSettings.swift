@@ -1,0 +1,59 @@
+package import LatchkeySettings
+
+/// How many requests each client may send in a time.
+package struct RateSettings: Sendable {
+    /// What happens to a request beyond the rate.
+    package enum Mode: String, CaseIterable, Sendable {
+        case refuse
+        case count
+    }
+
+    /// Requests a second; nil for no bound.
+    package var rate: Int?
+    /// How many requests can come at once; nil for those of a second.
+    package var burst: Int?
+    package var mode = Mode.refuse
+
+    package init() {}
+}
+
+extension RateSettings: Configurable {
+    package static let standard = Self()
+
+    private static let countMax = 1_000_000
+
+    package static let settings: [Setting<Self>] = [
+        Setting(
+            "rate",
+            number("none"),
+            \.rate,
+            "How many requests a second each client may send, or none for no bound. A client is a "
+                + "token, or else an address. Further requests get status 429 with Retry-After. "
+                + "Probes and /metrics are not counted.",
+            text: { $0.map { "\($0)" } ?? "none" },
+            value: { .some(Int($0)) }
+        ),
+        Setting(
+            "rate-burst",
+            number("rate"),
+            \.burst,
+            "How many requests of a client can come at once, or rate for those of a second.",
+            text: { $0.map { "\($0)" } ?? "rate" },
+            value: { .some(Int($0)) }
+        ),
+        .choice(
+            "rate-mode",
+            \.mode,
+            "What happens to requests beyond --rate: refuse answers them 429; count only counts "
+                + "them, in latchkey_rate_exceeded_total, to find the right rate."
+        ),
+    ]
+
+    private static func number(_ word: String) -> SettingValues {
+        .spelling(
+            placeholder: "N",
+            help: "a whole number from 1 to \(countMax), or \(word)",
+            isRight: { text in text == word || Int(text).map { 1...countMax ~= $0 } ?? false }
+        )
+    }
+}

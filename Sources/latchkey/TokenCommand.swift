@@ -1,0 +1,90 @@
+internal import Foundation
+internal import LatchkeyCommandLine
+internal import LatchkeyService
+internal import LatchkeySettings
+
+/// `latchkey token create`: makes a token for `latchkey serve --token-file`.
+enum TokenCommand {
+    static let flags = [
+        Flag(
+            "grant",
+            .text(placeholder: "RIGHTS"),
+            default: "",
+            isRepeatable: true,
+            "What the holder may do: rights with commas between them, and for read and write "
+                + "the prefix of the names that they hold for, percent-encoded. It can be given "
+                + "several times."
+        ),
+        Flag(
+            "token-file",
+            .text(placeholder: "FILE"),
+            default: "",
+            "Adds the line to this file, which is made if it is not there. Only the token is "
+                + "printed."
+        ),
+    ]
+
+    static let manual = """
+        latchkey token: makes a token, which says what its holder may do
+
+        Usage: latchkey token create NAME --grant RIGHTS [--grant RIGHTS ...]
+                                          [--token-file FILE]
+
+        Prints the token, which is nowhere else, and the line for the file of tokens of
+        'latchkey serve --token-file'. The line has a hash, from which the token cannot be
+        made. The name stands in logs. A client sends 'Authorization: Bearer TOKEN'.
+
+        To replace a token, make a second one of the same name and grants, give it to its
+        holder, and then remove the first line. A service reads its file again when it
+        changes.
+
+        Rights:
+          read, write     properties: all, or with :PREFIX those whose names begin so
+          operations      submit operations, and see and cancel one's own
+          fetch, compare  have operations fetch from other hosts, or compare strategies
+          export, import  what can be read, and what can be written
+          admin           reset figures, take profiles, see and cancel all operations
+
+        Example:
+          latchkey token create ci --grant read,write:app/ --grant operations \\
+            --token-file tokens
+
+
+        """ + flags.map(\.manual).joined(separator: "\n")
+
+    static func run(_ arguments: [String]) throws(UsageError) {
+        guard arguments.first == "create" else {
+            throw UsageError("'latchkey token' needs 'create', a name and --grant.")
+        }
+        let values = try FlagValues(
+            flags,
+            command: "latchkey token create",
+            operandCountMax: 1,
+            arguments: arguments.dropFirst()
+        )
+        guard let name = values.operands.first else {
+            throw UsageError("'latchkey token create' needs a name.")
+        }
+        guard values.isGiven("grant") else {
+            throw UsageError("'latchkey token create' needs --grant, or its token is of no use.")
+        }
+        let grants = values.text("grant").split(separator: " ").map(String.init)
+        let made: (secret: String, line: String)
+        do {
+            made = try TokenLine.make(name, grants)
+        } catch {
+            throw UsageError(error.message)
+        }
+        let file = values.text("token-file")
+        guard !file.isEmpty else {
+            return say("\(made.secret)\n\(made.line)\n")
+        }
+        do {
+            try TokenLine.add(made.line, to: file)
+        } catch {
+            complain(error.message)
+            exit(2)
+        }
+        say("\(made.secret)\n")
+    }
+}

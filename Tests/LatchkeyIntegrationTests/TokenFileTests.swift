@@ -1,0 +1,130 @@
+import Foundation
+import LatchkeyService
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// The file of tokens, the command that makes its lines, and what a service asks for at its start.
+@Suite(.timeLimit(.minutes(3)))
+struct TokenFileTests {
+    @Test func `beyond loopback a service needs tokens, or says that it is insecure`() async throws
+    {
+        for host in ["0.0.0.0", "::"] {
+            let flags = ["serve", "--host", host, "--port", "0"]
+            let refused = try await Program.result(of: flags)
+            #expect(refused.status == 2 && refused.errors.contains("--token-file"))
+        }
+        let tokens = try Tokens(["ci": ["read"]])
+        for flags in [
+            ["--insecure", "--token-file", tokens.path], ["--open", "none"],
+            ["--session-seconds", "60"], ["--first-token", "f"], ["--rate-burst", "2"],
+            ["--rate-mode", "count"],
+        ] {
+            let refused = try await Program.result(of: ["serve"] + flags)
+            #expect(refused.status == 2 && refused.errors.contains("has no meaning"), "\(flags)")
+        }
+        try await offPool {
+            let program = try Program(["serve", "--host", "0.0.0.0", "--port", "0", "--insecure"])
+            let site = Site(port: try program.awaitPort())
+            try program.awaitErrors(containing: "everybody who can connect may do everything")
+            #expect(try site.ask("GET", "/readyz?verbose").text.contains("--insecure"))
+            #expect(try site.ask("GET", "/metrics").text.contains("\nlatchkey_access_insecure 1\n"))
+            #expect(program.end() == 0)
+        }
+    }
+
+    @Test func `a first token is made once, and only its owner can read it`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let (file, secret) = (folder.path + "/tokens", folder.path + "/token")
+            let flags = ["serve", "--port", "0", "--token-file", file, "--first-token", secret]
+            var first = ""
+            for _ in 0..<2 {
+                let program = try Program(flags)
+                let site = Site(port: try program.awaitPort())
+                let text = try String(contentsOfFile: secret, encoding: .utf8)
+                first = first.isEmpty ? text : first
+                #expect(text == first && text.hasSuffix("\n"))
+                let headers = ["Authorization: Bearer \(text.dropLast())"]
+                for (method, target) in [
+                    ("GET", "/v1/export"), ("POST", "/v1/contention/reset"),
+                    ("GET", "/v1/operations"),
+                ] {
+                    let status = try site.ask(method, target, headers: headers).status
+                    #expect((200..<300).contains(status))
+                }
+                let found = program.endAndFinish()
+                #expect(found.status == 0 && !found.errors.contains(text.dropLast()))
+                for path in [file, secret] {
+                    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+                    #expect(attributes[.posixPermissions] as? Int == 0o600)
+                }
+            }
+        }
+    }
+
+    @Test func `the command makes tokens, and names what is wrong`() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path + "/tokens"
+        let create = [
+            "token", "create", "ci", "--grant", "read,write:app/", "--grant", "operations",
+        ]
+        let made = try await Program.result(of: create)
+        let lines = made.output.split(separator: "\n")
+        #expect(made.status == 0 && lines.count == 2)
+        #expect(TokenSecret.isWhole(String(lines[0])) && !lines[1].contains(lines[0]))
+        #expect(lines[1].hasSuffix(" read,write:app/ operations"))
+        for _ in 0..<2 {
+            let added = try await Program.result(of: create + ["--token-file", file])
+            #expect(added.status == 0 && TokenSecret.isWhole(String(added.output.dropLast())))
+        }
+        #expect(try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").count == 2)
+        let other = ["token", "create", "ci", "--grant", "read", "--token-file", file]
+        let refused = try await Program.result(of: other)
+        #expect(refused.status == 2 && refused.errors.contains("has other grants"))
+        #expect(try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").count == 2)
+        for (arguments, reason) in [
+            (["token"], "'create'"), (["token", "create"], "needs a name"),
+            (["token", "create", "ci"], "needs --grant"),
+            (["token", "create", "c/i", "--grant", "read"], "A name has"),
+            (["token", "create", "ci", "--grant", "reads"], "'reads' is no right"),
+        ] {
+            let wrong = try await Program.result(of: arguments)
+            #expect(wrong.status == 2 && wrong.errors.contains(reason), "\(wrong.errors)")
+        }
+    }
+}
+
+/// A file of tokens, and the tokens by their names.
+struct Tokens: Sendable {
+    private let folder: TemporaryFolder
+    private let made: [(name: String, line: String)]
+    private let secrets: [String: String]
+
+    init(_ grants: [String: [String]]) throws {
+        folder = try TemporaryFolder()
+        var made: [(name: String, line: String)] = []
+        var secrets: [String: String] = [:]
+        for (name, grants) in grants {
+            let token = try TokenLine.make(name, grants)
+            made.append((name, token.line))
+            secrets[name] = token.secret
+        }
+        self.made = made
+        self.secrets = secrets
+        try lines().write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    var path: String { folder.path + "/tokens" }
+    var flags: [String] { ["--token-file", path] }
+
+    /// The text of the file, but for the line of a name.
+    func lines(without name: String = "") -> String {
+        made.filter { $0.name != name }.map { $0.line + "\n" }.joined()
+    }
+
+    subscript(name: String) -> String { secrets[name] ?? "" }
+
+    func headers(_ name: String) -> [String] { ["Authorization: Bearer \(self[name])"] }
+}

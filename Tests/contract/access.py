@@ -1,0 +1,114 @@
+"""Who may do what: each operation of openapi.yaml with each right, alone and together.
+
+The table is made from the `security` of the operations, so that a route that is new is in it.
+
+    access.py --list
+    access.py URL TOKENS
+
+TOKENS is a JSON file of the tokens by the rights that they have. Runs with the Python of
+.build-tools, which has PyYAML.
+"""
+
+import http.client
+import itertools
+import json
+import pathlib
+import sys
+import urllib.parse
+
+import yaml
+
+CONTRACT = pathlib.Path(__file__).resolve().parent.parent.parent / "openapi.yaml"
+METHODS = ("get", "head", "put", "post", "patch", "delete")
+RIGHTS = ("read", "write", "operations", "fetch", "compare", "export", "import", "admin")
+# What a request needs beside a right, so that it gets as far as the question of who sent it.
+BODIES = {
+    "putProperty": ("application/json", b"1"),
+    "patchProperty": ("application/merge-patch+json", b"{}"),
+    "commitTransaction": ("application/json", b'{"then":[]}'),
+    "importProperties": ("application/x-ndjson", b'{"name":"n","value":1}\n'),
+    "submitOperations": ("application/json", b'{"steps":[{"wait":0}]}'),
+}
+QUERIES = {"importProperties": "?partial=true"}
+# Streams are not waited for.
+ANSWER_SECONDS_MAX = 10
+
+
+def operations():
+    """Each operation: its id, method, path, and the rights that it needs; None without a token."""
+    contract = yaml.safe_load(CONTRACT.read_text(encoding="utf-8"))
+    for path, item in contract["paths"].items():
+        for method in METHODS:
+            if method not in item:
+                continue
+            operation = item[method]
+            name, security = operation["operationId"], operation["security"]
+            rights = None if security == [] or {} in security else set(security[0]["token"])
+            yield name, method.upper(), path, rights
+
+
+def ask(url, name, method, path, token=None, scheme="Bearer"):
+    """The status, the header fields and the beginning of the body."""
+    target = path.replace("{name}", "n").replace("{id}", "none").replace("{problem}", "gone")
+    kind, body = BODIES.get(name, (None, None))
+    headers = {} if token is None else {"Authorization": f"{scheme} {token}"}
+    if kind:
+        headers["Content-Type"] = kind
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(
+        parts.hostname, parts.port, timeout=ANSWER_SECONDS_MAX)
+    try:
+        connection.request(method, target + QUERIES.get(name, ""), body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read(200) if answer.status >= 400 else b""
+    finally:
+        connection.close()
+
+
+def mistakes(url, tokens):
+    """What is answered otherwise than the contract says."""
+    count = 0
+    for name, method, path, needed in operations():
+        place = f"{method} {path}"
+        for label, token in [("no token", None), ("a wrong token", "lk_" + "0" * 72)]:
+            status, headers, _ = ask(url, name, method, path, token)
+            count += 1
+            is_open = needed is None
+            if name == "getMetrics":
+                is_open = False
+            if (status == 401) == is_open:
+                yield f"{place} with {label}: {status}"
+            if status == 401 and not headers.get("WWW-Authenticate", "").startswith("Bearer"):
+                yield f"{place} with {label}: no WWW-Authenticate"
+        for rights, token in tokens.items():
+            status, _, body = ask(url, name, method, path, token)
+            count += 1
+            held = set(rights.split(","))
+            missing = (needed or set()) - held
+            if (status == 403) != bool(missing) or status == 401:
+                yield f"{place} with {rights}: {status}, and {missing or 'nothing'} is missing"
+            if status == 403 and method != "HEAD" \
+                    and not any(f"the right {right}".encode() in body for right in missing):
+                yield f"{place} with {rights}: the answer does not name {missing}"
+    if count < 200:
+        yield f"only {count} requests were made"
+
+
+def pairs():
+    """All rights one by one, all pairs, and all together."""
+    for count in (1, 2, len(RIGHTS)):
+        for rights in itertools.combinations(RIGHTS, count):
+            yield ",".join(rights)
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(pairs()))
+        return 0
+    found = list(mistakes(sys.argv[1], json.loads(pathlib.Path(sys.argv[2]).read_text())))
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

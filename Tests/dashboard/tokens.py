@@ -1,0 +1,41 @@
+"""The dashboard of a service that asks for tokens."""
+
+import subprocess
+
+from process import Failure, Latchkey
+
+SECRET_START = "lk_"
+
+
+def check(binary, folder, browser, log, pictures):
+    """A wrong token is refused, a right one is asked for once, and streams work with its cookie."""
+    lines = folder / "tokens"
+    token = subprocess.run(
+        [binary, "token", "create", "page", "--grant", "read,write", "--grant", "operations",
+         "--token-file", lines], capture_output=True, text=True, timeout=30, check=True
+    ).stdout.strip()
+    with Latchkey(binary, "--token-file", lines, log=log) as service:
+        browser.open(service.url + "/")
+        browser.wait_for("the question for a token", "return document.getElementById('token').open")
+        if pictures:
+            browser.screenshot(pictures / "token.png", 1280)
+        browser.type("#token-text", SECRET_START + "0" * 72)
+        browser.click("#token .main-button")
+        browser.wait_for_text("#token-note", "no token that counts")
+        browser.type("#token-text", token)
+        browser.click("#token .main-button")
+        browser.wait_for("no question", "return !document.getElementById('token').open")
+        browser.click("a[href='#properties']")
+        browser.wait_for_text("#watch-state", "Live")
+        service.ask("PUT", "/v1/properties/seen", "1", {"Authorization": f"Bearer {token}"})
+        browser.wait_for("the property", "return document.body.textContent.includes('seen')")
+        kept = browser.run("""
+            return [document.cookie, JSON.stringify(localStorage), JSON.stringify(sessionStorage),
+                    location.href, document.getElementById('token-text').value].join(' ')""")
+        if SECRET_START in kept or "latchkey-session" in kept:
+            raise Failure(f"a script can read the token or its cookie: {kept}")
+        # The cookie is there when the page is opened again.
+        browser.open(service.url + "/#properties")
+        browser.wait_for_text("#watch-state", "Live")
+        if browser.run("return document.getElementById('token').open"):
+            raise Failure("the token is asked for a second time")
