@@ -139,6 +139,10 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("http://\(String(repeating: "a", count: 263))", true),
         ("http://\(String(repeating: "a", count: 264))", false),
     ],
+    "admin-port": [
+        ("none", true), ("0", true), ("65535", true), ("65536", false), ("-1", false),
+        ("+1", false), ("", false),
+    ],
     "open": [
         ("metrics,readyz", true), ("readyz", true), ("none", true), ("healthz", false), ("", false),
         ("readyz,readyz", false),

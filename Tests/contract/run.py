@@ -184,8 +184,8 @@ def drive(service, token, arguments):
         left_out = ("watch", "headWatch", "watchOperation", "submitOperations", "importProperties")
         options = [f"--exclude-operation-id={name}" for name in left_out]
         run(tool("schemathesis"), "--config-file", here / "schemathesis.toml", "run", CONTRACT,
-            *options, "--url", service.url, "--header", f"Authorization: Bearer {token}", "--seed", arguments.seed,
-            "--max-examples", arguments.examples, cwd=scratch,
+            *options, "--url", service.url, "--header", f"Authorization: Bearer {token}",
+            "--seed", arguments.seed, "--max-examples", arguments.examples, cwd=scratch,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(here),
                  "PYTHONDONTWRITEBYTECODE": "1"})
 

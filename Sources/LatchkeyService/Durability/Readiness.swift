@@ -13,6 +13,7 @@ final class Readiness: Sendable {
 
     private struct State {
         var isRecovering: Bool
+        var isDraining = false
         /// Rows of the data that are to be read, and that are.
         var rowCount = 0
         var readCount = 0
@@ -42,6 +43,11 @@ final class Readiness: Sendable {
         state.write { $0.readCount += rowCount }
     }
 
+    /// Says that the service takes no requests any more.
+    func drains() {
+        state.write { $0.isDraining = true }
+    }
+
     func recovered(_ persistence: Persistence) {
         state.write {
             $0.persistence = persistence
@@ -51,7 +57,9 @@ final class Readiness: Sendable {
 
     var checks: [Check] {
         let state = state.read { $0 }
-        var checks = [Check(name: "accepting", isPassed: true)]
+        let isAccepting = !state.isDraining
+        let stopping = isAccepting ? nil : "The service is shutting down."
+        var checks = [Check(name: "accepting", isPassed: isAccepting, detail: stopping)]
         if isInsecure {
             let detail = "Everybody who can connect may do everything (--insecure)."
             checks.append(Check(name: "access", isPassed: true, detail: detail))

@@ -17,8 +17,12 @@ enum DescriptorLimit {
     /// - Returns: nil, or a sentence that says that the limit is too low and what to do.
     static func raise(for configuration: ServiceConfiguration) -> String? {
         let operations = configuration.operationLimits.executingMax
+        let admin = configuration.adminPort.map { port in
+            AdminServer.configuration(configuration.http, port: port).descriptorsMax
+        }
         let others =
             (ProcessReading.openFileCount ?? 3) + reserve + operations * operationCount
+            + (admin ?? 0)
         var server = configuration.http
         let needed = server.descriptorsMax + others
         var limit = rlimit()

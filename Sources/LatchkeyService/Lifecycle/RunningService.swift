@@ -23,11 +23,16 @@ package final class RunningService: Sendable {
     private let profiles: ProfileWindows
     private let persistence: Persistence?
     private let access: AccessControl?
+    private let readiness: Readiness
+    private let admin: AdminServer?
     private let memory = FreeMemory()
     private let drainTime: Duration
 
     /// The port that the service listens on.
     package var port: UInt16 { server.port }
+
+    /// The second port, if there is one.
+    package var adminPort: UInt16? { admin?.port }
 
     /// Starts to listen and serve.
     ///
@@ -60,7 +65,8 @@ package final class RunningService: Sendable {
         var table = configuration.table(registry, answers, access)
         operating.addProbes(to: &table)
         let gate = RouterGate(configuration.router(table, isRecovering: true))
-        let early = keepsData ? try Self.listen(configuration, gate, log) : nil
+        let early = keepsData ? try Self.listen(configuration.http, gate, log) : nil
+        let admin = try configuration.startAdmin(table, log)
         do throws(StartFailure) {
             let maker = StoreRouteMaker(
                 configuration: configuration,
@@ -80,42 +86,56 @@ package final class RunningService: Sendable {
             operating.add(to: &table)
             SessionRoutes(access: access).add(to: &table)
             gate.open(configuration.router(table))
+            admin?.open(configuration.router(table, isAdmin: true))
             operations = output.operations
             watches = maker.watches
             persistence = maker.data?.persistence
-            server = if let early { early } else { try Self.listen(configuration, gate, log) }
+            server = if let early { early } else { try Self.listen(configuration.http, gate, log) }
             drainTime = configuration.drainTime
             self.access = access
-            meters.register(in: registry)
-            ServiceMetrics.register(
-                server: server,
-                answers: answers,
-                usage: output.usage,
-                evictor: maker.evictor,
-                expiries: maker.expiries,
-                in: registry
-            )
-            if let persistence {
-                DataMetrics.register(persistence, in: registry)
-            }
-            WatchMetrics.register(journal: maker.journal, watches: watches, in: registry)
-            OperationMetrics.register(operations, in: registry)
-            AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
-            ProcessMetrics.register(in: registry, version: configuration.version)
+            self.readiness = readiness
+            self.admin = admin
+            register(configuration, maker, output, answers, in: registry)
         } catch {
             early?.stop(within: .zero)
+            admin?.stop()
             throw error
         }
     }
 
-    private static func listen(
+    private func register(
         _ configuration: ServiceConfiguration,
+        _ maker: StoreRouteMaker,
+        _ made: StoreRouteMaker.Made,
+        _ answers: AnswerBudget,
+        in registry: MetricRegistry
+    ) {
+        maker.meters.register(in: registry)
+        ServiceMetrics.register(
+            server: server,
+            answers: answers,
+            usage: made.usage,
+            evictor: maker.evictor,
+            expiries: maker.expiries,
+            in: registry
+        )
+        if let persistence {
+            DataMetrics.register(persistence, in: registry)
+        }
+        WatchMetrics.register(journal: maker.journal, watches: watches, in: registry)
+        OperationMetrics.register(operations, in: registry)
+        AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
+        ProcessMetrics.register(in: registry, version: configuration.version)
+    }
+
+    static func listen(
+        _ http: HTTPServerConfiguration,
         _ gate: RouterGate,
         _ log: Log
     ) throws(StartFailure) -> HTTPServer {
         do {
             return try HTTPServer(
-                configuration.http.withProblemBodies,
+                http.withProblemBodies,
                 log: { log.write(.warning, $0) },
                 head: { gate.handleHead($0) },
                 handle: { gate.handle($0) }
@@ -146,10 +166,14 @@ package final class RunningService: Sendable {
     /// Blocks for at most the configured time and a fraction of a second, unless the strategy
     /// blocks a thread that serves, or the disk is slow. Call it once.
     package func drain() -> Drained {
+        readiness.drains()
         watches.drain()
         profiles.drain()
         memory.end()
-        defer { watches.stop() }
+        defer {
+            watches.stop()
+            admin?.stop()
+        }
         // Before the server stops, so that streams of events still get the last one.
         operations.drain(within: min(drainTime, .milliseconds(200)))
         let cutOff = server.stop(within: drainTime)
@@ -196,12 +220,24 @@ extension ServiceConfiguration {
         startRevision ?? .start(at: StoreClock.system.now())
     }
 
-    func router(_ table: RouteTable, isRecovering: Bool = false) -> Router {
+    func router(
+        _ table: RouteTable,
+        isRecovering: Bool = false,
+        isAdmin: Bool = false
+    ) -> Router {
         table.router(
             hosts: AllowedHosts(self),
             origins: AllowedOrigins(allowedOrigins),
-            isRecovering: isRecovering
+            isRecovering: isRecovering,
+            only: isAdmin ? AdminServer.patterns : nil
         )
+    }
+
+    /// Listens on the second port, if there is one, for what the table has so far.
+    func startAdmin(_ table: RouteTable, _ log: Log) throws(StartFailure) -> AdminServer? {
+        guard let adminPort else { return nil }
+        let router = router(table, isRecovering: true, isAdmin: true)
+        return try AdminServer(http, port: adminPort, router, log)
     }
 
     /// Opens the data.

@@ -41,6 +41,8 @@ package struct ServiceConfiguration: Sendable {
     package var access = AccessSettings()
     package var rate = RateSettings()
     package var http = HTTPServerConfiguration()
+    /// A second port for probes, monitoring and profiles; nil for none, 0 for a free one.
+    package var adminPort: UInt16?
     /// Names of hosts that are served besides local ones.
     ///
     /// Nil serves all; `[]` serves local names on a loopback address, and all on others.
@@ -75,6 +77,7 @@ extension ServiceConfiguration: Configurable {
         + AccessSettings.settings.map { $0.contained(in: \.access) }
         + RateSettings.settings.map { $0.contained(in: \.rate) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
+        + [adminPortSetting]
         + RecordingSettings.settings.map { $0.contained(in: \.recording) }
         + ownSettings
 
@@ -155,6 +158,21 @@ extension ServiceConfiguration: Configurable {
             + "at 0 unless a number is given, and one that is there goes on where it was.",
         text: { $0.map { "\($0)" } ?? "clock" },
         value: { .some(Revision($0)) }
+    )
+
+    private static let adminPortSetting = Setting<Self>(
+        "admin-port",
+        .spelling(
+            placeholder: "PORT",
+            help: "none, or a port from 0 to 65535; 0 picks a free one",
+            isRight: { $0 == "none" || UInt16($0) != nil && $0.first != "+" }
+        ),
+        \.adminPort,
+        "A second port on --host, with connections of its own, for probes, metrics, contention and "
+            + "profiles, or none. They stay on --port, too. It serves while data is read and while "
+            + "the service drains.",
+        text: { $0.map { "\($0)" } ?? "none" },
+        value: { .some(UInt16($0)) }
     )
 
     private static let ownSettings: [Setting<Self>] = [

@@ -115,12 +115,16 @@ struct RouteTable {
     /// of other origins than the service's own and `origins` are refused.
     ///
     /// While the service recovers, requests that match none of these routes get 503.
+    ///
+    /// With `patterns`, only the routes with these are served.
     func router(
         hosts: AllowedHosts?,
         origins: AllowedOrigins = AllowedOrigins(),
-        isRecovering: Bool = false
+        isRecovering: Bool = false,
+        only patterns: Set<String>? = nil
     ) -> Router {
         let (series, admission) = (unmatched, admission)
+        let routes = routes.filter { patterns?.contains($0.pattern) ?? true }
         let router = try? Router(routes, hosts: hosts, origins: origins) { exchange, unmatched in
             let request = ServiceRequest(
                 exchange,

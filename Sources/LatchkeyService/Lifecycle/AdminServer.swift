@@ -1,0 +1,59 @@
+internal import LatchkeyHTTP
+
+/// A second port, with connections of its own, for probes, monitoring and profiles.
+///
+/// Clients of the first port cannot take its connections, and a firewall can keep them away from
+/// it. It serves while the data is read and while the service drains.
+struct AdminServer: Sendable {
+    /// What it serves, of the routes of the service.
+    static let patterns: Set = [
+        "/healthz", "/readyz", "/metrics", "/debug/pprof/mutex", "/v1/strategies",
+        "/v1/contention", "/v1/contention/reset",
+    ]
+    private static let connectionCountMax = 64
+    private static let stopTime = Duration.milliseconds(100)
+
+    private let gate: RouterGate
+    private let server: HTTPServer
+
+    /// - Parameters:
+    ///   - http: The choices for the first port.
+    ///   - port: 0 is a free one.
+    ///   - router: The routes until ``open(_:)``.
+    ///   - log: Of the service.
+    init(
+        _ http: HTTPServerConfiguration,
+        port: UInt16,
+        _ router: Router,
+        _ log: Log
+    ) throws(StartFailure) {
+        gate = RouterGate(router)
+        server = try RunningService.listen(Self.configuration(http, port: port), gate, log)
+        log.write(.info, "serving admin", ["port": "\(server.port)"])
+    }
+
+    static func configuration(
+        _ http: HTTPServerConfiguration,
+        port: UInt16
+    ) -> HTTPServerConfiguration {
+        var http = http
+        http.port = port
+        http.eventLoopCount = 1
+        http.usesThreadPerConnection = false
+        http.connectionsMax = connectionCountMax
+        http.connectionsPerAddressMax = nil
+        return http
+    }
+
+    /// The port that it listens on.
+    var port: UInt16 { server.port }
+
+    func open(_ router: Router) {
+        gate.open(router)
+    }
+
+    /// Stops listening. Answers that are being sent have a moment.
+    func stop() {
+        server.stop(within: Self.stopTime)
+    }
+}

@@ -1,0 +1,88 @@
+import LatchkeyService
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// The second port, for probes, monitoring and profiles.
+@Suite(.timeLimit(.minutes(3)))
+struct AdminPortTests {
+    private func serve(
+        _ flags: [String],
+        _ body: @escaping @Sendable (RunningService, _ site: Site, _ admin: Site) throws -> Void
+    ) async throws {
+        let common = ["--port", "0", "--admin-port", "0", "--log-level", "error"]
+        let service = try RunningService(ServeCommand.configuration(common + flags))
+        let admin = Site(port: try #require(service.adminPort))
+        try await offPool { try body(service, Site(port: service.port), admin) }
+    }
+
+    @Test(arguments: [["--http-threads", "2"], ["--thread-per-connection"]])
+    func `it serves when all connections of the first port are taken`(
+        flags: [String]
+    ) async throws {
+        let bounds = ["--max-connections", "4", "--client-share", "1/1"]
+        try await serve(flags + bounds) { service, site, admin in
+            let silent = try (0..<4).map { _ in try site.client() }
+            try admin.awaitMetric("latchkey_http_connections_accepted_total", 4)
+            #expect(try site.ask("GET", "/v1/strategies").status == 503)
+            for path in ["/healthz", "/readyz", "/metrics", "/v1/contention", "/v1/strategies"] {
+                #expect(try admin.ask("GET", path).status == 200, "\(path)")
+            }
+            #expect(try admin.ask("POST", "/v1/contention/reset").status == 204)
+            #expect(try admin.ask("GET", "/debug/pprof/mutex").problem == "profiling-off")
+            for path in ["/v1/properties/a", "/v1/watch", "/", "/v1/session"] {
+                #expect(try admin.ask("GET", path).problem == "no-route", "\(path)")
+            }
+            withExtendedLifetime(silent) {}
+            #expect(service.drain().isWritten)
+            #expect(throws: (any Error).self) { try admin.client() }
+        }
+    }
+
+    @Test func `it says that the service drains, until that is over`() async throws {
+        try await serve([]) { service, site, admin in
+            let client = try site.client()
+            try client.send(
+                "PUT /v1/properties/late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n"
+                    + "Expect: 100-continue\r\n\r\n"
+            )
+            #expect(try client.answer().status == 100)
+            let draining = TestThread { _ = service.drain() }
+            let end = ContinuousClock.now + .seconds(20)
+            while try admin.ask("GET", "/readyz?verbose").status != 503 {
+                #expect(ContinuousClock.now < end)
+            }
+            #expect(try admin.ask("GET", "/readyz?verbose").text.contains("is shutting down"))
+            #expect(try admin.ask("GET", "/healthz").status == 200)
+            try client.send("1")
+            #expect(try client.answer().status == 201)
+            draining.join()
+        }
+    }
+
+    @Test func `it asks for tokens as the first port does`() async throws {
+        let tokens = try Tokens(["see": ["read"], "boss": ["admin"]])
+        try await serve(tokens.flags) { service, _, admin in
+            #expect(try admin.ask("GET", "/metrics").status == 401)
+            let ready = try admin.ask("GET", "/readyz")
+            #expect(ready.status == 200)
+            let reset = "/v1/contention/reset"
+            #expect(try admin.ask("POST", reset, headers: tokens.headers("see")).status == 403)
+            #expect(try admin.ask("POST", reset, headers: tokens.headers("boss")).status == 204)
+            _ = service.drain()
+        }
+    }
+
+    @Test func `the program says which port it is, and refuses one that is taken`() async throws {
+        try await offPool {
+            let program = try Program(["serve", "--port", "0", "--admin-port", "0"])
+            try program.awaitErrors(containing: "serving admin port=")
+            let port = try program.awaitPort()
+            let other = try Program(["serve", "--port", "0", "--admin-port", "\(port)"])
+            let ended = other.finish()
+            #expect(ended.status == 1 && ended.errors.contains("cannot be listened on"))
+            #expect(program.end() == 0)
+        }
+    }
+}
