@@ -202,7 +202,9 @@ enum AdviseCommand {
                 return String(decoding: body, as: UTF8.self)
             case .success((401, _)):
                 throw UnusableService(
-                    message: "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token."
+                    message: token.isEmpty
+                        ? "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token."
+                        : "\(url) does not accept this token."
                 )
             case .success((let status, _)):
                 throw UnusableService(

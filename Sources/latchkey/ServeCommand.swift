@@ -90,6 +90,8 @@ enum ServeCommand {
             {
                 throw UsageError("--first-token has no meaning without --token-file.")
             }
+        } else if configuration.access.tokenFile == configuration.access.firstToken {
+            throw UsageError("--first-token and --token-file must be two files.")
         } else if configuration.access.isInsecure {
             throw UsageError("--insecure has no meaning with --token-file.")
         }

@@ -81,6 +81,80 @@ struct RevocationTests {
         }
     }
 
+    @Test func `a grant that changes ends only what is not allowed any more`() async throws {
+        let tokens = try Tokens(["one": ["read:a", "read:b"]])
+        try await serve(tokens) { site, replace in
+            func watch(_ prefix: String) throws -> EventStreamClient {
+                try EventStreamClient(
+                    port: site.port,
+                    "/v1/watch?initial=true&prefix=\(prefix)",
+                    headers: tokens.headers("one")
+                )
+            }
+            let (kept, lost) = (try watch("a"), try watch("b"))
+            let polls = try ["a", "b"].map { name in
+                let poll = try site.client()
+                try poll.send(
+                    "GET /v1/properties/\(name)?after=0&wait=2 HTTP/1.1\r\nHost: localhost\r\n"
+                        + "Authorization: Bearer \(tokens["one"])\r\n\r\n"
+                )
+                return poll
+            }
+            try site.awaitMetric("latchkey_watchers", 4, headers: tokens.headers("one"))
+            try replace(tokens.lines().replacing(" read:b", with: " write:a"))
+            #expect(try lost.events { _ in false }.last?.type == "close")
+            let forbidden = try polls[1].answer()
+            #expect(forbidden.status == 403 && forbidden.problem == "forbidden")
+            #expect(try polls[0].answer().status == 404)
+            let put = try site.ask("PUT", "/v1/properties/a", "1", headers: tokens.headers("one"))
+            #expect(put.status == 201)
+            #expect(try kept.events { $0.type == "put" }.last?.data.contains("1") == true)
+        }
+    }
+
+    @Test func `the last token can be revoked, and a file that is gone revokes none`() async throws
+    {
+        let tokens = try Tokens(["one": ["read"]])
+        try await serve(tokens) { site, replace in
+            func status() throws -> Int {
+                try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status
+            }
+            try FileManager.default.removeItem(atPath: tokens.path)
+            let first = try status()
+            #expect(first == 200)
+            try replace("# none\n")
+            #expect(try status() == 401)
+            try replace(tokens.lines())
+            #expect(try status() == 200)
+        }
+    }
+
+    @Test func `a file that cannot be read for a moment is read then`() async throws {
+        let tokens = try Tokens(["one": ["read"], "two": ["read"]])
+        try await offPool {
+            let program = try Program(["serve", "--port", "0"] + tokens.flags)
+            let site = Site(port: try program.awaitPort())
+            // A folder in its place stands for a read that fails.
+            try FileManager.default.removeItem(atPath: tokens.path)
+            try FileManager.default.createDirectory(
+                atPath: tokens.path,
+                withIntermediateDirectories: false
+            )
+            try program.awaitErrors(containing: "tokens not read")
+            #expect(
+                try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status == 200
+            )
+            try FileManager.default.removeItem(atPath: tokens.path)
+            try tokens.lines(without: "one")
+                .write(toFile: tokens.path, atomically: true, encoding: .utf8)
+            try program.awaitErrors(containing: "tokens read before=2 now=1")
+            #expect(
+                try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status == 401
+            )
+            #expect(program.end() == 0)
+        }
+    }
+
     @Test func `a session ends with its token`() async throws {
         let tokens = try Tokens(["page": ["read"], "other": ["read"]])
         try await serve(tokens) { site, replace in

@@ -98,12 +98,11 @@ struct GrantTests {
         #expect(!text.contains(first.secret))
     }
 
-    @Test func `a file without a token is none`() throws {
-        for text in ["", "# none\n"] {
-            #expect(throws: InvalidTokenLine("There is no token.")) {
-                try TokenLine.lines(of: text)
-            }
-        }
+    @Test func `grants can change while a token is asked`() throws {
+        let token = try token("read:a")
+        #expect(allows(token, .read, "a") && !token.allows(.admin))
+        token.grant(try Grants(["read:b", "admin"]))
+        #expect(!allows(token, .read, "a") && allows(token, .read, "b") && token.allows(.admin))
     }
 
     @Test func `a line that is wrong is named`() throws {

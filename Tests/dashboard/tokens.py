@@ -21,7 +21,7 @@ def check(binary, folder, browser, log, pictures):
             browser.screenshot(pictures / "token.png", 1280)
         browser.type("#token-text", SECRET_START + "0" * 72)
         browser.click("#token .main-button")
-        browser.wait_for_text("#token-note", "no token that counts")
+        browser.wait_for_text("#token-note", "no valid token")
         browser.type("#token-text", token)
         browser.click("#token .main-button")
         browser.wait_for("no question", "return !document.getElementById('token').open")

@@ -80,7 +80,8 @@ const list = {
       state("watch-state", "Changes were missed; reading again…", "bad");
       this.again(500);
     });
-    source.addEventListener("close", () => state("watch-state", "The service is stopping", "bad"));
+    source.addEventListener("close", () =>
+      state("watch-state", "The service ended this watch", "bad"));
   },
 
   changed(property) {

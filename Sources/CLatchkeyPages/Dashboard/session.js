@@ -3,9 +3,12 @@
 
 const session = {
   opening: undefined,
+  // Until the reader goes to another part.
+  isDeclined: false,
 
   /// Asks for a token, once for all requests that need it. False if there is none.
-  open() {
+  async open() {
+    if (this.isDeclined) return false;
     this.opening ??= this.askForToken().finally(() => this.opening = undefined);
     return this.opening;
   },
@@ -19,7 +22,10 @@ const session = {
       await new Promise(done => dialog.addEventListener("close", done, {once: true}));
       const token = text.value.trim();
       text.value = "";
-      if (dialog.returnValue !== "use" || token === "") return false;
+      if (dialog.returnValue !== "use" || token === "") {
+        this.isDeclined = true;
+        return false;
+      }
       const answer =
         await request("POST", "/v1/session", {headers: {Authorization: `Bearer ${token}`}});
       if (answer.ok) return true;
@@ -27,3 +33,4 @@ const session = {
     }
   },
 };
+addEventListener("hashchange", () => session.isDeclined = false);

@@ -16,8 +16,8 @@ package enum OperationFailure: Error, Sendable {
     case line(Int, imported: Int, String)
     /// The value to import is neither a text nor an array.
     case notLines
-    /// The owner of the operation may not make the step.
-    case notAllowed
+    /// The owner of the operation may not make the step, for a reason in a sentence.
+    case notAllowed(String)
     case fetch(FetchFailure)
     /// The comparison could not be made, with a sentence that says why.
     case comparison(String)

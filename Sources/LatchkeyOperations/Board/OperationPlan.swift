@@ -10,8 +10,9 @@ package final class OperationPlan: Sendable {
 
     /// The name of who submitted it, if that is known.
     package let owner: String?
-    /// Whether the owner may make a step, asked when it is made: its rights can have changed.
-    let allows: @Sendable (OperationStep) -> Bool
+    /// Why the owner may not make a step, in a sentence; asked when it is made, because its rights
+    /// can have changed.
+    let refusal: @Sendable (OperationStep) -> String?
     /// The identifier that the client chose, if it did.
     package let id: OperationID?
     /// A text for people.
@@ -30,7 +31,7 @@ package final class OperationPlan: Sendable {
 
     package init(
         owner: String? = nil,
-        allows: @escaping @Sendable (OperationStep) -> Bool = { _ in true },
+        refusal: @escaping @Sendable (OperationStep) -> String? = { _ in nil },
         id: OperationID? = nil,
         name: String? = nil,
         priority: OperationPriority = .normal,
@@ -41,7 +42,7 @@ package final class OperationPlan: Sendable {
         source: OwnedBytes? = nil
     ) {
         self.owner = owner
-        self.allows = allows
+        self.refusal = refusal
         self.id = id
         self.name = name
         self.priority = priority

@@ -71,7 +71,7 @@ final class StepChain: @unchecked Sendable {
             previous: position.value,
             environment: environment,
             cancellation: cancellation,
-            allows: plan.allows,
+            refusal: plan.refusal,
             report: { [weak self] in self?.show($0) },
             resume: { [queue] in queue.async(execute: $0) }
         ).make { result in

@@ -29,7 +29,9 @@ extension StepExecution {
         }
         guard !steps.isEmpty else { return completion(.success(lines.summary)) }
         let batch = Transaction(steps)
-        guard allows(.transaction(batch)) else { return completion(.failure(.notAllowed)) }
+        if let reason = refusal(.transaction(batch)) {
+            return completion(.failure(.notAllowed(reason)))
+        }
         environment.commit(.transaction(batch)) { decision in
             switch decision {
             case .success(let commit):

@@ -7,8 +7,8 @@ struct StepExecution: Sendable {
     let previous: OperationValue?
     let environment: OperationEnvironment
     let cancellation: Cancellation
-    /// Whether the owner of the operation may make a step.
-    let allows: @Sendable (OperationStep) -> Bool
+    /// Why the owner of the operation may not make a step.
+    let refusal: @Sendable (OperationStep) -> String?
     /// Says how much of the step is done, from 0 to 1; not after its completion.
     let report: @Sendable (Double) -> Void
     /// Calls a closure on the operation's own thread.
@@ -16,7 +16,7 @@ struct StepExecution: Sendable {
 
     /// Makes the step and calls `completion` once, at once or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
-        guard allows(step) else { return completion(.failure(.notAllowed)) }
+        if let reason = refusal(step) { return completion(.failure(.notAllowed(reason))) }
         switch step {
         case .change(let step, let takesPrevious):
             change(step, takesPrevious: takesPrevious, completion)

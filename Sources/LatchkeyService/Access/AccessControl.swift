@@ -22,8 +22,20 @@ final class AccessControl: Sendable {
     /// One reader at a time: an older text must not take the place of a newer one.
     private let file: Guarded<TokenFile>
     private let table = Synchronized<Table, SnapshotStrategy>(Table())
-    /// All tokens there ever were, and the lines of those that count.
-    private let known = Guarded<(tokens: [Token], lines: [TokenLine: Token])>(([], [:]))
+    /// All tokens there ever were, and what those that count are known by.
+    private let known = Guarded(Known())
+
+    private struct Known {
+        /// A token stays the same if its grants change.
+        struct Key: Hashable {
+            let name: String
+            let digest: SHA256Digest
+        }
+
+        var tokens: [Token] = []
+        var current: [Key: (token: Token, grants: Grants)] = [:]
+    }
+
     private let sessions: Sessions
     private let opened: Set<OpenedPage>
 
@@ -33,6 +45,9 @@ final class AccessControl: Sendable {
         sessions = Sessions(lifetime: settings.sessionTime)
         opened = Set(settings.opened)
         _ = try reload(onlyIfChanged: false)
+        guard tokenCount > 0 else {
+            throw TokenFileError("\(settings.tokenFile) has no token.")
+        }
     }
 
     /// How many tokens count.
@@ -49,7 +64,10 @@ final class AccessControl: Sendable {
 
     /// The same of a request whose cookie does not count.
     func caller(ofHeader exchange: Exchange) -> Identification {
-        guard let field = exchange.header(named: .authorization) else { return .unnamed }
+        // Another scheme is that of a proxy, and none of ours.
+        guard let field = exchange.header(named: .authorization), field.isOfBearer else {
+            return .unnamed
+        }
         guard !exchange.repeatsHeader(named: .authorization), let secret = field.bearerToken else {
             return .malformed
         }
@@ -71,6 +89,9 @@ final class AccessControl: Sendable {
     /// The cookie of a session for the holder of a token.
     func cookie(for digest: SHA256Digest) -> String { sessions.cookie(for: digest) }
 
+    /// What removes the cookie of a session.
+    var cookieRemoval: String { sessions.removal }
+
     // MARK: Changes of the file
 
     /// Reads the file again if it has changed since, or in any case.
@@ -79,28 +100,31 @@ final class AccessControl: Sendable {
     /// - Throws: What is wrong with the file. The tokens stay as they were.
     func reload(onlyIfChanged: Bool) throws(TokenFileError) -> (former: Int, now: Int)? {
         try file.write { file throws(TokenFileError) in
-            guard !onlyIfChanged || file.hasChanged else { return nil }
+            let lines = onlyIfChanged ? try file.readIfChanged() : try file.read()
+            guard let lines else { return nil }
             let former = tokenCount
-            take(try file.read())
+            take(lines)
             return (former, tokenCount)
         }
     }
 
     private func take(_ lines: [TokenLine]) {
         known.write { known in
-            var current: [TokenLine: Token] = [:]
+            let former = known.current
+            known.current = [:]
             var table = Table()
             for line in lines {
-                let token = known.lines[line] ?? Token(line)
-                if known.lines[line] == nil { known.tokens.append(token) }
-                current[line] = token
+                let key = Known.Key(name: line.name, digest: line.digest)
+                let token = former[key]?.token ?? Token(line)
+                if former[key] == nil { known.tokens.append(token) }
+                if let found = former[key], found.grants != line.grants { token.grant(line.grants) }
+                known.current[key] = (token, line.grants)
                 table.byDigest[line.digest] = Caller(token)
                 table.byName[line.name] = Caller(token)
             }
             self.table.exchange(table)
             // Behind the table: who finds a revoked token looks it up in vain from now on.
-            for (line, token) in known.lines where current[line] == nil { token.revoke() }
-            known.lines = current
+            for (key, gone) in former where known.current[key] == nil { gone.token.revoke() }
         }
     }
 }
@@ -117,6 +141,13 @@ enum Identification: Sendable {
 }
 
 extension Bytes {
+    /// Whether an `Authorization` field has the scheme for tokens, whose name has no case.
+    fileprivate var isOfBearer: Bool {
+        let scheme = Bytes("bearer")
+        return count >= scheme.count && range(0, scheme.count).equalsIgnoringCase(scheme)
+            && (count == scheme.count || self[scheme.count] == UInt8(ascii: " "))
+    }
+
     /// The token of an `Authorization` field (RFC 6750, section 2.1); nil if it has none.
     fileprivate var bearerToken: Bytes? {
         let scheme = Bytes("bearer ")

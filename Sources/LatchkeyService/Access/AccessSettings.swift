@@ -36,12 +36,14 @@ extension AccessSettings: Configurable {
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : $0 }
         ),
-        .text(
+        Setting(
             "first-token",
+            .text(placeholder: "FILE"),
             \.firstToken,
-            placeholder: "FILE",
             "If --token-file is not there yet, makes it, with one token that has all rights, and "
-                + "writes the token to this file, which only its owner can read."
+                + "writes the token to this file, which only its owner can read; or none.",
+            text: { $0.isEmpty ? "none" : $0 },
+            value: { $0 == "none" ? "" : $0 }
         ),
         .toggle(
             "insecure",

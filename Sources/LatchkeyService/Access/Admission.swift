@@ -47,6 +47,10 @@ struct Admission: Sendable {
     func refusesRate(of request: ServiceRequest, _ unmatched: Unmatched) -> Bool {
         // What the server refuses is answered with its own problem.
         if case .rejected = unmatched { return false }
+        var request = request
+        if case .caller(let caller, _)? = access?.caller(of: request.exchange) {
+            request.caller = caller
+        }
         return refusesRate(of: request)
     }
 
@@ -61,15 +65,15 @@ struct Admission: Sendable {
         _ need: RouteNeed,
         isCounted: Bool
     ) -> Bool {
-        let asker = access.flatMap { $0.isAsked(need) ? $0 : nil }
-        let identification = asker?.caller(of: request.exchange)
-        if case .caller(let caller, _)? = identification {
+        guard let access else { return !(isCounted && refusesRate(of: request)) }
+        let identification = access.caller(of: request.exchange)
+        if case .caller(let caller, _) = identification {
             request.caller = caller
         }
         if isCounted, refusesRate(of: request) { return false }
-        guard let asker, let identification else { return true }
+        guard access.isAsked(need) else { return true }
         guard case .caller(let caller, _) = identification else {
-            asker.refuse(request, identification)
+            access.refuse(request, identification)
             return false
         }
         if case .right(let right) = need, !caller.allows(right) {
@@ -96,8 +100,8 @@ extension AccessControl {
             switch identification {
             case .caller, .unnamed: nil
             case .malformed: "Authorization must be Bearer and one token."
-            case .unknown: "The token is none of --token-file, or no whole one."
+            case .unknown: "This token is not in --token-file, or it is incomplete."
             }
-        request.failUnauthorized(detail)
+        request.fail(.unauthorized, detail: detail)
     }
 }

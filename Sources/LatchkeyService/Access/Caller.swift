@@ -31,7 +31,7 @@ struct Caller: @unchecked Sendable {
     }
 
     /// The name of the token; nil without one.
-    var name: String? { with { $0.client == nil ? nil : $0.line.name } ?? nil }
+    var name: String? { with { $0.client == nil ? nil : $0.name } ?? nil }
 
     /// What shares are counted for; nil without a token.
     var client: ClientKey? { with { $0.client } ?? nil }

@@ -19,7 +19,12 @@ extension AccessSettings {
         }
         // The token first: a file of tokens without its token would be of no use.
         try PrivateFile.replace(firstToken, with: made.secret + "\n")
-        try PrivateFile.replace(tokenFile, with: made.line + "\n")
+        do {
+            try PrivateFile.replace(tokenFile, with: made.line + "\n")
+        } catch {
+            unsafe unlink(firstToken)
+            throw error
+        }
         return true
     }
 }

@@ -23,11 +23,6 @@ package struct Grants: Hashable, Sendable {
         writePrefixes = Self.shortest(writePrefixes)
     }
 
-    /// Whether nothing is allowed.
-    package var isEmpty: Bool {
-        readPrefixes.isEmpty && writePrefixes.isEmpty && rightBits == 0
-    }
-
     private mutating func add(_ word: String) throws(InvalidGrant) {
         let parts = word.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let prefix = parts.count == 2 ? try Self.prefix(parts[1]) : nil

@@ -2,6 +2,9 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 extension RequestFailure {
+    /// The failure of a request whose token counted when it came.
+    static let revoked = RequestFailure(.unauthorized, "The token was revoked.")
+
     /// The failure of a client that may send its request after so long.
     static func rateExceeded(_ nanoseconds: UInt64) -> RequestFailure {
         var failure = RequestFailure(.rateExceeded)
@@ -24,19 +27,6 @@ extension ServiceRequest {
     /// Who has sent the request, for its share of what all use: the holder of a token, or else an
     /// address.
     var client: ClientKey { caller.client ?? exchange.client }
-
-    /// Answers a request without a token that counts.
-    ///
-    /// - Parameter detail: What is wrong with the one that was sent; nil if none was.
-    func failUnauthorized(_ detail: String?) {
-        fail(.unauthorized, detail: detail) { answer in
-            answer.add(
-                "WWW-Authenticate",
-                text: #"Bearer realm="latchkey""#
-                    + (detail == nil ? "" : #", error="invalid_token""#)
-            )
-        }
-    }
 
     func require(_ right: Right, _ name: PropertyName) throws(RequestFailure) {
         guard caller.allows(right, name) else { throw .forbidden(right, caller) }

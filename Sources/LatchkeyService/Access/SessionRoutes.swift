@@ -27,7 +27,9 @@ struct SessionRoutes: Sendable {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
-            request.respond(.noContent) { $0.add("Set-Cookie", text: Sessions.removal) }
+            request.respond(.noContent) {
+                if let access { $0.add("Set-Cookie", text: access.cookieRemoval) }
+            }
         }
     }
 }

@@ -8,12 +8,12 @@ internal import LatchkeyStore
 /// with a key that the process makes at its start. So the service keeps nothing for a session, and
 /// a token that is revoked ends its sessions. A restart ends all.
 struct Sessions: Sendable {
-    /// The name of the cookie.
-    private static let name = "latchkey-session"
     private static let keyByteCount = 32
 
     private let seconds: Int
     private let key: [UInt8]
+    /// The name of the cookie: that of each process, because the ports of a host share cookies.
+    private let name: String
     private let now: @Sendable () -> Timestamp
 
     init(lifetime: Duration, now: @escaping @Sendable () -> Timestamp = { StoreClock.system.now() })
@@ -21,6 +21,8 @@ struct Sessions: Sendable {
         seconds = Int(lifetime.components.seconds)
         self.now = now
         var random = SystemRandomNumberGenerator()
+        let number = UInt32.random(in: .min ... .max, using: &random)
+        name = "latchkey-session-\(String(number, radix: 16))"
         key = (0..<Self.keyByteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     }
 
@@ -30,11 +32,11 @@ struct Sessions: Sendable {
     func cookie(for digest: SHA256Digest) -> String {
         let end = now().milliseconds / 1000 + Int64(seconds)
         let body = "\(Hexadecimal.text(digest.bytes)).\(end)"
-        return "\(Self.name)=\(body).\(code(body)); Max-Age=\(seconds); " + Self.attributes
+        return "\(name)=\(body).\(code(body)); Max-Age=\(seconds); " + Self.attributes
     }
 
     /// The `Set-Cookie` field that removes the cookie.
-    static let removal = "\(name)=; Max-Age=0; " + attributes
+    var removal: String { "\(name)=; Max-Age=0; " + Self.attributes }
 
     private static let attributes = "Path=/; HttpOnly; SameSite=Strict"
 
@@ -43,8 +45,10 @@ struct Sessions: Sendable {
         guard let field = exchange.header(named: .cookie) else { return nil }
         for pair in String(decoding: field, as: UTF8.self).split(separator: ";") {
             let pair = pair.drop { $0 == " " }
-            guard pair.hasPrefix("\(Self.name)=") else { continue }
-            return digest(of: pair.dropFirst(Self.name.utf8.count + 1))
+            guard pair.hasPrefix("\(name)="),
+                let digest = digest(of: pair.dropFirst(name.utf8.count + 1))
+            else { continue }
+            return digest
         }
         return nil
     }

@@ -4,45 +4,73 @@ internal import Synchronization
 
 /// A token that the service knows, or has known.
 ///
-/// **Design.** The grants are never changed. Only the mark that the token counts no more is: behind
-/// the table that requests look tokens up in.
+/// **Design.** What it allows can change, and it can be revoked: one atomic reference, and a mark.
+/// ``AccessControl`` changes them, behind the table that requests look tokens up in.
 ///
-/// SAFETY: `@safe` and `@unchecked Sendable` because the prefixes are written before anybody has
-/// the object, and freed with it.
+/// SAFETY: `@safe` because allowances are never freed: a thread can be looking at a former one.
 @safe
-final class Token: @unchecked Sendable {
-    let line: TokenLine
+final class Token: Sendable {
+    let name: String
     /// Nil for ``none``.
     let client: ClientKey?
-    /// Prefixes in memory of their own: threads that serve would all write to the reference counts
-    /// of arrays.
-    private let readPrefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>
-    private let writePrefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>
+    private let allowance: Atomic<Unmanaged<Allowance>>
     private let isGone = Atomic(false)
 
     /// Stands for no token: it grants nothing.
-    static let none = Token(.none, client: nil)
+    static let none = Token("", client: nil, Allowance(Grants()))
 
     convenience init(_ line: TokenLine) {
         let number = SHA256.digest(Array(line.name.utf8)).prefix
-        self.init(line, client: ClientKey(tokenNumber: number))
+        self.init(line.name, client: ClientKey(tokenNumber: number), Allowance(line.grants))
     }
 
-    private init(_ line: TokenLine, client: ClientKey?) {
-        self.line = line
+    private init(_ name: String, client: ClientKey?, _ allowance: Allowance) {
+        self.name = name
         self.client = client
-        unsafe readPrefixes = Self.copies(line.grants.readPrefixes)
-        unsafe writePrefixes = Self.copies(line.grants.writePrefixes)
+        unsafe self.allowance = Atomic(Unmanaged.passRetained(allowance))
     }
 
-    deinit {
-        unsafe Self.free(readPrefixes)
-        unsafe Self.free(writePrefixes)
+    /// Whether the token counts no more.
+    var isRevoked: Bool { isGone.load(ordering: .acquiring) }
+
+    func revoke() {
+        isGone.store(true, ordering: .releasing)
     }
 
-    private static func free(_ prefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>) {
-        for index in prefixes.indices { unsafe prefixes[index].deallocate() }
-        unsafe prefixes.deallocate()
+    func grant(_ grants: Grants) {
+        // Releasing: pairs with the loads below.
+        unsafe allowance.store(Unmanaged.passRetained(Allowance(grants)), ordering: .releasing)
+    }
+
+    /// Whether the right is granted; one to properties, for any name.
+    func allows(_ right: Right) -> Bool {
+        unsafe allowance.load(ordering: .acquiring)._withUnsafeGuaranteedRef { $0.allows(right) }
+    }
+
+    /// Whether the right, one to properties, is granted for all names that begin with these bytes.
+    func allows(_ right: Right, _ start: UnsafeRawBufferPointer) -> Bool {
+        unsafe allowance.load(ordering: .acquiring)
+            ._withUnsafeGuaranteedRef { unsafe $0.allows(right, start) }
+    }
+}
+
+/// Grants in a form that is fast to ask.
+///
+/// **Design.** The prefixes are in memory of their own: threads that serve would all write to the
+/// reference counts of arrays.
+///
+/// SAFETY: `@safe` and `@unchecked Sendable` because the prefixes are written before another thread
+/// has the object, which is never freed.
+@safe
+private final class Allowance: @unchecked Sendable {
+    private let rightBits: UInt8
+    private let readPrefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>
+    private let writePrefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>
+
+    init(_ grants: Grants) {
+        rightBits = grants.rightBits
+        unsafe readPrefixes = Self.copies(grants.readPrefixes)
+        unsafe writePrefixes = Self.copies(grants.writePrefixes)
     }
 
     private static func copies(
@@ -59,30 +87,19 @@ final class Token: @unchecked Sendable {
         return UnsafeBufferPointer(copies)
     }
 
-    /// Whether the token counts no more.
-    var isRevoked: Bool { isGone.load(ordering: .acquiring) }
-
-    func revoke() {
-        isGone.store(true, ordering: .releasing)
-    }
-
-    /// Whether the right is granted; one to properties, for any name.
     func allows(_ right: Right) -> Bool {
         switch right {
         case .read: unsafe !readPrefixes.isEmpty
         case .write: unsafe !writePrefixes.isEmpty
-        default: line.grants.rightBits & right.bit != 0
+        default: rightBits & right.bit != 0
         }
     }
 
-    /// Whether the right, one to properties, is granted for all names that begin with these bytes.
     func allows(_ right: Right, _ start: UnsafeRawBufferPointer) -> Bool {
         let prefixes = unsafe right == .read ? readPrefixes : writePrefixes
         return unsafe prefixes.contains { prefix in
             guard let base = prefix.baseAddress, prefix.count > 0 else { return true }
-            guard let bytes = start.baseAddress, start.count >= prefix.count else {
-                return false
-            }
+            guard let bytes = start.baseAddress, start.count >= prefix.count else { return false }
             return unsafe memcmp(bytes, base, prefix.count) == 0
         }
     }

@@ -7,18 +7,21 @@ struct TokenFile: Sendable {
     let path: String
     /// What the file was when it was read last.
     private var seen: [Int64] = []
+    /// Why it could not be read the last time; empty if it could.
+    private var failure = ""
 
     init(path: String) {
         self.path = path
     }
 
-    /// Whether the file is another one than that which was read last.
-    var hasChanged: Bool { Self.state(path) != seen }
+    private var hasChanged: Bool { Self.state(path) != seen }
 
     mutating func read() throws(TokenFileError) -> [TokenLine] {
         // Before the file is read: a change in between is seen the next time.
-        seen = Self.state(path)
+        let state = Self.state(path)
         let text = try text()
+        // Only now: what could not be read is tried again.
+        seen = state
         // While it is written, a file is empty, or ends in the middle of a line, whose prefix would
         // then be too short.
         guard text.utf8.last == UInt8(ascii: "\n") else {
@@ -31,8 +34,25 @@ struct TokenFile: Sendable {
         }
     }
 
+    /// The lines, if the file is another one than that which was read last; nil if it is not, or
+    /// if it cannot be read for the same reason as before.
+    mutating func readIfChanged() throws(TokenFileError) -> [TokenLine]? {
+        guard hasChanged else { return nil }
+        let former = failure
+        do {
+            failure = ""
+            return try read()
+        } catch {
+            failure = error.message
+            if failure == former { return nil }
+            throw error
+        }
+    }
+
     func text() throws(TokenFileError) -> String {
-        guard let bytes = FileManager.default.contents(atPath: path) else {
+        let handle = FileHandle(forReadingAtPath: path)
+        defer { try? handle?.close() }
+        guard let bytes = try? handle?.read(upToCount: Self.byteCountMax + 1) else {
             throw TokenFileError("\(path) cannot be read.")
         }
         guard bytes.count <= Self.byteCountMax, let text = String(validating: bytes, as: UTF8.self)

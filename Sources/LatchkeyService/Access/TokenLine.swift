@@ -10,15 +10,6 @@ package struct TokenLine: Hashable, Sendable {
     package let digest: SHA256Digest
     package let grants: Grants
 
-    /// A line that grants nothing.
-    static let none = TokenLine(name: "", digest: SHA256.digest([]), grants: Grants())
-
-    private init(name: String, digest: SHA256Digest, grants: Grants) {
-        self.name = name
-        self.digest = digest
-        self.grants = grants
-    }
-
     /// The line for a new token.
     ///
     /// - Returns: The token and the line. The token is nowhere else.
@@ -26,6 +17,7 @@ package struct TokenLine: Hashable, Sendable {
         _ name: String,
         _ grants: [String]
     ) throws(InvalidTokenLine) -> (secret: String, line: String) {
+        guard isName(name) else { throw invalidName }
         let secret = TokenSecret.make()
         let digest = Hexadecimal.text(TokenSecret.digest(secret).bytes)
         let line = ([name, digestStart + digest] + grants).joined(separator: " ")
@@ -40,9 +32,7 @@ package struct TokenLine: Hashable, Sendable {
             throw InvalidTokenLine("It must be NAME sha256:DIGEST GRANT…")
         }
         guard Self.isName(words[0]) else {
-            throw InvalidTokenLine(
-                "A name has 1 to \(Self.nameCountMax) letters, digits, '-', '_', '.' and '@'."
-            )
+            throw Self.invalidName
         }
         guard words[1].hasPrefix(Self.digestStart),
             let bytes = Hexadecimal.bytes(words[1].dropFirst(Self.digestStart.count)),
@@ -58,6 +48,10 @@ package struct TokenLine: Hashable, Sendable {
         name = words[0]
         self.digest = digest
     }
+
+    private static let invalidName = InvalidTokenLine(
+        "A name has 1 to \(nameCountMax) letters, digits, '-', '_', '.' and '@'."
+    )
 
     private static func isName(_ text: String) -> Bool {
         (1...nameCountMax).contains(text.utf8.count)
@@ -97,7 +91,6 @@ package struct TokenLine: Hashable, Sendable {
                 throw InvalidTokenLine("Line \(index + 1): \(error.message)")
             }
         }
-        guard !lines.isEmpty else { throw InvalidTokenLine("There is no token.") }
         return lines
     }
 }

@@ -21,6 +21,7 @@ struct AdminServer: Sendable {
     ///   - port: 0 is a free one.
     ///   - router: The routes until ``open(_:)``.
     ///   - log: Of the service.
+    /// - Throws: ``StartFailure`` if it cannot listen.
     init(
         _ http: HTTPServerConfiguration,
         port: UInt16,
@@ -52,7 +53,9 @@ struct AdminServer: Sendable {
         gate.open(router)
     }
 
-    /// Stops listening. Answers that are being sent have a moment.
+    /// Stops listening.
+    ///
+    /// Answers that are being sent have a moment.
     func stop() {
         server.stop(within: Self.stopTime)
     }

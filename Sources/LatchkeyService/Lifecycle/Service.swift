@@ -102,7 +102,9 @@ package enum Service {
         until signals: sigset_t,
         _ log: Log
     ) {
-        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "latchkey.files"))
+        // Not this thread: a file system that hangs must not keep SIGTERM from being heard.
+        let queue = DispatchQueue(label: "latchkey.files")
+        let timer = DispatchSource.makeTimerSource(queue: queue)
         timer.schedule(deadline: .now() + tokenFileInterval, repeating: tokenFileInterval)
         timer.setEventHandler { instance.reloadTokens(onlyIfChanged: true, log) }
         timer.activate()
@@ -111,7 +113,9 @@ package enum Service {
         var signal: Int32 = 0
         repeat {
             unsafe sigwait(&signals, &signal)
-            if signal == SIGHUP { instance.reloadTokens(onlyIfChanged: false, log) }
+            if signal == SIGHUP {
+                queue.async { instance.reloadTokens(onlyIfChanged: false, log) }
+            }
         } while signal == SIGHUP
     }
 

@@ -15,7 +15,8 @@ struct OperationBody {
     let canCompare: Bool
     /// The name of who submits, if that is known.
     let owner: String?
-    let allows: @Sendable (OperationStep) -> Bool
+    /// Why the owner may not make a step.
+    let refusal: @Sendable (OperationStep) -> String?
 
     /// The plans of one operation, or of several: `{"operations":[…]}`.
     func plans(_ json: JSONView) throws(RequestFailure) -> (plans: [OperationPlan], isList: Bool) {
@@ -49,7 +50,7 @@ struct OperationBody {
         guard let steps = found[5] else { throw invalid("An operation needs steps.") }
         let plan = OperationPlan(
             owner: owner,
-            allows: allows,
+            refusal: refusal,
             id: try found[0].map { (json) throws(RequestFailure) in try id(json) },
             name: try found[1].map { (json) throws(RequestFailure) in try name(json) },
             priority: try found[2].map { (json) throws(RequestFailure) in try priority(json) }

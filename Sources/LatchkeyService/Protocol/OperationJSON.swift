@@ -55,8 +55,8 @@ extension OperationFailure {
             RequestFailure(.invalidBody, "What is to be imported is neither a text nor an array.")
         case .line(let line, let imported, let reason):
             RequestFailure(.invalidLine, "Line \(line): \(reason) \(imported) lines are imported.")
-        case .notAllowed:
-            RequestFailure(.forbidden, "The operation's owner may not make this step any more.")
+        case .notAllowed(let reason):
+            RequestFailure(.forbidden, reason)
         case .fetch(let failure):
             failure.requestFailure
         case .comparison(let reason):

@@ -118,7 +118,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .invalidTarget: "The request target is malformed."
         case .partialPut: "PUT cannot replace a part of a value."
         case .invalidIdempotencyKey: "The Idempotency-Key is not valid."
-        case .unauthorized: "The request has no token that counts."
+        case .unauthorized: "The request has no valid token."
         case .forbidden: "The token does not allow this."
         case .notFound: "There is no such property."
         case .noRoute: "There is nothing at this path."

@@ -250,7 +250,7 @@ final class Import: BodyReader, @unchecked Sendable {
             return
         }
         guard !request.caller.isRevoked else {
-            fail(ImportFailure(RequestFailure(.unauthorized), line: lineNumber + 1))
+            fail(ImportFailure(.revoked, line: lineNumber + 1))
             return
         }
         guard !isAtEnd || steps.isWhole || isPartial else {

@@ -95,10 +95,14 @@ struct OperationRoutes: Sendable {
             fetching: fetching,
             canCompare: canCompare,
             owner: name,
-            allows: { [access] step in
-                guard let access else { return true }
-                guard let name, let owner = access.caller(named: name) else { return false }
-                return owner.allows(.operations) && step.lackedRight(of: owner) == nil
+            refusal: { [access] step in
+                guard let access else { return nil }
+                guard let name, let owner = access.caller(named: name) else {
+                    return "The token of the operation's owner was revoked."
+                }
+                let lacked =
+                    owner.allows(.operations) ? step.lackedRight(of: owner) : .operations
+                return lacked.flatMap { RequestFailure.forbidden($0, owner).detail }
             }
         )
     }

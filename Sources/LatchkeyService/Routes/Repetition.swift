@@ -173,7 +173,7 @@ final class Repetition: Sendable {
         )
         guard !request.caller.isRevoked else {
             // It has waited for another one meanwhile.
-            return request.failUnauthorized("The token was revoked.")
+            return request.fail(.revoked)
         }
         RouteTable.run(waiting.handle, request, waiting.match)
     }

@@ -161,6 +161,14 @@ struct ServiceRequest: Sendable {
             if let seconds = retryAfterSeconds ?? problem.retryAfterSeconds {
                 answer.add("Retry-After", UInt64(seconds))
             }
+            if problem == .unauthorized {
+                // RFC 6750, section 3. The detail says what is wrong with a token that was sent.
+                answer.add(
+                    "WWW-Authenticate",
+                    text: #"Bearer realm="latchkey""#
+                        + (detail == nil ? "" : #", error="invalid_token""#)
+                )
+            }
             fields(&answer)
         }
     }

@@ -81,7 +81,8 @@ struct LongPoll: Sendable {
             ) { end in
                 guard end != .revoked else {
                     hub.leave(client)
-                    return request.failUnauthorized("The token was revoked.")
+                    let caller = request.caller
+                    return request.fail(caller.isRevoked ? .revoked : .forbidden(.read, caller))
                 }
                 look(isLast: end != .changed, isWaiting: true)
             },

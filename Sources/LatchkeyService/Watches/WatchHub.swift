@@ -125,7 +125,7 @@ final class WatchHub: Sendable {
         post(.giveUp(id))
     }
 
-    /// Ends the watches and waits of those whose token counts no more.
+    /// Ends the watches and waits of those who may not read that any more.
     func tokensChanged() {
         post(.tokensChanged)
     }

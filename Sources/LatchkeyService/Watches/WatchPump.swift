@@ -92,7 +92,7 @@ final class WatchPump {
             close(former, with: EventText.replaced)
         }
         _ = output.write(ServerSentEvents.start + greeting(request.start))
-        guard !isDraining, !request.caller.isRevoked else {
+        guard !isDraining, watcher.isAllowed else {
             close(watcher, with: ServerSentEvents.close)
             return
         }
@@ -114,7 +114,7 @@ final class WatchPump {
 
     /// Takes a new wait, which may be over at once.
     func wait(_ id: UInt64, _ wait: WatchWait) {
-        guard !isDraining, !wait.caller.isRevoked else {
+        guard !isDraining, wait.isAllowed else {
             wait.resume(isDraining ? .draining : .revoked)
             return
         }
@@ -163,12 +163,12 @@ final class WatchPump {
         isArmed = false
     }
 
-    /// Ends the watchers and waits of those whose token counts no more.
+    /// Ends the watchers and waits of those who may not read that any more.
     func tokensChanged() {
-        for watcher in watchers.values where !watcher.isOver && watcher.caller.isRevoked {
+        for watcher in watchers.values where !watcher.isOver && !watcher.isAllowed {
             close(watcher, with: ServerSentEvents.close)
         }
-        for (id, wait) in waits where wait.caller.isRevoked {
+        for (id, wait) in waits where !wait.isAllowed {
             end(wait: id, .revoked)
         }
     }

@@ -7,7 +7,7 @@ struct WatchWait: Sendable {
         case changed
         case timeUp
         case draining
-        /// The token of the client counts no more.
+        /// The client may not read the property any more.
         case revoked
         /// The client wants no answer any more.
         case gone
@@ -21,6 +21,9 @@ struct WatchWait: Sendable {
     var caller = Caller.anybody
     /// Called once, on the pump's thread: it must not block.
     let resume: @Sendable (End) -> Void
+
+    /// Whether the client may still read the property.
+    var isAllowed: Bool { caller.allows(.read, prefix: name) && !caller.isRevoked }
 
     /// Whether a commit changes the name.
     func isMet(by commit: Commit) -> Bool {

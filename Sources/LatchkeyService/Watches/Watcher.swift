@@ -62,6 +62,9 @@ final class Watcher {
     /// When the next keep-alive comment is due, as a tick of the timers.
     var keepAliveTick: Int64 = 0
 
+    /// Whether the client may still read what it watches.
+    var isAllowed: Bool { caller.allows(.read, prefix: filter.prefix) && !caller.isRevoked }
+
     init(_ id: UInt64, _ request: WatchRequest, _ output: any WatchOutput) {
         self.id = id
         self.output = output
