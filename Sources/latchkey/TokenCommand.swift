@@ -32,7 +32,8 @@ enum TokenCommand {
 
         Prints the token, which is nowhere else, and the line for the file of tokens of
         'latchkey serve --token-file'. The line has a hash, from which the token cannot be
-        made. The name stands in logs. A client sends 'Authorization: Bearer TOKEN'.
+        made. A client sends 'Authorization: Bearer TOKEN'. The name says who holds the
+        token: shares, operations and idempotency keys are those of the name.
 
         To replace a token, make a second one of the same name and grants, give it to its
         holder, and then remove the first line. A service reads its file again when it
