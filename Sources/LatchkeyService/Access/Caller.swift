@@ -24,6 +24,10 @@ struct Caller: @unchecked Sendable {
         unsafe self.init(Unmanaged.passUnretained(token))
     }
 
+    /// Whether it is ``anybody``, who need not be asked about.
+    @inline(__always)
+    var isAnybody: Bool { unsafe token == nil }
+
     /// The result of `body` with the token; nil without one.
     @inline(__always)
     private func with<Result>(_ body: (Token) -> Result) -> Result? {

@@ -64,10 +64,12 @@ struct RouteTable {
         let headSeries =
             method == .get
             ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
+        // Known now, so that a service that asks for nothing pays for no question.
+        let (isOpen, unknown) = (admission.isOpen, admission.unknown)
         var check: Route.Handler?
-        if checkHead != nil || !admission.isOpen {
+        if checkHead != nil || !isOpen {
             check = { exchange, match in
-                var request = ServiceRequest(exchange, series, admission.unknown)
+                var request = ServiceRequest(exchange, series, unknown)
                 guard admission.admits(&request, need, isCounted: !servesRefused), let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
@@ -79,18 +81,14 @@ struct RouteTable {
             servesRefused: servesRefused,
             checkHead: check
         ) { exchange, match in
-            var request = ServiceRequest(
-                exchange,
-                match.method == .head ? headSeries : series,
-                admission.unknown
-            )
-            // One with a body was counted at its head.
-            let isCounted = !servesRefused && !exchange.hasPassedHead
+            let series = match.method == .head ? headSeries : series
+            var request = ServiceRequest(exchange, series, unknown)
             // Who reads a body piece by piece was admitted with its head, and says what it did.
-            guard
-                exchange.bodyReader != nil
-                    || admission.admits(&request, need, isCounted: isCounted)
-            else { return }
+            if !isOpen, exchange.bodyReader == nil {
+                // One with a body was counted at its head.
+                let isCounted = !servesRefused && !exchange.hasPassedHead
+                guard admission.admits(&request, need, isCounted: isCounted) else { return }
+            }
             if let repetition, repetition.handles(request, match, handle) {
                 return
             }
