@@ -145,10 +145,13 @@ package final class RunningService: Sendable {
         }
     }
 
+    /// Whether there is a file of tokens.
+    package var hasTokens: Bool { access != nil }
+
     /// Reads the file of tokens again: now, or if it has changed.
     ///
-    /// A file that is not right leaves the tokens as they were; the log says so. Watches whose
-    /// token counts no more end.
+    /// A file that is not right leaves the tokens as they were; the log says so. Watches and long
+    /// polls of those who may not read that any more end.
     package func reloadTokens(onlyIfChanged: Bool, _ log: Log) {
         guard let access else { return }
         do throws(TokenFileError) {

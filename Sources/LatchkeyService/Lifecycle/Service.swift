@@ -105,8 +105,10 @@ package enum Service {
         // Not this thread: a file system that hangs must not keep SIGTERM from being heard.
         let queue = DispatchQueue(label: "latchkey.files")
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + tokenFileInterval, repeating: tokenFileInterval)
-        timer.setEventHandler { instance.reloadTokens(onlyIfChanged: true, log) }
+        if instance.hasTokens {
+            timer.schedule(deadline: .now() + tokenFileInterval, repeating: tokenFileInterval)
+            timer.setEventHandler { instance.reloadTokens(onlyIfChanged: true, log) }
+        }
         timer.activate()
         defer { timer.cancel() }
         var signals = signals
