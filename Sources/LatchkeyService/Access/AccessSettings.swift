@@ -26,24 +26,18 @@ extension AccessSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        Setting(
+        file(
             "token-file",
-            .text(placeholder: "FILE"),
             \.tokenFile,
             "A file of tokens: who may do what, or none. 'latchkey token create' makes its lines. "
                 + "It is read again when it changes and at SIGHUP. Without it, everybody who can "
-                + "connect may do everything.",
-            text: { $0.isEmpty ? "none" : $0 },
-            value: { $0 == "none" ? "" : $0 }
+                + "connect may do everything."
         ),
-        Setting(
+        file(
             "first-token",
-            .text(placeholder: "FILE"),
             \.firstToken,
             "If --token-file is not there yet, makes it, with one token that has all rights, and "
-                + "writes the token to this file, which only its owner can read; or none.",
-            text: { $0.isEmpty ? "none" : $0 },
-            value: { $0 == "none" ? "" : $0 }
+                + "writes the token to this file, which only its owner can read; or none."
         ),
         .toggle(
             "insecure",
@@ -72,4 +66,20 @@ extension AccessSettings: Configurable {
             "How long the session of a browser lasts, for which POST /v1/session gives a cookie."
         ),
     ]
+
+    /// The path of a file, or none.
+    private static func file(
+        _ name: String,
+        _ path: any WritableKeyPath<Self, String> & Sendable,
+        _ help: String
+    ) -> Setting<Self> {
+        Setting(
+            name,
+            .text(placeholder: "FILE"),
+            path,
+            help,
+            text: { $0.isEmpty ? "none" : $0 },
+            value: { $0 == "none" ? "" : $0 }
+        )
+    }
 }

@@ -31,18 +31,6 @@ struct Admission: Sendable {
         (access == nil ? [] : [401, 403]) + (rate == nil ? [] : [429])
     }
 
-    /// Whether the request may use a route; else it is answered.
-    ///
-    /// - Parameters:
-    ///   - request: Is told who has sent it.
-    ///   - need: What the route asks for.
-    ///   - isCounted: Whether the request counts for its client's rate.
-    /// - Returns: Whether the route's handler answers it.
-    @inline(__always)
-    func admits(_ request: inout ServiceRequest, _ need: RouteNeed, isCounted: Bool) -> Bool {
-        isOpen || decides(&request, need, isCounted: isCounted)
-    }
-
     /// Whether a request that no route answers is beyond its client's rate; then it is answered.
     func refusesRate(of request: ServiceRequest, _ unmatched: Unmatched) -> Bool {
         // What the server refuses is answered with its own problem.
@@ -60,7 +48,14 @@ struct Admission: Sendable {
         return true
     }
 
-    private func decides(
+    /// Whether the request may use a route; else it is answered.
+    ///
+    /// - Parameters:
+    ///   - request: Is told who has sent it.
+    ///   - need: What the route asks for.
+    ///   - isCounted: Whether the request counts for its client's rate.
+    /// - Returns: Whether the route's handler answers it.
+    func admits(
         _ request: inout ServiceRequest,
         _ need: RouteNeed,
         isCounted: Bool
@@ -73,7 +68,7 @@ struct Admission: Sendable {
         if isCounted, refusesRate(of: request) { return false }
         guard access.isAsked(need) else { return true }
         guard case .caller(let caller, _) = identification else {
-            access.refuse(request, identification)
+            request.fail(identification)
             return false
         }
         if case .right(let right) = need, !caller.allows(right) {
@@ -94,14 +89,17 @@ extension AccessControl {
         }
     }
 
+}
+
+extension ServiceRequest {
     /// Answers a request of which it is not known who has sent it (RFC 6750, section 3).
-    func refuse(_ request: ServiceRequest, _ identification: Identification) {
+    func fail(_ identification: Identification) {
         let detail: String? =
             switch identification {
             case .caller, .unnamed: nil
             case .malformed: "Authorization must be Bearer and one token."
             case .unknown: "This token is not in --token-file, or it is incomplete."
             }
-        request.fail(.unauthorized, detail: detail)
+        fail(.unauthorized, detail: detail)
     }
 }

@@ -16,7 +16,7 @@ struct SessionRoutes: Sendable {
             // Not for a cookie: one that was stolen could be renewed without end.
             let identification = access.caller(ofHeader: request.exchange)
             guard case .caller(_, let digest) = identification else {
-                return access.refuse(request, identification)
+                return request.fail(identification)
             }
             request.respond(.noContent) {
                 $0.add("Set-Cookie", text: access.cookie(for: digest))

@@ -70,7 +70,8 @@ struct RouteTable {
         if checkHead != nil || !isOpen {
             check = { exchange, match in
                 var request = ServiceRequest(exchange, series, unknown)
-                guard admission.admits(&request, need, isCounted: !servesRefused), let checkHead
+                guard isOpen || admission.admits(&request, need, isCounted: !servesRefused),
+                    let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
             }

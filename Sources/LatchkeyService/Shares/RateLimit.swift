@@ -67,8 +67,7 @@ struct RateLimit: Sendable {
     /// - Returns: The nanoseconds after which the client may send it; nil if it may now.
     func take(_ client: ClientKey) -> UInt64? {
         let now = clock()
-        let stripe = Int(truncatingIfNeeded: client.hashValue) & (Self.stripeCount - 1)
-        let early = stripes.write(stripe) { stripe -> UInt64 in
+        let early = stripes.write(key: client) { stripe -> UInt64 in
             let due = max(stripe.due(client), now)
             guard due - now <= tolerance else { return due - now - tolerance }
             stripe.set(client, due: due + interval, now)
