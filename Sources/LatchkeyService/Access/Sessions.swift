@@ -53,7 +53,8 @@ struct Sessions: Sendable {
         return nil
     }
 
-    private func digest(of value: Substring) -> SHA256Digest? {
+    /// The same of the value of a cookie.
+    func digest(of value: Substring) -> SHA256Digest? {
         let parts = value.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let end = Int64(parts[1]),
             let sent = Hexadecimal.bytes(parts[2]).flatMap({ SHA256Digest($0) }),
