@@ -1,6 +1,6 @@
 /// What the holder of a token may do.
 package enum Right: String, CaseIterable, Sendable {
-    /// See properties: read, list, watch and long-poll them, and have conditions on them.
+    /// See properties: read, list, watch and long-poll them; conditions on them in transactions.
     case read
     /// Change properties.
     case write
